@@ -14,6 +14,7 @@ TURBOCQL_PLAIN_C                      build with CPython's documented C API alon
 """
 
 import os
+import runpy
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -54,6 +55,10 @@ DIRECTIVES: dict[str, bool | int] = {
     # docs/twins.rst, "Threads": who writes what, and what guards it.
     "freethreading_compatible": True,
 }
+
+# Functions that keep account of what compiled modules were built from. The package itself is not
+# imported, which would read compiled modules of an earlier build.
+STAMPS = runpy.run_path(str(Path(__file__).with_name("cassandra") / "_build_stamp.py"))
 
 # A compiler of one of the larger modules takes half a gigabyte, and the largest alone takes a
 # third of the whole time: more processors would not help.
@@ -179,10 +184,15 @@ def say_pure(error: BaseException) -> None:
 class AllOrNone(build_ext):
     """Builds all extensions. If one fails, none is there, and the distribution is a pure one."""
 
+    # What the build begins with: a source that is changed while it runs must count as changed.
+    sources: list[str] | None = None
+
     def run(self) -> None:
         in_place = self.inplace  # setuptools forgets it while it builds
         try:
             super().run()
+            if in_place and self.extensions and self.sources is not None:
+                STAMPS["write_stamp"](self.sources)
         except Exception as error:  # distutils has many classes for a compiler that is not there
             if switched_on("CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST"):
                 raise
@@ -191,6 +201,7 @@ class AllOrNone(build_ext):
             for self.inplace in (0, in_place):
                 for extension in self.extensions:
                     Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
+            Path("cassandra/_accel", STAMPS["STAMP"]).unlink(missing_ok=True)
             # What comes after this command must not look for them.
             self.extensions = []
             self.distribution.ext_modules = []
@@ -208,6 +219,7 @@ class HonestWheel(bdist_wheel):
 
 
 if __name__ == "__main__":
+    AllOrNone.sources = STAMPS["source_lines"]()
     # `--parallel` on a command line goes before this.
     setup(
         ext_modules=extensions(),

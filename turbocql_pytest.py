@@ -11,12 +11,16 @@ wants a node or not. So it is a module of its own, which imports nothing of the 
 that has options of the same names keeps them. Nothing looks for Java before a test asks for a
 fixture.
 
+``cassandra_replay`` plays a node from a recording, without Java or network; see its docstring.
+
 The options are ``--cassandra-version`` and ``--cassandra-nodes``, or ``cassandra_version`` and
-``cassandra_nodes`` in an ini file.
+``cassandra_nodes`` in an ini file. ``--cassandra-hosts=HOST[:PORT],...`` (``cassandra_hosts``, or
+the environment variable ``CASSANDRA_TEST_HOSTS``) uses a cluster that is running already.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import AsyncIterator, Iterator
 from types import ModuleType
@@ -26,8 +30,9 @@ import pytest
 
 if TYPE_CHECKING:
     from cassandra.testing.local import LocalCluster
+    from cassandra.testing.replay import Recorder, ReplayNode
 
-__all__ = ["cassandra_cluster", "cassandra_session"]
+__all__ = ["cassandra_cluster", "cassandra_replay", "cassandra_session"]
 
 
 @pytest.hookimpl(trylast=True)
@@ -41,6 +46,8 @@ def pytest_load_initial_conftests(parser: pytest.Parser) -> None:
     for name, metavar, what in (
         ("version", "VERSION", "the version of Cassandra that the fixture cassandra_cluster runs"),
         ("nodes", "N", "how many nodes the fixture cassandra_cluster has (default: 1)"),
+        ("hosts", "HOST[:PORT],...", "use this running cluster in place of nodes of Cassandra"),
+        ("record", "HOST:PORT", "record the node there for cassandra_replay, and play nothing"),
     ):
         try:
             group.addoption(f"--cassandra-{name}", metavar=metavar, help=what)
@@ -68,7 +75,7 @@ def _without_asyncio() -> None:
     pytest.fail("cassandra_aio_session needs pytest-asyncio: pip install pytest-asyncio")
 
 
-async def _aio_session(cassandra_cluster: LocalCluster) -> AsyncIterator[Any]:
+async def _aio_session(cassandra_cluster: LocalCluster | RunningCluster) -> AsyncIterator[Any]:
     """A session of `cassandra.aio` in a new keyspace, which is dropped afterwards."""
     from cassandra import aio
 
@@ -85,7 +92,7 @@ async def _aio_session(cassandra_cluster: LocalCluster) -> AsyncIterator[Any]:
             await session.execute(f"DROP KEYSPACE {keyspace}")
 
 
-def _new_keyspace(cluster: LocalCluster) -> tuple[str, str]:
+def _new_keyspace(cluster: LocalCluster | RunningCluster) -> tuple[str, str]:
     """Return the name of a new keyspace, and the statement that creates it."""
     import uuid
 
@@ -105,9 +112,53 @@ def _setting(config: pytest.Config, name: str, default: str) -> str:
         return default
 
 
+class RunningCluster:
+    """A cluster that this run did not start: tests can connect to it, but not stop its nodes.
+
+    :param contact_points: addresses of its nodes.
+    :param port: the port of the native protocol on all of them.
+    """
+
+    def __init__(self, contact_points: list[str], port: int) -> None:
+        self.contact_points = contact_points
+        self.port = port
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"cassandra_cluster is a running cluster (--cassandra-hosts), which has no {name!r}: "
+            "only contact_points and port. A test that starts or stops nodes needs a run without it"
+        )
+
+
+def _running_cluster(hosts: str) -> RunningCluster:
+    """Return the cluster that an option names.
+
+    :param hosts: ``HOST[:PORT],...``; IPv6 addresses with a port are in brackets.
+    """
+    addresses, ports = [], set()
+    for item in hosts.split(","):
+        host, colon, port = item.strip().rpartition(":")
+        if not colon or (":" in host and not host.startswith("[")):
+            host, port = item.strip(), "9042"
+        if not host or not port.isdigit():
+            raise pytest.UsageError(f"cassandra_hosts={hosts!r}: expected HOST[:PORT],...")
+        addresses.append(host.strip("[]"))
+        ports.add(int(port))
+    if len(ports) > 1:
+        raise pytest.UsageError(f"cassandra_hosts={hosts!r}: all hosts must have the same port")
+    return RunningCluster(addresses, ports.pop())
+
+
 @pytest.fixture(scope="session")
-def cassandra_cluster(pytestconfig: pytest.Config) -> Iterator[LocalCluster]:
-    """A started :class:`cassandra.testing.LocalCluster` for the whole run, stopped at its end."""
+def cassandra_cluster(pytestconfig: pytest.Config) -> Iterator[LocalCluster | RunningCluster]:
+    """A started :class:`cassandra.testing.LocalCluster` for the whole run, stopped at its end.
+
+    With ``--cassandra-hosts`` it is the cluster there, which has `contact_points` and `port` only.
+    """
+    hosts = _setting(pytestconfig, "cassandra_hosts", os.environ.get("CASSANDRA_TEST_HOSTS", ""))
+    if hosts:
+        yield _running_cluster(hosts)
+        return
     # Here, not above: this file is imported at every start of pytest.
     from cassandra.testing.local import LocalCluster
     from cassandra.testing.versions import DEFAULT_VERSION
@@ -122,7 +173,7 @@ def cassandra_cluster(pytestconfig: pytest.Config) -> Iterator[LocalCluster]:
 
 
 @pytest.fixture
-def cassandra_session(cassandra_cluster: LocalCluster) -> Iterator[Any]:
+def cassandra_session(cassandra_cluster: LocalCluster | RunningCluster) -> Iterator[Any]:
     """A session of the driver in a new keyspace, which is dropped afterwards."""
     # Imported here, so that only tests that use the driver load them.
     from cassandra.cluster import Cluster
@@ -139,3 +190,36 @@ def cassandra_session(cassandra_cluster: LocalCluster) -> Iterator[Any]:
             session.execute(f"DROP KEYSPACE {keyspace}")
     finally:
         cluster.shutdown()
+
+
+@pytest.fixture
+def cassandra_replay(request: pytest.FixtureRequest) -> Iterator[Recorder | ReplayNode]:
+    """A node that plays the recording of this test; connect to its `contact_points` and `port`.
+
+    The recording is ``recordings/MODULE/TEST.jsonl`` beside the test's file. It is made by a run
+    with ``--cassandra-record=HOST:PORT`` that passes, against the node there.
+    """
+    from pathlib import Path
+
+    from cassandra.testing.replay import Recorder, ReplayNode
+
+    module = Path(request.path)
+    # Names of parameters may have characters that files cannot have.
+    name = "".join(one if one.isalnum() or one in "-_.[]" else "_" for one in request.node.name)
+    path = module.parent / "recordings" / module.stem / f"{name}.jsonl"
+    upstream = _setting(request.config, "cassandra_record", "")
+    if upstream:
+        host, _, port = upstream.rpartition(":")
+        if not host or not port.isdigit():
+            raise pytest.UsageError(f"cassandra_record={upstream!r}: expected HOST:PORT")
+        recorder = Recorder(path, host.strip("[]"), int(port)).start()
+        failed = request.session.testsfailed
+        yield recorder
+        # A test that has failed would be a recording of its failure.
+        recorder.discard() if request.session.testsfailed > failed else recorder.stop()
+        return
+    if not path.exists():
+        pytest.fail(f"{path} was not recorded yet: run this test with --cassandra-record=HOST:PORT")
+    with ReplayNode(path) as node:
+        yield node
+        node.check()

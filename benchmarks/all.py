@@ -30,29 +30,29 @@ QUICK_PAGE = HERE / "results" / "figures.inc"
 
 def scripts() -> list[Path]:
     """Return the other scripts of this folder."""
-    found = sorted(path for path in HERE.glob("[a-z]*.py") if "__main__" in path.read_text())
-    return [path for path in found if path.name != Path(__file__).name]
+    candidates = sorted(path for path in HERE.glob("[a-z]*.py") if "__main__" in path.read_text())
+    return [path for path in candidates if path.name != Path(__file__).name]
 
 
 def measure(chosen: Sequence[Path], options: argparse.Namespace) -> tuple[list[Any], list[str]]:
     """Run scripts; return the figures of each one, and the names of those that failed."""
     reports: list[Any] = []
     failed = []
-    given = ["--quick"] if options.quick else []
+    arguments = ["--quick"] if options.quick else []
     with tempfile.TemporaryDirectory() as folder:
-        for at, script in enumerate(chosen, 1):
-            print(f"\n== {script.stem} ({at} of {len(chosen)})", flush=True)
-            found = Path(folder, f"{script.stem}.json")
-            extra = [*given, "--json", str(found)]
+        for number, script in enumerate(chosen, 1):
+            print(f"\n== {script.stem} ({number} of {len(chosen)})", flush=True)
+            report = Path(folder, f"{script.stem}.json")
+            extra = [*arguments, "--json", str(report)]
             if options.no_peers and "with_peers=True" in script.read_text():
                 extra.append("--no-peers")
             if options.plots:
                 extra += ["--plot", str(options.plots / f"{script.stem}.png")]
             if subprocess.run([sys.executable, str(script), *extra]).returncode:
                 failed.append(script.stem)
-            if found.exists():
-                command = " ".join([f"python benchmarks/{script.name}", *given])
-                reports.append({**json.loads(found.read_text()), "command": command})
+            if report.exists():
+                command = " ".join([f"python benchmarks/{script.name}", *arguments])
+                reports.append({**json.loads(report.read_text()), "command": command})
     return reports, failed
 
 
@@ -68,8 +68,8 @@ def main() -> int:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="these scripts alone")
     options = parser.parse_args()
-    known = {path.stem: path for path in scripts()}
-    if strangers := set(options.names) - known.keys():
+    by_name = {path.stem: path for path in scripts()}
+    if strangers := set(options.names) - by_name.keys():
         parser.error(f"no benchmarks: {', '.join(sorted(strangers))}")
     if options.plots:
         if not pictures.can_draw():
@@ -78,7 +78,7 @@ def main() -> int:
     need_driver()
     takes = "2 minutes (--quick)" if options.quick else "40 minutes, more if peers are installed"
     print(f"All benchmarks, one after the other: about {takes}", flush=True)
-    chosen = [known[name] for name in options.names or known]
+    chosen = [by_name[name] for name in options.names or by_name]
     reports, failed = measure(chosen, options)
     page = options.page or (QUICK_PAGE if options.quick else PAGE)
     page.parent.mkdir(parents=True, exist_ok=True)

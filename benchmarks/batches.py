@@ -58,16 +58,16 @@ def measure(bench: Benchmark, drivers: list[str]) -> tuple[Rows, Rows, Rows]:
     execute: Rows = {}
     passes = bench.options.passes
     with null_server.running() as (address, port), bench.progress(passes * len(drivers)) as bar:
-        place = [address, str(port)]
+        server = [address, str(port)]
         for _ in range(passes):
             for driver in drivers:
                 bar.step(driver)
                 if driver != "acsylla":
-                    for case, (time, blocks) in run(driver, BUILDING, place).items():
+                    for case, (time, blocks) in run(driver, BUILDING, server).items():
                         keep(build, case, driver, time)
                         keep(memory, case, driver, blocks)
                 for face in faces(driver):
-                    for case, figures in run(driver, EXECUTING, [face, *place, CASES]).items():
+                    for case, figures in run(driver, EXECUTING, [face, *server, CASES]).items():
                         kind = face.partition("-")[0]
                         name = f"{case.partition(',')[0]}, {'aio' if kind == 'acsylla' else kind}"
                         keep(execute, name, driver, figures["us"])

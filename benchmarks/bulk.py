@@ -46,12 +46,12 @@ def at_once(bench: Benchmark, folder: Path) -> None:
             path = folder / "rows.csv"
             bulk_table.file_of_rows(path, count, max(count // members, 1))
             for name in ("CSV", "Arrow") if has("pyarrow") else ("CSV",):
-                place = [address, str(port), bulk_table.NAME, str(path), name.lower()]
+                arguments = [address, str(port), bulk_table.NAME, str(path), name.lower()]
                 for lane in lanes:
-                    found = peers.run_ours(lane, WORKER, place)
+                    figures = peers.run_ours(lane, WORKER, arguments)
                     row = rows.setdefault(f"{name}, {shape}", {})
-                    row[f"turbocql {lane}"] = found["us"]
-                    row[f"rows a request, {lane}"] = found["rows"] / found["requests"]
+                    row[f"turbocql {lane}"] = figures["us"]
+                    row[f"rows a request, {lane}"] = figures["rows"] / figures["requests"]
     bench.show("loads into a server that answers at once, us of CPU a row", rows)
     best = rows.get("Arrow, a series: 1,000 rows for each key", {}).get("turbocql c")
     if best is not None:
@@ -112,13 +112,13 @@ def beside(bench: Benchmark, folder: Path) -> None:
 def unloads(tool: Tool, folder: Path, count: int, rows: Figures) -> None:
     """Measure what a tool writes."""
     for form in tool.formats:
-        place = folder / f"{tool.name}-{form}"
-        figures = timed(tool.unload(place, form))
+        target = folder / f"{tool.name}-{form}"
+        figures = timed(tool.unload(target, form))
         note(rows, f"unload to {form.upper()}", tool.name, count, *figures)
-        if place.is_dir():
-            shutil.rmtree(place)
+        if target.is_dir():
+            shutil.rmtree(target)
         else:
-            place.unlink()
+            target.unlink()
 
 
 def note(rows: Figures, case: str, name: str, count: int, used: float, took: float) -> None:

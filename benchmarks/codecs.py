@@ -102,31 +102,31 @@ def targets(floor_ns: float) -> dict[str, tuple[float | None, float | None]]:
     """Return each case's targets in ns. -1 in the cases stands for three floors and 150 ns."""
     from benchmarks._lib import worker_codecs  # here: it imports the driver
 
-    found: dict[str, tuple[float | None, float | None]] = {
+    limits: dict[str, tuple[float | None, float | None]] = {
         name: (3 * floor_ns + 150 if writing == -1 else writing, reading)
         for name, _, _, writing, reading in worker_codecs.cases()
     }
     for form in ("array.array", "NumPy"):
-        found[f"vector<float,768> read as {form}"] = (None, 3 * floor_ns + 250)
-    return found
+        limits[f"vector<float,768> read as {form}"] = (None, 3 * floor_ns + 250)
+    return limits
 
 
-def by_case(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, float | None]]:
+def by_case(measured: dict[str, dict[str, Any]]) -> dict[str, dict[str, float | None]]:
     """Return the rows of the table."""
     return {
         f"{name}, {way}": {
-            driver: cases.get(name, [None, None])[at] for driver, cases in found.items()
+            driver: cases.get(name, [None, None])[index] for driver, cases in measured.items()
         }
-        for name, ours in next(iter(found.values())).items()
-        for at, way in enumerate(WAYS)
-        if ours[at] is not None
+        for name, ours in next(iter(measured.values())).items()
+        for index, way in enumerate(WAYS)
+        if ours[index] is not None
     }
 
 
 def judge(bench: Benchmark, rows: dict[str, dict[str, float | None]], floor_ns: float) -> None:
     """Compare the compiled lane with the targets."""
-    for name, wanted in targets(floor_ns).items():
-        for way, target in zip(WAYS, wanted, strict=True):
+    for name, limits in targets(floor_ns).items():
+        for way, target in zip(WAYS, limits, strict=True):
             took = rows.get(f"{name}, {way}", {}).get("turbocql c")
             if took is not None and target is not None:
                 bench.target(

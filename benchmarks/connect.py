@@ -43,14 +43,14 @@ def main() -> int:
         for _ in range(options.repeats):
             for driver in drivers:
                 bar.step(driver)
-                found = peers.run_any(driver, WORKER, [address, str(port)])
+                measured = peers.run_any(driver, WORKER, [address, str(port)])
                 for case, (which, figure) in CASES.items():
-                    took = float(found[which][figure])
+                    took = float(measured[which][figure])
                     rows[case][driver] = min(took, rows[case].get(driver, took))
     bench.show("milliseconds", rows, {"peer / ours": least_over(rows, drivers[0], peers.PEERS)})
-    for case, most in TARGETS.items():
+    for case, limit in TARGETS.items():
         took = rows[case][drivers[0]]
-        bench.target(f"{case}: {took:.2f} ms, at most {most:g}", took <= most)
+        bench.target(f"{case}: {took:.2f} ms, at most {limit:g}", took <= limit)
     return bench.end()
 
 

@@ -85,9 +85,9 @@ def measure(bench: Benchmark) -> dict[str, dict[str, float]]:
         for turn in range(repeats + 1):  # the first one may have to write the bytecode
             for name in STATEMENTS:
                 bar.step(name)
-                found = run(STATEMENTS[name])
+                seconds = run(STATEMENTS[name])
                 if turn:
-                    runs[name].append(found)
+                    runs[name].append(seconds)
         bare = statistics.median(wall for wall, _, _ in runs[BARE])
         results: dict[str, dict[str, float]] = {}
         for name, figures in runs.items():

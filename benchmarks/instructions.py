@@ -1,11 +1,17 @@
 """The instructions that a request takes in the client, counted by callgrind.
 
     python benchmarks/instructions.py [--pure] [--without PAIR] [--annotate 40] [CASE ...]
+    python benchmarks/instructions.py --check
+    python benchmarks/instructions.py --record "requests carry a deadline"
 
 A busy machine does not move this figure. A process that makes some requests is compared with one
 that makes three times as many, so that imports, connecting and preparing cancel out. The server is
 `_lib.null_server`, a process of its own that is not counted. Needs valgrind; aio runs on uvloop if
 that is installed.
+
+``history/instructions.csv`` keeps the figures of the main branch. With ``--check`` the script ends
+with 1 if a case takes over 2 % more than its last record. If the change is worth it, append the new
+figures with the reason by ``--record``, in the same commit.
 """
 
 from __future__ import annotations
@@ -18,7 +24,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks._lib import null_server, peers
+from benchmarks._lib import history, null_server, peers
 from benchmarks._lib.callgrind import count, counted_environment, work
 from benchmarks._lib.report import Benchmark
 from benchmarks._lib.requirements import has, is_quick
@@ -53,23 +59,23 @@ def per_request(few: int, many: int) -> float:
 
 def costs(annotated: str) -> dict[str, int]:
     """Return the instructions of each function, of what ``callgrind_annotate`` prints."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for line in annotated.splitlines():
         row = re.match(r"\s*([\d,]+)(?:\s+\([^)]*\))?\s+\S*?:(\S.*?)(?:\s+\[(.*)\])?$", line)
         if row is not None:
             name = row[2].partition("'")[0]  # without the depth of recursion
-            found[name] = found.get(name, 0) + int(row[1].replace(",", ""))
-    return found
+            counts[name] = counts.get(name, 0) + int(row[1].replace(",", ""))
+    return counts
 
 
-def annotated(few: Path, many: Path, most: int) -> dict[str, dict[str, float]]:
+def annotated(few: Path, many: Path, limit: int) -> dict[str, dict[str, float]]:
     """Return the functions that take most of a request, as rows of a table."""
     both = []
     for path in (few, many):
         command = ["callgrind_annotate", "--threshold=100", "--show=Ir", str(path)]
         both.append(costs(subprocess.run(command, capture_output=True, text=True).stdout))
     rows = {name: per_request(both[0].get(name, 0), total) for name, total in both[1].items()}
-    names = sorted(rows, key=rows.__getitem__, reverse=True)[:most]
+    names = sorted(rows, key=rows.__getitem__, reverse=True)[:limit]
     return {name: {"instructions": rows[name]} for name in names}
 
 
@@ -83,24 +89,41 @@ def measure(
     steps = bench.progress(3 * len(cases))
     with null_server.running() as server, tempfile.TemporaryDirectory() as folder, steps as bar:
         few, many = Path(folder, "few"), Path(folder, "many")
-        place = [server[0], str(server[1])]
+        address = [server[0], str(server[1])]
         for case in cases:
             bar.step(f"{case.name}, not counted")
             # The first process of all may have to write bytecode.
-            work(WORKER, [case.name, *place, str(FEW)], environment, Path(folder))
+            work(WORKER, [case.name, *address, str(FEW)], environment, Path(folder))
             counts = []
             for passes, out in ((FEW, few), (MANY, many)):
                 bar.step(f"{case.name}, {passes} passes")
-                counts.append(count(WORKER, [case.name, *place, str(passes)], environment, out))
-            found = per_request(*counts)
-            rows[case.what] = {column: found}
+                counts.append(count(WORKER, [case.name, *address, str(passes)], environment, out))
+            instructions = per_request(*counts)
+            rows[case.what] = {column: instructions}
             if case.target is not None and implementation == "c":
-                text = f"{case.what}: {found:,.0f}, at most {case.target:,}"
-                bench.target(text, found <= case.target)
+                text = f"{case.what}: {instructions:,.0f}, at most {case.target:,}"
+                bench.target(text, instructions <= case.target)
             if bench.options.annotate:
                 bar.clear()
                 bench.show(case.what, annotated(few, many, bench.options.annotate))
     return rows
+
+
+def compare(bench: Benchmark, rows: dict[str, dict[str, float | None]]) -> None:
+    """Compare the counts with their last records, and append them if ``--record`` is given."""
+    place = history.environment()
+    names = {case.what: case.name for case in CASES}
+    counts = {names[what]: row["turbocql c"] or 0.0 for what, row in rows.items()}
+    recorded = history.last(place)
+    if not recorded:
+        bench.note(f"no record of {place}: nothing to compare with")
+    for name in sorted(counts.keys() & recorded.keys()):
+        change = counts[name] / recorded[name] - 1
+        text = f"{name}: {counts[name]:,.0f}, {change:+.1%} of the record of {recorded[name]:,}"
+        bench.target(text, not history.grown(counts[name], recorded[name]))
+    if bench.options.record is not None:
+        history.add(place, counts, bench.options.record)
+        bench.note(f"{len(counts)} figures appended to {history.FILE.name}")
 
 
 def chosen(bench: Benchmark) -> list[Case]:
@@ -128,8 +151,11 @@ def main() -> int:
     bench.add(
         "--annotate", type=int, default=0, metavar="N", help="the N functions that take most, too"
     )
+    bench.add("--record", metavar="WHY", help="append the figures to the history, with the reason")
     bench.add("cases", nargs="*", metavar="CASE", help="words that the names hold")
     options = bench.start()
+    if options.record is not None and (options.quick or options.pure or options.without):
+        bench.parser.error("--record takes the figures of the whole compiled driver")
     bench.need_program("valgrind")
     bench.need_program("cc")
     if options.without:
@@ -142,7 +168,10 @@ def main() -> int:
     if not has("uvloop"):
         bench.note("on asyncio's own loop: uvloop is not installed (pip install uvloop)")
     lane = "python" if options.pure else peers.lanes()[0]
-    bench.show("instructions a request", measure(bench, chosen(bench), lane))
+    rows = measure(bench, chosen(bench), lane)
+    bench.show("instructions a request", rows)
+    if lane == "c" and not (options.without or is_quick()):
+        compare(bench, rows)
     return bench.end()
 
 

@@ -51,7 +51,7 @@ def rules() -> list[null_server.Rule]:
         ),
         b"SELECT * FROM bench.page": (b"mapper-page", [limit], page, many_rows),
     }  # fmt: skip
-    found: list[null_server.Rule] = [
+    all_rules: list[null_server.Rule] = [
         (
             null_server.QUERY,
             b'SELECT "b", "c", "d", "e" FROM bench.five',
@@ -62,10 +62,10 @@ def rules() -> list[null_server.Rule]:
         (null_server.QUERY, b"SELECT * FROM bench.page", null_server.RESULT, many_rows),
     ]
     for text, (query_id, binds, results, answer) in prepared.items():
-        made = null_server.prepared(query_id, binds, results)
-        found.append((null_server.PREPARE, text, null_server.RESULT, made))
-        found.append((null_server.EXECUTE, query_id, null_server.RESULT, answer))
-    return found
+        prepared_body = null_server.prepared(query_id, binds, results)
+        all_rules.append((null_server.PREPARE, text, null_server.RESULT, prepared_body))
+        all_rules.append((null_server.EXECUTE, query_id, null_server.RESULT, answer))
+    return all_rules
 
 
 def measure(bench: Benchmark, drivers: list[str]) -> Rows:
@@ -78,8 +78,8 @@ def measure(bench: Benchmark, drivers: list[str]) -> Rows:
             for driver in drivers:
                 bar.step(driver)
                 aio = [] if driver in peers.PEERS else ["aio"]
-                found = peers.run_any(driver, WORKER, [address, str(port), *aio])
-                for case, figure in found.items():
+                measured = peers.run_any(driver, WORKER, [address, str(port), *aio])
+                for case, figure in measured.items():
                     row = rows.setdefault(case, {})
                     row[driver] = min(row.get(driver, figure), figure)
     return rows

@@ -38,7 +38,7 @@ def measure(bench: Benchmark, drivers: list[str]) -> dict[str, dict[str, float]]
     """Return each driver's figures by its name: the least of all rounds."""
     from benchmarks._lib import schema_tables  # here: it imports the driver
 
-    found: dict[str, dict[str, float]] = {driver: {} for driver in drivers}
+    best: dict[str, dict[str, float]] = {driver: {} for driver in drivers}
     tables, rounds = bench.options.tables, bench.options.rounds
     steps = bench.progress(rounds * len(MODES) * len(drivers))
     with running(first=schema_tables.rules(tables)) as (address, port), steps as bar:
@@ -49,12 +49,12 @@ def measure(bench: Benchmark, drivers: list[str]) -> dict[str, dict[str, float]]
                     result = peers.run_any(driver, WORKER, (address, str(port), mode))
                     for key, value in result.items():
                         name = f"off_{key}" if mode == "off" else key
-                        known = found[driver]
-                        known[name] = min(value, known.get(name, value))
-    for driver, figures in found.items():
+                        least = best[driver]
+                        least[name] = min(value, least.get(name, value))
+    for driver, figures in best.items():
         if figures["tables"] != tables:
             raise RuntimeError(f"{driver} saw {figures['tables']} tables of {tables}")
-    return found
+    return best
 
 
 def main() -> int:
@@ -70,9 +70,9 @@ def main() -> int:
     options = bench.start(tables=300, rounds=1)
     bench.need_program("cc")
     drivers = [*peers.own_lanes(bench), *peers.prepare(bench)]
-    found = measure(bench, drivers)
+    best = measure(bench, drivers)
     rows = {
-        title: {driver: figures[key] / unit for driver, figures in found.items()}
+        title: {driver: figures[key] / unit for driver, figures in best.items()}
         for key, title, unit in LINES
     }
     ratios = least_over(rows, drivers[0], peers.PEERS)

@@ -154,7 +154,7 @@ async def measure(
     from cassandra import aio
 
     best: dict[str, float] = {}
-    made = [(name, [] if name == "none" else [make()]) for name, make in kinds]
+    observed = [(name, [] if name == "none" else [make()]) for name, make in kinds]
     with null_server.running() as (address, port):
         async with aio.Cluster(
             [address],
@@ -174,7 +174,7 @@ async def measure(
             with bench.progress(rounds) as bar:
                 for turn in range(rounds):
                     bar.step(f"round {turn + 1}")
-                    for name, observers in made:
+                    for name, observers in observed:
                         cluster.request_observers = observers
                         began = time.thread_time()
                         await asyncio.gather(*(work(requests // TASKS) for _ in range(TASKS)))

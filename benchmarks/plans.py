@@ -58,10 +58,10 @@ def measure(bench: Benchmark, drivers: list[str]) -> tuple[Rows, Rows]:
 def judge(bench: Benchmark, ours: str, rows: Rows, rings: Rows) -> None:
     """Compare with the targets."""
     ratios = least_over(rows, ours, peers.PEERS)
-    for name, most in TARGETS.items():
+    for name, limit in TARGETS.items():
         took = rows[name][ours]
         if took is not None:
-            bench.target(f"{name}: {took:,.0f} ns, at most {most:,.0f}", took <= most)
+            bench.target(f"{name}: {took:,.0f} ns, at most {limit:,.0f}", took <= limit)
     for name, least in TIMES.items():
         ratio = ratios.get(name)
         if ratio is not None:

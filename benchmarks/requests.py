@@ -121,26 +121,26 @@ def judge(bench: Benchmark, best: Best) -> None:
     """Compare with the targets."""
     for lane, targets in TARGETS.items():
         for case, target in targets.items():
-            found = best.get(lane, {}).get(case)
-            if found is not None:
-                text = f"{lane}: {case}: {found['us']:.2f} us, at most {target:g}"
-                bench.target(text, found["us"] <= target)
-    for case, found in best.get("aio", {}).items():
+            measured = best.get(lane, {}).get(case)
+            if measured is not None:
+                text = f"{lane}: {case}: {measured['us']:.2f} us, at most {target:g}"
+                bench.target(text, measured["us"] <= target)
+    for case, measured in best.get("aio", {}).items():
         plain = best.get("aio, asyncio", {}).get(case)
         if plain is not None:
-            ratio = plain["us"] / found["us"]
+            ratio = plain["us"] / measured["us"]
             text = f"without uvloop: {case}: {ratio:.2f} times, at most {MOST_WITHOUT_UVLOOP:g}"
             bench.target(text, ratio <= MOST_WITHOUT_UVLOOP)
 
 
 def judge_blocking(bench: Benchmark, best: Best) -> None:
     """Compare one blocking call at a time with one that is awaited."""
-    for case, found in best.get("blocking", {}).items():
+    for case, measured in best.get("blocking", {}).items():
         awaited = best.get("aio", {}).get(case)
         if awaited is None or "one at a time" not in case:
             continue
-        ratio = found["us"] / awaited["us"]
-        later = 1e6 / found["rate"] - 1e6 / awaited["rate"]
+        ratio = measured["us"] / awaited["us"]
+        later = 1e6 / measured["rate"] - 1e6 / awaited["rate"]
         bench.target(
             f"blocking beside aio: {case}: {ratio:.2f} times the CPU, {later:.1f} us later, "
             f"at most {MOST_FOR_BLOCKING:g} and {MOST_LATER:g}",

@@ -37,14 +37,16 @@ def judge(bench: Benchmark, times: dict[str, Times]) -> None:
     for impl, targets in (("c", COMPILED), ("python", PURE)):
         ours = times.get(f"turbocql {impl} engine", {})
         theirs = [
-            found
-            for name, found in times.items()
+            case_times
+            for name, case_times in times.items()
             if not name.startswith("turbocql") and name.endswith("pure") is (impl == "python")
         ]
         for what, case, cases, factor in targets:
-            known = [found[name] for found in theirs for name in cases if name in found]
-            if known and case in ours:
-                ratio = min(known) / ours[case]
+            figures = [
+                case_times[name] for case_times in theirs for name in cases if name in case_times
+            ]
+            if figures and case in ours:
+                ratio = min(figures) / ours[case]
                 text = f"{impl}: {what}: {ratio:.1f} times as fast, at least {factor:g}"
                 bench.target(text, ratio >= factor)
 

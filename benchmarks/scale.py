@@ -117,10 +117,10 @@ def rules(settings: dict[str, Any]) -> list[Rule]:
 def measured(settings: dict[str, Any]) -> dict[str, float]:
     address = "0.0.0.0" if settings["nodes"] > 1 else "127.0.0.1"
     with null_server.running(address, rules(settings)) as (_, port):
-        found: dict[str, float] = peers.run_ours(
+        figures: dict[str, float] = peers.run_ours(
             peers.lanes()[0], WORKER, ["127.0.0.1", str(port), json.dumps(settings)]
         )
-    return found
+    return figures
 
 
 def until_noticed(nodes: int) -> Iterator[tuple[str, float]]:
@@ -147,17 +147,19 @@ def until_noticed(nodes: int) -> Iterator[tuple[str, float]]:
                 yield how, (time.perf_counter() - began) * 1000
 
 
-def judge(bench: Benchmark, found: dict[int, dict[str, float]]) -> None:
+def judge(bench: Benchmark, figures: dict[int, dict[str, float]]) -> None:
     """Compare the figures by number of nodes with the targets."""
-    most = max(found)
-    if 3 not in found or most <= 3:
+    largest = max(figures)
+    if 3 not in figures or largest <= 3:
         return
-    ratio = found[most]["alone us"] / found[3]["alone us"]
-    bench.target(f"a request with {most} nodes costs {ratio:.2f} times one with 3", ratio <= 1.1)
-    idle = found[most].get("idle %", 0.0)
-    bench.target(f"an idle client of {most} nodes takes {idle:.2f} % of a processor", idle <= 0.5)
-    for fewer, more in zip(sorted(found)[2:], sorted(found)[3:], strict=False):
-        grown = found[more]["CPU ms"] / found[fewer]["CPU ms"]
+    ratio = figures[largest]["alone us"] / figures[3]["alone us"]
+    bench.target(f"a request with {largest} nodes costs {ratio:.2f} times one with 3", ratio <= 1.1)
+    idle = figures[largest].get("idle %", 0.0)
+    bench.target(
+        f"an idle client of {largest} nodes takes {idle:.2f} % of a processor", idle <= 0.5
+    )
+    for fewer, more in zip(sorted(figures)[2:], sorted(figures)[3:], strict=False):
+        grown = figures[more]["CPU ms"] / figures[fewer]["CPU ms"]
         text = f"connecting to {more} nodes costs {grown:.1f} times as much as to {fewer}"
         bench.target(text, grown <= PROPORTION * more / fewer)
 
@@ -174,23 +176,23 @@ def sizes_of(bench: Benchmark) -> dict[str, list[int]]:
 
 def measure_sizes(bench: Benchmark) -> None:
     """Show a table for each thing that grows."""
-    wanted = sizes_of(bench)
+    sizes_by_name = sizes_of(bench)
     requests = {"requests": 2_000} if bench.options.quick else {}
-    with bench.progress(sum(map(len, wanted.values()))) as bar:
-        for name, sizes in wanted.items():
-            found = {}
+    with bench.progress(sum(map(len, sizes_by_name.values()))) as bar:
+        for name, sizes in sizes_by_name.items():
+            by_size = {}
             for size in sizes:
                 bar.step(f"{size:,} {name}")
                 idle = bench.options.idle if name == "nodes" else 0.0
-                found[size] = measured({**USUAL, **requests, "idle": idle, name: size})
+                by_size[size] = measured({**USUAL, **requests, "idle": idle, name: size})
             bar.clear()
             rows = {
-                f"{size:,}": {figure: one[figure] for figure in SHOWN if figure in one}
-                for size, one in found.items()
+                f"{size:,}": {figure: figures[figure] for figure in SHOWN if figure in figures}
+                for size, figures in by_size.items()
             }
             bench.show(name, rows)
             if name == "nodes":
-                judge(bench, found)
+                judge(bench, by_size)
 
 
 def measure_noticing(bench: Benchmark) -> None:

@@ -32,7 +32,7 @@ def main() -> int:
 
     with bench.progress(2) as bar:
         bar.step("choice of a host and a connection")
-        figures, plain, told = shards.of_a_cluster()
+        figures, plain, told_time = shards.of_a_cluster()
         bar.step(f"{options.tablets:,} tablets")
         size, look_up, took = shards.million(options.tablets)
     rows = {
@@ -45,21 +45,21 @@ def main() -> int:
     bench.show("us a request", rows, ratios)
     us = {
         "an answer": plain,
-        "an answer that tells a tablet": told,
+        "an answer that tells a tablet": told_time,
         "taking a tablet": took,
         "look-up of a tablet": look_up,
         "MB of all tablets": size,
     }
     bench.show(f"us, {options.tablets:,} tablets", {name: {"": us[name]} for name in us})
     base = figures["vn, without"]
-    for text, value, most in (
+    for text, value, limit in (
         ("shards over none", figures["vn, with shards"] - base, CHOICE_TARGET),
         ("shards and tablets over none", figures["tb, with shards"] - base, CHOICE_TARGET),
-        ("an answer with a payload over one without", told - plain, PAYLOAD_TARGET),
+        ("an answer with a payload over one without", told_time - plain, PAYLOAD_TARGET),
         (f"look-up among {options.tablets:,} tablets", look_up, LOOK_UP_TARGET),
         (f"megabytes of {options.tablets:,} tablets", size, MEMORY_TARGET),
     ):
-        bench.target(f"{text}: {value:.3f}, at most {most:g}", value <= most)
+        bench.target(f"{text}: {value:.3f}, at most {limit:g}", value <= limit)
     return bench.end()
 
 

@@ -100,8 +100,8 @@ def main() -> int:
             for lock, gil in locks.items():
                 for name, (threads, plans) in CASES.items():
                     bar.step(f"{name}, {lock}")
-                    found = rate(threads, plans, options.seconds, gil) / 1000
-                    best[lock][name] = max(best[lock][name], found)
+                    measured = rate(threads, plans, options.seconds, gil) / 1000
+                    best[lock][name] = max(best[lock][name], measured)
     for figures in best.values():
         figures["two / one"] = figures["two threads"] / figures["one thread"]
     bench.show(f"the best of {options.rounds} rounds, {os.cpu_count()} processors", best)

@@ -57,8 +57,8 @@ def compare(bench: Benchmark, lanes: list[Lane], plain: int, secure: int, ca: st
     best = measure(bench, both, "127.0.0.1", plain, CASES)
     rows: dict[str, dict[str, float]] = {}
     for lane in lanes:
-        for case, found in best[lane.name].items():
-            row = rows[f"{case} ({lane.name})"] = {"plain": found["us"]}
+        for case, measured in best[lane.name].items():
+            row = rows[f"{case} ({lane.name})"] = {"plain": measured["us"]}
             over = best[f"{lane.name}, TLS"].get(case)
             if over is not None:
                 row["TLS"] = over["us"]
@@ -77,8 +77,8 @@ def openings(bench: Benchmark, folder: Path, plain: int) -> None:
 
     def take(name: str, how: str, port: int, context: ssl.SSLContext | None) -> None:
         bar.step(f"opening: {name}, {how}")
-        found = asyncio.run(handshakes.opening(port, context, how == "resumed"))
-        cpu.setdefault(name, {})[how], wall.setdefault(name, {})[how] = found
+        seconds = asyncio.run(handshakes.opening(port, context, how == "resumed"))
+        cpu.setdefault(name, {})[how], wall.setdefault(name, {})[how] = seconds
 
     with bench.progress(1 + 4 * len(kinds)) as bar:
         take("plain", "full", plain, None)

@@ -57,14 +57,15 @@ def main() -> int:
     bench.add("--passes", type=int, default=3, help="the least of so many counts")
     bench.start(passes=1)
     drivers = [*peers.own_lanes(bench), *peers.prepare(bench)]
-    found = measure(bench, drivers)
+    measured = measure(bench, drivers)
     ours = drivers[0]
     rows = {
         f"{name}, {call}": {
-            driver: times.get(name, [None] * len(CALLS))[at] for driver, times in found.items()
+            driver: times.get(name, [None] * len(CALLS))[index]
+            for driver, times in measured.items()
         }
-        for name in found[ours]
-        for at, call in enumerate(CALLS)
+        for name in measured[ours]
+        for index, call in enumerate(CALLS)
     }
     ratios = least_over(rows, ours, peers.PEERS)
     bench.show("ns a call", rows, {"peer / ours": ratios})

@@ -93,14 +93,14 @@ __all__ = [
     "implementation",
 ]
 
-# Pickle, repr and logs show the path by which programs know them.
+# Pickle, repr and logs show the path from which applications import them.
 for _name in __all__:
     if getattr(globals().get(_name), "__module__", None) == "cassandra.errors":
         globals()[_name].__module__ = __name__
 del _name
 
-# Programs use these as attributes after an import of another one: with other drivers, importing
-# cassandra.cluster imports most of them.
+# Applications use these as attributes after importing another module, because in cassandra-driver
+# importing cassandra.cluster imports most of them.
 _MODULES = frozenset(
     {
         "auth", "cluster", "concurrent", "connection", "cqltypes", "decoder", "encoder", "graph",
@@ -111,14 +111,14 @@ _MODULES = frozenset(
 
 
 def __getattr__(name: str) -> object:
-    # Which of the two implementations runs, "c" or "python", and why it is not the compiled one.
-    # Programs that import errors alone need not choose.
+    # The implementation in use, "c" or "python", and why the compiled one is not used. Applications
+    # that only import errors need not choose an implementation.
     if name in ("implementation", "fallback_reason"):
         __import__(f"{__name__}._impl")
         return getattr(sys.modules[f"{__name__}._impl"], name)
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # The import makes the module an attribute of the package, but not yet if a hook that tracers
-    # have on this very import asks.
+    # The import sets the module as an attribute of the package. The attribute may be missing if a
+    # tracing library's import hook for this module asks for it.
     __import__(f"{__name__}.{name}")
     return sys.modules[f"{__name__}.{name}"]

@@ -1,7 +1,7 @@
-"""Caches with a bound on their contents, in number and in bytes.
+"""Caches with a limit on the number of entries and on their bytes.
 
-Their contents may come from a server, or be generated. Sizes are estimates: of the texts and bytes
-in a key, and of the memory that the code which keeps a value says that it takes.
+Entries may come from a server, or may be generated. Sizes are estimates: the strings and bytes in a
+key, plus the memory that the caller states for the value.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ V = TypeVar("V")
 
 
 def text_size(key: object) -> int:
-    """Return the size of the texts and bytes in `key`, which may be made of tuples."""
+    """Return the size of the strings and bytes in `key`, which may be nested tuples."""
     if isinstance(key, (str, bytes)):
         return len(key)
     return sum(map(text_size, key)) if isinstance(key, tuple) else 0
 
 
 class Bounded(Generic[K, V]):
-    """Holds at most `size` entries, of at most `most_bytes` together.
+    """A cache of at most `size` entries, with at most `most_bytes` bytes together.
 
-    If there is no room, all entries are forgotten. A value that alone would take an eighth of the
-    bytes is not kept. Any thread may use it: if two make the same value at the same time, both get
-    the one that the first has kept, unless that was forgotten in between.
+    If the cache is full, all entries are dropped. A value that takes an eighth of the bytes alone
+    is not stored. Any thread may use the cache: if two threads build the same value at the same
+    time, both get the value that was stored first, unless it was dropped in between.
     """
 
     __slots__ = ("_entries", "held", "most_bytes", "size")
@@ -39,30 +39,32 @@ class Bounded(Generic[K, V]):
         self._entries: dict[K, V] = {}
 
     def get(self, key: K) -> V | None:
-        """Return the value of `key`, or None if it is not there."""
+        """Return the value of `key`, or None if it is not in the cache."""
         return self._entries.get(key)
 
     def keep(self, key: K, value: V, cost: int) -> V:
-        """Keep `value`, which takes some `cost` bytes with its key.
+        """Store `value`. Key and value together take about `cost` bytes.
 
-        :returns: the value that is there already, or `value` if there is none.
+        :returns: the existing value, or `value` if there was none.
         """
         if cost * 8 > self.most_bytes:
             return value
-        # All at once: an order of use would cost something at each look-up.
+        # Drop all at once: tracking the order of use would slow down each look-up.
         if len(self._entries) >= self.size or self.held + cost > self.most_bytes:
             self.clear()
-        # setdefault is atomic: of two threads that made the same, the first one's value stays.
+        # setdefault is atomic: if two threads built the same value, the first one stays.
         self.held += cost
         return self._entries.setdefault(key, value)
 
     def discard(self, unwanted: Callable[[K], bool]) -> None:
-        """Forget the entries whose key is `unwanted`. Their bytes count until all are forgotten."""
+        """Drop the entries whose key is `unwanted`. Their bytes still count until all entries are
+        dropped.
+        """
         for key in [key for key in self._entries if unwanted(key)]:
             self._entries.pop(key, None)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop all entries."""
         self._entries.clear()
         self.held = 0
 
@@ -70,5 +72,5 @@ class Bounded(Generic[K, V]):
         return len(self._entries)
 
     def values(self) -> Iterable[V]:
-        """Return the values that are kept now."""
+        """Return the current values."""
         return [*self._entries.values()]

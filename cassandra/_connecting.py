@@ -1,7 +1,7 @@
-"""Connecting for commands: their options, and the settings of a cluster that these stand for.
+"""Connection options of commands, and the cluster settings for them.
 
-Passwords come from the environment, from a file or from the terminal, never from an argument, which
-other users of a machine can read.
+Passwords come from the environment, from a file or from the terminal. They never come from an
+argument, which other users of the machine can read.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ __all__ = ["add_connection_options", "connection_settings", "reason_of"]
 def add_connection_options(
     parser: argparse.ArgumentParser | argparse._ArgumentGroup, prefix: str = ""
 ) -> None:
-    """Add the options of a connection to a command's.
+    """Add connection options to a command.
 
-    :param parser: of the command, or a group of its options.
-    :param prefix: of their names, such as "to-", if there are two clusters.
+    :param parser: the parser of the command, or a group of its options.
+    :param prefix: a prefix of the option names, such as "to-", if there are two clusters.
     """
-    of = f" (of the cluster of --{prefix}hosts)" if prefix else ""
+    help_suffix = f" (of the cluster of --{prefix}hosts)" if prefix else ""
 
     def add(name: str, **settings: Any) -> None:
-        settings["help"] += of
+        settings["help"] += help_suffix
         parser.add_argument(f"--{prefix}{name}", **settings)
 
     add(
@@ -60,18 +60,18 @@ def add_connection_options(
 
 
 def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[str, Any]:
-    """Return the settings of `cassandra.cluster.Cluster` that a command's options stand for.
+    """Return the settings of `cassandra.cluster.Cluster` for a command's options.
 
-    :param options: of the command, with a list ``hosts``.
-    :param prefix: of their names, as for `add_connection_options`.
+    :param options: the parsed options, with a list ``hosts``.
+    :param prefix: the prefix of the option names, as in `add_connection_options`.
     :raises OSError: if a file cannot be read.
-    :raises KeyError: if the environment has no such variable.
-    :raises ValueError: if there is a user and no password.
+    :raises KeyError: if the environment variable does not exist.
+    :raises ValueError: if there is a user but no password.
     """
     if prefix:
         start = prefix.replace("-", "_")
-        found = {k.removeprefix(start): v for k, v in vars(options).items() if k.startswith(start)}
-        options = argparse.Namespace(**found)
+        values = {k.removeprefix(start): v for k, v in vars(options).items() if k.startswith(start)}
+        options = argparse.Namespace(**values)
     context = None
     if options.ssl or options.cafile or options.cert:
         context = ssl.create_default_context(cafile=options.cafile)
@@ -102,7 +102,7 @@ def _password(options: argparse.Namespace) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the text of an error of `connection_settings`.
+    """Return the message of an error of `connection_settings`.
 
     :param error: the error.
     """

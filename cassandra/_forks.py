@@ -1,8 +1,8 @@
-"""Locks and forks: locks that a thread of the parent held at the fork are replaced in the child.
+"""Replaces locks in forked children if a thread of the parent may have held them at the fork.
 
-Nobody would ever release them there. All locks of the package that live longer than a call are
-registered here: those of modules and classes by a function (`renew_in_child`), those of objects by
-the object (`renewed`).
+In the child, nobody would ever release them. All locks of the package that live longer than a call
+are registered here: locks of modules and classes by a function (`renew_in_child`), locks of objects
+by the object (`renewed`).
 """
 
 from __future__ import annotations
@@ -16,27 +16,29 @@ __all__ = ["renew_in_child", "renewed"]
 
 
 class Renewable(Protocol):
-    """An object with locks of its own."""
+    """An object that has locks."""
 
     def _renew_locks(self) -> None:
-        """Called in a forked child, which has one thread: replace the locks."""
+        """Replace the locks. Called in a forked child, which has a single thread."""
 
 
 R = TypeVar("R", bound=Renewable)
 
 _renewals: list[Callable[[], None]] = []
-# Weak: being registered must not keep a session or a cache alive.
+# Weak references, so that the registration does not keep a session or a cache alive.
 _objects: weakref.WeakSet[Renewable] = weakref.WeakSet()
 
 
 def renew_in_child(renew: Callable[[], None]) -> Callable[[], None]:
-    """Call `renew` in each forked child, in the order of registration. Also a decorator."""
+    """Call `renew` in each forked child, in the order of registration. You can use it as a
+    decorator.
+    """
     _renewals.append(renew)
     return renew
 
 
 def renewed(holder: R) -> R:
-    """Call ``holder._renew_locks()`` in each forked child for as long as `holder` lives.
+    """Call ``holder._renew_locks()`` in each forked child while `holder` exists.
 
     :returns: `holder`.
     """
@@ -45,8 +47,8 @@ def renewed(holder: R) -> R:
 
 
 def _in_child() -> None:
-    # A copy with strong references: renewing may register more, and a set must not grow under
-    # its loop.
+    # Copy to strong references, because renewing may register more objects, and a set must not
+    # change during iteration.
     for holder in list(_objects):
         holder._renew_locks()
     for renew in _renewals:

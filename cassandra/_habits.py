@@ -1,9 +1,9 @@
-"""Names that users of other libraries type, and what they are called here.
+"""Names that users of other libraries type by habit, with advice on the name to use here.
 
-Somebody who comes from the DB-API, from asyncpg or SQLAlchemy writes ``cursor``, ``fetchall`` or
-``commit``. The error for such a name says what to write instead. The names are attributes of the
-class that raise AttributeError when they are looked up: `hasattr` says False, a subclass or an
-object may define them, and attributes that exist are found as fast as before.
+Users of the DB-API, asyncpg or SQLAlchemy may write ``cursor``, ``fetchall`` or ``commit``. The
+error for such a name says what to write instead. The names are class attributes that raise
+AttributeError when they are accessed: `hasattr` returns False, a subclass or an object may define
+them, and access to existing attributes is as fast as before.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 from cassandra._misspelt import class_attribute, is_of_driver
 
 __all__ = [
+    "ASYNC_RESULT",
     "ASYNC_SESSION",
     "BATCH",
     "CLUSTER",
@@ -24,8 +25,11 @@ __all__ = [
     "FUTURE",
     "HOST",
     "METADATA",
+    "MODEL",
     "PREPARED",
+    "QUERYSET",
     "RESULT",
+    "ROW",
     "SCAN",
     "SESSION",
     "SESSION_SETTINGS",
@@ -35,13 +39,15 @@ __all__ = [
     "WrongSetting",
     "add_habits",
     "awaited",
+    "names_of",
     "no_attribute",
+    "refuse_pickling",
     "stack_level",
 ]
 
 
 class Habit:
-    """The place of a name that a class does not have.
+    """Raises AttributeError with advice for a name that the class does not have.
 
     :param name: the name.
     :param advice: what to write instead.
@@ -60,19 +66,19 @@ class Habit:
 
 
 class WrongSetting(Habit):
-    """The place of a name that is set by mistake. The value is kept, as it always was."""
+    """Warns when a name is set by mistake. The value is stored, as in any Python object."""
 
     __slots__ = ()
 
     def __get__(self, holder: object, owner: type) -> Any:
-        kept = getattr(holder, "__dict__", {})
-        if self.name in kept:
-            return kept[self.name]
+        attributes = getattr(holder, "__dict__", {})
+        if self.name in attributes:
+            return attributes[self.name]
         return super().__get__(holder, owner)
 
     def __set__(self, holder: Any, value: object) -> None:
         kind = type(holder)
-        # A class of the user's may have attributes of its own.
+        # A user's class may have its own attributes.
         if is_of_driver(kind):
             warnings.warn(
                 f"{kind.__name__}.{self.name} has no effect: {self.advice}",
@@ -89,10 +95,12 @@ class WrongSetting(Habit):
 
 
 class _NoLength(TypeError, AttributeError):
-    """Both: `list` asks for a length and goes on after a TypeError, `hasattr` after the other."""
+    """A subclass of both errors: `list` asks for a length and expects TypeError, `hasattr` expects
+    AttributeError.
+    """
 
 
-# Tracebacks name what users may expect here.
+# Tracebacks show the name that users expect.
 _NoLength.__name__ = _NoLength.__qualname__ = "TypeError"
 _NoLength.__module__ = "builtins"
 
@@ -104,16 +112,56 @@ class _Length(Habit):
         raise _NoLength(f"object of type {owner.__name__!r} has no len(): {self.advice}")
 
 
+class _Operation(Habit):
+    """Raises an error with advice for a method that Python calls for a statement or an operator."""
+
+    __slots__ = ()
+
+    def __get__(self, holder: object, owner: type) -> Any:
+        raise _NoLength(f"{owner.__name__!r} object does not support {self._what()}: {self.advice}")
+
+    def _what(self) -> str:
+        return _OPERATIONS[self.name]
+
+
+# The syntax that an error names, keyed by the special method that Python looks up for it.
+_OPERATIONS = {
+    "__aenter__": "`async with`",
+    "__aexit__": "`async with`",
+    "__enter__": "`with`",
+    "__exit__": "`with`",
+    "__getitem__": "iteration and [...]",
+}
+# Since Python 3.14, `with` looks up the method of its end first.
+_OTHER_END = {"__aenter__": "__aexit__", "__enter__": "__exit__"}
+
+
 def stack_level() -> int:
-    """Return the `stacklevel` for a warning of the caller to name the line of the user."""
+    """Return the `stacklevel` for a warning that should point to the user's line."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("cassandra"):
         level, frame = level + 1, frame.f_back
     return level
 
 
+def refuse_pickling(holder: object, advice: str) -> None:
+    """Raise an error with advice if an object cannot be pickled or copied deeply.
+
+    A user's subclass may have methods that make it possible.
+
+    :param holder: the object.
+    :param advice: why not, and what to do instead.
+    :raises TypeError: if its class has no method of its own for this.
+    """
+    cls = type(holder)
+    get_state = getattr(cls, "__getstate__", None)
+    has_state = get_state is not getattr(object, "__getstate__", None)
+    if cls.__reduce__ is object.__reduce__ and not has_state:
+        raise TypeError(f"a {cls.__name__} cannot be pickled or copied deeply: {advice}")
+
+
 def no_attribute(holder: object, name: str) -> AttributeError:
-    """Return the error for a missing attribute, for a class that has ``__getattr__``.
+    """Return the error for a missing attribute, for a class with ``__getattr__``.
 
     :param holder: the object.
     :param name: the attribute.
@@ -124,8 +172,8 @@ def no_attribute(holder: object, name: str) -> AttributeError:
     return AttributeError(f"{kind.__name__!r} object has no attribute {name!r}{advice}")
 
 
-def _names_of(holder: object) -> list[str]:
-    """Return the names of an object, as `dir` does, without those that it only gives advice for."""
+def names_of(holder: object) -> list[str]:
+    """Return the names of an object like `dir`, but without names that only give advice."""
     return [
         name
         for name in object.__dir__(holder)
@@ -134,27 +182,37 @@ def _names_of(holder: object) -> list[str]:
 
 
 def add_habits(
-    kind: type, advice: Mapping[str, str], length: str | None = None, settings: bool = False
+    cls: type,
+    advice: Mapping[str, str],
+    length: str | None = None,
+    settings: bool = False,
+    operations: Mapping[str, str] | None = None,
 ) -> None:
-    """Let a class say what to write in place of names that it does not have.
+    """Add advice to a class, for names that it does not have.
 
-    :param kind: the class. Names that it has stay as they are.
+    :param cls: the class. Names that it already has are not changed.
     :param advice: what to write instead, by name.
-    :param length: what to write in place of ``len()``; None if the class is left as it is.
-    :param settings: True if the names are settings, so that setting them warns.
+    :param length: what to write instead of ``len()``; None adds nothing.
+    :param settings: True if the names are settings, so that setting one logs a warning.
+    :param operations: what to write instead of Python statements, by the method that Python looks
+        for, for example ``__enter__``.
     """
     habit = WrongSetting if settings else Habit
-    existing = {name for one in kind.__mro__ for name in vars(one)}
+    existing = {name for base in cls.__mro__ for name in vars(base)}
     for name, text in advice.items():
         if name not in existing:
-            setattr(kind, name, habit(name, text))
-    setattr(kind, "__dir__", _names_of)  # noqa: B010
+            setattr(cls, name, habit(name, text))
+    for name, text in (operations or {}).items():
+        setattr(cls, name, _Operation(name, text))
+        if name in _OTHER_END:
+            setattr(cls, _OTHER_END[name], _Operation(_OTHER_END[name], text))
+    setattr(cls, "__dir__", names_of)  # noqa: B010
     if length is not None:
-        # By name: to type checkers, the class has no length.
-        setattr(kind, "__len__", _Length("__len__", length))  # noqa: B010
+        # Set by name, so that for type checkers the class has no length.
+        setattr(cls, "__len__", _Length("__len__", length))  # noqa: B010
 
 
-# The calls that are awaited on asyncio; what follows a point is of their result.
+# Calls that must be awaited with asyncio. The part after the point applies to their result.
 _WAITING = (
     r"((?:session\.(?:execute|load|unload|prepare|set_keyspace|shutdown)|cluster\.(?:connect|shutdown)"
     r"|result\.to_\w+)\((?:[^()]|\([^()]*\))*\))(\.)?"
@@ -162,19 +220,19 @@ _WAITING = (
 
 
 def awaited(advice: Mapping[str, str], *more: Mapping[str, str]) -> dict[str, str]:
-    """Return the table of a blocking class for the asyncio class of the same name.
+    """Convert the table of a blocking class for the asyncio class of the same name.
 
     :param advice: the table of the blocking class.
-    :param more: further tables, which win.
+    :param more: further tables, which take precedence.
     """
 
     def awaiting(call: re.Match[str]) -> str:
         return f"(await {call[1]})." if call[2] else f"await {call[1]}"
 
-    made = {name: re.sub(_WAITING, awaiting, text) for name, text in advice.items()}
-    for one in more:
-        made.update(one)
-    return made
+    table = {name: re.sub(_WAITING, awaiting, text) for name, text in advice.items()}
+    for other_table in more:
+        table.update(other_table)
+    return table
 
 
 def _same(text: str, names: str) -> dict[str, str]:
@@ -325,6 +383,61 @@ FUTURE: dict[str, str] = {
     ),
     **_same("requests cannot be cancelled; their timeout ends them", "cancel cancelled"),
     **_same("write future.result(), which raises it", "exception error_of"),
+}
+
+ASYNC_RESULT: dict[str, str] = _same(
+    "this is the result already; for callbacks, write "
+    "task = asyncio.ensure_future(session.execute(query)), then task.add_done_callback",
+    "add_callback add_callbacks add_errback add_done_callback result",
+)
+
+ROW: dict[str, str] = {
+    **_same(
+        "a row is a named tuple; write row.column, or row._asdict() for a dict "
+        "(session.row_factory = dict_factory makes each row one)",
+        "get keys values items to_dict asdict dict as_dict _mapping",
+    ),
+}
+
+MODEL: dict[str, str] = {
+    **_same("write Model.objects(column=value), or Model.objects.filter(...)", "query where find"),
+    **_same("write Model.get(key=value)", "find_one get_by_id find_by_id"),
+    **_same(
+        "write `with BatchQuery() as batch: Model.batch(batch).create(...)`, or "
+        "session.load(table, rows) for many rows",
+        "bulk_create insert_many bulk_insert",
+    ),
+    **_same(
+        "a row without the key's other columns is replaced: write Model.create(...)",
+        "get_or_create update_or_create upsert",
+    ),
+    **_same("write dict(instance)", "to_dict asdict model_dump as_dict"),
+    **_same("write instance = Model.get(key=value)", "refresh_from_db refresh reload"),
+}
+
+QUERYSET: dict[str, str] = {
+    **_same("CQL has no such condition: leave rows out in your program", "exclude"),
+    **_same("write values_list('column', ...)", "values pluck"),
+    **_same(
+        "write `with BatchQuery() as batch: Model.batch(batch).create(...)`, or "
+        "session.load(table, rows) for many rows",
+        "bulk_create bulk_update insert_many",
+    ),
+    **_same(
+        "write Model.create(...), which replaces the row if it is there, or "
+        "Model.if_not_exists().create(...)",
+        "get_or_create update_or_create upsert",
+    ),
+    **_same("write filter(column=value)", "filter_by where find"),
+    **_same("write first()", "one one_or_none scalar last earliest latest"),
+    **_same("write first() is not None", "exists"),
+    **_same("write count() > 0, or first()", "any"),
+    **_same(
+        "CQL computes no such values for a queryset: read the rows, or write CQL",
+        "aggregate annotate select_related prefetch_related join group_by having union",
+    ),
+    **_same("CQL has no OFFSET: go on after the last key by a filter", "offset skip"),
+    **_same("write list(queryset)", "to_list tolist fetchall"),
 }
 
 PREPARED: dict[str, str] = {

@@ -1,17 +1,17 @@
-"""The one place that knows that there are two implementations of the hot path.
+"""Selects one of the two implementations of the hot path. No other module knows about both.
 
-Each name in `TWINS` stands for a pair of modules with the same public names and signatures: the
-Python reference, and its Cython counterpart in `cassandra._accel`. Consumers write ``from
-cassandra._impl import codecs`` and get the pair's member that is in use. Type checkers are to read
-the Python one: consumers import that under ``if TYPE_CHECKING:``.
+Each name in `TWINS` is a pair of modules with the same public names and signatures: the Python
+reference, and its Cython counterpart in `cassandra._accel`. Other modules write ``from
+cassandra._impl import codecs`` and get the module in use. Type checkers should read the Python
+module, which is imported under ``if TYPE_CHECKING:``.
 
-Environment: ``CASS_DRIVER_IMPL=python`` takes the Python modules, ``c`` insists on the compiled
-ones (an ImportError names each that is missing). Without it the compiled modules serve when every
-one of them is there, else the Python modules do, and `fallback_reason` says why; the two are never
-mixed. A compiled module that is there and cannot be loaded is an ImportError.
+The environment variable ``CASS_DRIVER_IMPL=python`` selects the Python modules, and ``c`` the
+compiled modules (an ImportError lists the missing ones). Without it, the compiled modules are used
+if all of them exist, otherwise the Python modules, and `fallback_reason` says why. The two are
+never mixed. If a compiled module exists but cannot be loaded, an ImportError is raised.
 
-`implementation` and `fallback_reason` are public as attributes of `cassandra`. Interpreters other
-than CPython take the Python modules, and need no reason for it.
+`implementation` and `fallback_reason` are public as attributes of `cassandra`. Other interpreters
+than CPython use the Python modules, without a reason.
 """
 
 from __future__ import annotations
@@ -24,9 +24,14 @@ import warnings
 from typing import TYPE_CHECKING, Literal
 
 from cassandra._foreign import lost_files
+from cassandra._imports import Deferred
 
 if TYPE_CHECKING:
     from types import ModuleType
+
+    from cassandra import _build_stamp
+else:
+    _build_stamp = Deferred("cassandra._build_stamp")
 
 __all__ = ["TWINS", "fallback_reason", "implementation", "twin"]
 
@@ -58,7 +63,7 @@ fallback_reason: str | None = None
 
 
 def twin(name: str, impl: str) -> ModuleType:
-    """Return the module that implements a twin.
+    """Return one implementation of a twin.
 
     :param name: a key of `TWINS`.
     :param impl: "python" or "c".
@@ -83,10 +88,10 @@ def twin(name: str, impl: str) -> ModuleType:
 
 
 def _missing_compiled() -> list[str]:
-    """The compiled modules that are not there.
+    """Return the names of the compiled modules that do not exist.
 
-    They are looked for, not imported: they import modules that may be in the middle of importing
-    this one.
+    We only look for them, because importing them would import modules that may be importing this
+    one.
     """
     return [
         name
@@ -98,22 +103,23 @@ def _missing_compiled() -> list[str]:
 def _is_there(name: str) -> bool:
     try:
         return importlib.util.find_spec(name) is not None
-    except ValueError:  # a module without a spec stands in for it
+    except ValueError:  # the module was replaced by one without a spec
         return False
 
 
 def _choose() -> Literal["python", "c"]:
     global fallback_reason
-    wanted = os.environ.get("CASS_DRIVER_IMPL", "").strip().lower()
-    if wanted not in ("", "python", "c"):
-        raise ImportError(f"CASS_DRIVER_IMPL is {wanted!r}; it takes 'python' or 'c'")
-    # Before the search, so that a broken build can still be started without it.
-    if wanted == "python" or (not wanted and sys.implementation.name != "cpython"):
+    requested = os.environ.get("CASS_DRIVER_IMPL", "").strip().lower()
+    if requested not in ("", "python", "c"):
+        raise ImportError(f"CASS_DRIVER_IMPL is {requested!r}; it takes 'python' or 'c'")
+    # Before the search, so that a broken build can still be used without its compiled modules.
+    if requested == "python" or (not requested and sys.implementation.name != "cpython"):
         return "python"
     missing = _missing_compiled()
     if not missing:
+        _warn_of_other_sources()
         return "c"
-    if wanted == "c":
+    if requested == "c":
         raise ImportError(
             "CASS_DRIVER_IMPL=c asks for the compiled modules, but these are not there:\n  "
             + "\n  ".join(missing)
@@ -127,12 +133,12 @@ def _choose() -> Literal["python", "c"]:
 
 
 def _warn_of_source_tree() -> None:
-    """Warn if this is a source tree in front of an installation that is compiled."""
-    # Python puts the working directory first: in a clone, that is the tree.
+    """Warn if this is a source tree that hides an installation with compiled modules."""
+    # Python searches the working directory first. In a clone, that is the source tree.
     tree = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     if not os.path.exists(os.path.join(tree, "setup.py")):
         return
-    # Costs some milliseconds: only in a tree that is not built.
+    # This takes some milliseconds, but only in a tree that is not built.
     metadata = importlib.import_module("importlib.metadata")
     for distribution in metadata.distributions(name="turbocql"):
         for path in distribution.files or ():
@@ -148,16 +154,38 @@ def _warn_of_source_tree() -> None:
                 return
 
 
+def other_sources(changed: list[str]) -> str:
+    """Return the message for compiled modules that were built from other sources.
+
+    :param changed: the result of `cassandra._build_stamp.changed_files`.
+    """
+    names = f"{', '.join(changed[:3])}{f', {len(changed) - 3} more' if len(changed) > 3 else ''}"
+    return (
+        f"cassandra._accel was built from other sources ({names} differ from the last build): "
+        "attributes may be missing at odd places. To build it again, "
+        f"{_build_stamp.REBUILD}; CASS_DRIVER_IMPL=python goes on without"
+    )
+
+
+def _warn_of_other_sources() -> None:
+    # Only a source tree that was built has this file. It costs installed wheels one look.
+    if not os.path.exists(os.path.join(os.path.dirname(__file__), "_accel", "built-from.txt")):
+        return
+    changed = _build_stamp.changed_files()
+    if changed:
+        warnings.warn(other_sources(changed), RuntimeWarning, stacklevel=2)
+
+
 implementation = _choose()
 
 
 def __getattr__(name: str) -> ModuleType:
-    """Import the chosen twin at its first use (PEP 562), which keeps import cycles out of this
+    """Import the chosen twin on first use (PEP 562), which avoids import cycles with this
     module.
     """
     if name not in TWINS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = twin(name, implementation)
-    # Kept as a plain attribute: `__getattr__` of a module is slow, and hot paths read it.
+    # Store it as a plain attribute: `__getattr__` of a module is slow, and hot paths read it.
     globals()[name] = module
     return module

@@ -1,9 +1,8 @@
-"""Modules that are imported when they are first used, and forks meanwhile.
+"""Imports at run time that are safe when another thread forks.
 
-Python gives each module a lock while it is imported. A thread that imports one when another thread
-forks leaves that lock held in the child, where the next import of the module waits forever. So
-imports of this package that happen at run time go through `import_module`, and a fork waits until
-none is under way.
+Python locks each module while it is imported. If another thread forks during an import, the lock
+stays held in the child, where the next import of that module waits forever. Imports at run time
+therefore use `import_module`, and a fork waits until no such import is running.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ from cassandra._threads import Lock, get_ident
 
 __all__ = ["Deferred", "at_first_cluster", "call_at_first_cluster", "import_all", "import_module"]
 
-PATIENCE = 5.0  # seconds that a fork waits at most
+PATIENCE = 5.0  # maximum seconds that a fork waits
 
-# Held for an instant only, never during an import: two threads may each wait for a module that the
-# other one imports, and Python sees to that.
+# Held only briefly, and never during an import: two threads may wait for modules that the other
+# thread imports, and Python resolves that deadlock itself.
 _lock = Lock()
-_is_held = False  # by the thread that forks
-_importers: list[int] = []  # the threads that import, once for each import
-_waiting: list[Callable[[], object]] = []  # they import what comes with the first cluster
-_imported = 0  # so many of them have been called
+_is_held = False  # by the forking thread
+_importers: list[int] = []  # the importing threads, one entry per import
+_waiting: list[Callable[[], object]] = []  # functions that import what the first cluster needs
+_imported = 0  # the number of these functions that were called
 
 
 def import_module(name: str) -> ModuleType:
-    """Import the module of this name, or return the one that is there.
+    """Import a module by name, or return it if it is already imported.
 
-    :raises ImportError: if there is none.
+    :raises ImportError: if there is no such module.
     """
     thread = get_ident()
-    # Before the import takes the module's lock: a fork that begins in between waits already.
+    # Register before the import locks the module, so that a fork which begins in between waits.
     with _lock:
         _importers.append(thread)
     try:
@@ -48,16 +47,16 @@ def import_module(name: str) -> ModuleType:
 
 
 class Deferred:
-    """A module that is imported when the first of its names is asked for.
+    """A module that is imported when one of its names is first accessed.
 
-    Type checkers must see the module itself, so that they know its names and their types::
+    Type checkers need the module itself, to know its names and types::
 
         if TYPE_CHECKING:
             from cassandra.bulk import scan
         else:
             scan = Deferred("cassandra.bulk.scan")
 
-    :param name: the module's full name.
+    :param name: the full name of the module.
     """
 
     __slots__ = ("_name",)
@@ -70,9 +69,9 @@ class Deferred:
 
 
 class _Name:
-    """Stands in a module for a name of another one, until that is imported.
+    """A placeholder in a module for a name from another module that is not imported yet.
 
-    Its first use imports it, and puts what it stands for in its place.
+    On first use it imports the other module, and replaces itself by the real object.
     """
 
     __slots__ = ("_home", "_module", "_name")
@@ -86,11 +85,11 @@ class _Name:
         return f"<{self._home}.{self._name}, imported at the first use>"
 
     def _load(self) -> Any:
-        found = import_module(self._home)
+        module = import_module(self._home)
         is_module = self._home.rpartition(".")[2] == self._name
-        value = found if is_module else getattr(found, self._name)
+        value = module if is_module else getattr(module, self._name)
         names = vars(sys.modules[self._module])
-        # A program may have patched it meanwhile.
+        # User code may have patched the name in the meantime.
         if names.get(self._name) is self:
             names[self._name] = value
         return value
@@ -101,21 +100,21 @@ class _Name:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._load()(*args, **kwargs)
 
-    # For ``isinstance``, also if it is one of several classes there.
+    # For ``isinstance``, even if it is one of several classes there.
     def __instancecheck__(self, instance: object) -> bool:
         return isinstance(instance, self._load())
 
 
 def at_first_cluster(module: str, **homes: str) -> None:
-    """Give `module` names that are imported when the first `Cluster` object is made.
+    """Add names to `module` that are imported when the first `Cluster` object is created.
 
-    For what only connecting and executing need: programs that import the driver and do not connect
-    do not wait for it. When a cluster is made, the module's names are what they would be after an
-    ordinary import, so that nothing is imported or looked up on the way of a request. Functions
-    that are called before may use the names as well: to call them, to look at their attributes,
-    for ``isinstance``.
+    Use this for names that only connecting and executing need, so that applications which import
+    the driver without connecting need not wait for them. After a cluster is created, the module's
+    names are the same as after an ordinary import, so that no request has to import or look up
+    anything. Functions that are called earlier may use the names as well: to call them, to access
+    their attributes, and for ``isinstance``.
 
-    Type checkers must see the names themselves::
+    Type checkers need the names themselves::
 
         if TYPE_CHECKING:
             from cassandra.engine.request import Request
@@ -123,34 +122,36 @@ def at_first_cluster(module: str, **homes: str) -> None:
             at_first_cluster(__name__, Request="cassandra.engine.request")
 
     :param module: the module's ``__name__``.
-    :param homes: the module that has each name, or that is what the name stands for.
+    :param homes: for each name, the module that defines it, or the module that is the object.
     """
     names = vars(sys.modules[module])
-    # Put there from here: a function's global names are not asked of the module's `__getattr__`.
+    # Set them here: global names in functions do not call the module's `__getattr__`.
     for name, home in homes.items():
         names[name] = _Name(module, name, home)
         _waiting.append(names[name]._load)
 
 
 def call_at_first_cluster(load: Callable[[], object]) -> None:
-    """Call a function when the first `Cluster` object is made.
+    """Call a function when the first `Cluster` object is created.
 
-    :param load: imports something, and may be called again.
+    :param load: imports something. It may be called again.
     """
     _waiting.append(load)
 
 
 def import_all() -> None:
-    """Import all that waits for the first cluster; called in the thread that makes one."""
+    """Import everything that the first cluster needs. Called in the thread that creates a
+    cluster.
+    """
     global _imported
-    # What is imported may bring more of them. A second thread that makes a cluster meanwhile does
-    # the same, so that each of them finds everything there when it goes on. Later clusters find
-    # nothing left but the names of modules that were imported since.
-    at = _imported
-    while at < len(_waiting):
-        _waiting[at]()
-        at += 1
-    _imported = max(_imported, at)
+    # An import may register more functions. If a second thread creates a cluster at the same time,
+    # it does the same work, so that both threads find everything imported. Later clusters only load
+    # names of modules that were imported since.
+    index = _imported
+    while index < len(_waiting):
+        _waiting[index]()
+        index += 1
+    _imported = max(_imported, index)
 
 
 def _before_fork() -> None:
@@ -159,12 +160,12 @@ def _before_fork() -> None:
     deadline = time.monotonic() + PATIENCE
     while True:
         _is_held = _lock.acquire(timeout=PATIENCE)
-        # A module may fork while it is imported: its own thread goes on in the child.
+        # A module may fork while it is imported. Its own thread continues in the child.
         is_quiet = all(importer == thread for importer in _importers)
         if not _is_held or is_quiet or time.monotonic() > deadline:
-            return  # with the lock: no import begins before the fork
+            return  # while holding the lock, so that no import begins before the fork
         _lock.release()
-        # Asked again and again: to be woken, each import would have to look for forks at its end.
+        # Poll: to notify us, each import would have to check for forks at its end.
         time.sleep(0.001)
 
 
@@ -174,7 +175,7 @@ def _in_parent() -> None:
 
 
 def _in_child() -> None:
-    # The parent's lock is held in the child, by a thread that is not there.
+    # The parent's lock is held in the child, by a thread that does not exist there.
     global _lock
     thread = get_ident()
     _importers[:] = [importer for importer in _importers if importer == thread]

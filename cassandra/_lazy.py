@@ -1,4 +1,4 @@
-"""Modules and classes with names of other modules, which are imported at their first use."""
+"""Modules and classes with names from other modules, which are imported on first use."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ def lazy_names(
 ) -> Callable[[str], Any]:
     """Return a ``__getattr__`` for `module` (PEP 562).
 
-    A name that is asked for once is an ordinary attribute of the module from then on.
+    After its first access, a name is an ordinary attribute of the module.
 
     :param module: the module's ``__name__``.
-    :param homes: the module that has each name. Besides these, the module has the names that
+    :param homes: for each name, the module that defines it. The module also has the names that
         `cassandra._compat.reexports` lists for it.
-    :param renamed: the name at home, if it is not the same.
+    :param renamed: for each name, its name in the defining module if it differs.
     """
 
     def find(name: str) -> Any:
         home = homes.get(name)
-        # Python itself asks for __path__, and for submodules that are not imported yet: the table
+        # Python itself asks for __path__, and for submodules that are not imported yet. The table
         # need not be read for these.
         if home is None and not name.startswith("__") and not _is_submodule(module, name):
             home = _reexported(module).get(name)
         if home is None:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         value = getattr(import_module(home), renamed.get(name, name))
-        # Python does not call `__getattr__` again for a name that the module has.
+        # Python does not call `__getattr__` again for an existing attribute.
         setattr(sys.modules[module], name, value)
         return value
 
@@ -49,15 +49,16 @@ def lazy_names(
 
 
 class LazyAttribute:
-    """An attribute of a class that is defined in a class of another module.
+    """A class attribute that is defined in a class of another module.
 
-    That module is imported at the first look. From then on the class has the attribute itself.
+    The other module is imported on first access. Then the attribute itself replaces this object.
 
     :param home: the module.
-    :param holder: the name of the class there, or of another module that `home` knows. None for
-        the module itself.
-    :param name: the name there; None if it is the attribute's.
-    :param for_engine: True if connecting or executing need it: it comes with the first cluster.
+    :param holder: the name of the class there, or of another module that `home` has. None for the
+        module itself.
+    :param name: its name there; None if it is the same.
+    :param for_engine: True if connecting or executing needs it, so that it is imported with the
+        first cluster.
     """
 
     __slots__ = ("_holder", "_home", "_name", "_owner", "_there")
@@ -87,18 +88,20 @@ class LazyAttribute:
         if self._holder is not None:
             holder = getattr(holder, self._holder)
         attribute = vars(holder)[self._there or self._name]
-        # A program may have patched it.
+        # User code may have patched it.
         if vars(self._owner).get(self._name) is self:
             setattr(self._owner, self._name, attribute)
         return attribute
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         attribute = self._load()
-        # Bound here: looked up by its name, it might be that of a subclass which calls this one.
+        # Bind it here: a look-up by name might find an override in a subclass that is calling this
+        # attribute.
         bind = getattr(type(attribute), "__get__", None)
         return attribute if bind is None else bind(attribute, instance, owner)
 
-    # With these two, what is set before the first look is kept as it is after it.
+    # With these two methods, values that are set before the first access are stored as they are
+    # after it.
     def __set__(self, instance: object, value: object) -> None:
         self._load()
         object.__setattr__(instance, self._name, value)
@@ -109,26 +112,28 @@ class LazyAttribute:
 
 
 def lazy_base(name: str, home: str, attributes: str) -> Any:
-    """Return a base class whose attributes are those of the class `name` in another module.
+    """Return a base class that gets its attributes from the class `name` in another module.
 
-    :param name: of the class here and there.
-    :param home: the module.
-    :param attributes: their names, with spaces between.
+    :param name: the name of the class, here and in the other module.
+    :param home: the other module.
+    :param attributes: the names of the attributes, separated by spaces.
     """
-    found = {one: LazyAttribute(home, name) for one in attributes.split()}
-    return type(name, (), {"__slots__": (), **found})
+    attributes_by_name = {attribute: LazyAttribute(home, name) for attribute in attributes.split()}
+    return type(name, (), {"__slots__": (), **attributes_by_name})
 
 
 def _is_submodule(module: str, name: str) -> bool:
-    # ``from package import module`` asks for an attribute first, and then imports the file.
+    # ``from package import module`` first asks for an attribute, and then imports the file.
     spec = sys.modules[module].__spec__
-    places = (spec.submodule_search_locations if spec is not None else None) or ()
+    locations = (spec.submodule_search_locations if spec is not None else None) or ()
     return any(
-        os.path.exists(os.path.join(place, end)) for place in places for end in (f"{name}.py", name)
+        os.path.exists(os.path.join(location, end))
+        for location in locations
+        for end in (f"{name}.py", name)
     )
 
 
 def _reexported(module: str) -> Mapping[str, str]:
-    """Return the homes of names that `module` has only because programs import them from there."""
+    """Return the defining modules of names that `module` only has for compatibility."""
     homes = reexports.REEXPORTS.get(module, {})
     return {name: home for home, names in homes.items() for name in names.split()}

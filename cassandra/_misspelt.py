@@ -1,4 +1,4 @@
-"""Attributes that are settings whose names are misspelt, most likely."""
+"""Detects attributes that are probably misspelt settings."""
 
 from __future__ import annotations
 
@@ -9,96 +9,129 @@ from weakref import WeakKeyDictionary
 
 from cassandra._imports import import_module
 
-__all__ = ["check_spelling", "class_attribute", "is_of_driver", "nearest"]
+__all__ = ["check_spelling", "class_attribute", "is_of_driver", "nearest", "warn_of_misspelt"]
 
 log = logging.getLogger(__name__)
 
-# Of two names: how alike they are if one is the other misspelt, from 0 to 1. `conect_timeout` and
-# `connect_timeout` have 0.97, `timeout` has 0.64. Programs may keep attributes of their own.
+# The minimum similarity of two names, from 0 to 1. `conect_timeout` and `connect_timeout` have
+# 0.97, `timeout` has 0.64. Users may set their own attributes.
 ALIKE = 0.85
 
-# What was warned of, by class. Threads may meet here: one warning too many does no harm.
+# The minimum similarity for model columns, where a warning is logged instead of an error: `nmae`
+# and `name` have 0.75.
+ALIKE_COLUMNS = 0.74
+
+# The names that we warned about, by class. This is not thread-safe, but an extra warning does no
+# harm.
 _warned: WeakKeyDictionary[type, set[str]] = WeakKeyDictionary()
 
 
 def check_spelling(
     holder: object,
     name: str,
-    known: Iterable[str],
+    settings: Iterable[str],
     attributes: Callable[[Any], Container[str]] = vars,
 ) -> None:
-    """Look at a new attribute that is most likely a setting whose name is misspelt.
+    """Check a new attribute, which may be a misspelt setting.
 
-    A class of a program's own has attributes of its own, and their names may be like those of
-    settings. There a warning is logged, once for each class and name.
+    A user's class may have its own attributes with names similar to settings. For such a class a
+    warning is logged, once for each class and name.
 
-    :param holder: the object. What it or its class has already is not misspelt.
+    :param holder: the object. Existing attributes of the object or its class are not misspelt.
     :param name: the attribute that is set.
-    :param known: the names of all settings.
-    :param attributes: gives the object's own attributes.
-    :raises AttributeError: if it is misspelt, and the object's class is the driver's.
+    :param settings: the names of all settings.
+    :param attributes: returns the object's own attributes.
+    :raises AttributeError: if it is misspelt, and the object's class belongs to the driver.
     """
-    kind = type(holder)
-    # A private name is the program's own affair, and a name of the class is spelt as it should be.
-    if name.startswith("_") or class_attribute(kind, name) is not None:
+    cls = type(holder)
+    # Private names belong to the user, and names of the class are correct.
+    if name.startswith("_") or class_attribute(cls, name) is not None:
         return
-    # Most attributes are like no setting: difflib is not imported for them.
-    near = nearest(name, [one for one in known if _share(name, one) >= ALIKE], ALIKE)
-    # Last: the dictionary of an object that nobody has asked for is not made, and the attributes of
-    # such an object are read faster.
+    # Most attributes are not similar to a setting, so we do not import difflib for them.
+    near = nearest(
+        name, [setting for setting in settings if _similarity_bound(name, setting) >= ALIKE], ALIKE
+    )
+    # Check this last: it creates the object's dict, and without a dict attribute access is faster.
     if near is None or name in attributes(holder):
         return
-    if is_of_driver(kind):
-        raise AttributeError(f"{kind.__name__} has no setting {name!r}; did you mean {near!r}?")
-    warned = _warned.setdefault(kind, set())
+    if is_of_driver(cls):
+        raise AttributeError(f"{cls.__name__} has no setting {name!r}; did you mean {near!r}?")
+    warned = _warned.setdefault(cls, set())
     if name not in warned:
         warned.add(name)
         log.warning(
             "%s.%s is an attribute of the program's own, not a setting; the nearest setting is %r",
-            kind.__name__,
+            cls.__name__,
             name,
             near,
         )
 
 
+def warn_of_misspelt(cls: type, attributes: Iterable[str], columns: Iterable[str]) -> None:
+    """Log a warning for an attribute of a model instance that is probably a misspelt column.
+
+    The attribute is not written. This is not an error, because applications may store their own
+    attributes on instances. Each class and name is logged once.
+
+    :param cls: the model.
+    :param attributes: the names in the instance's dict.
+    :param columns: the names of the model's columns.
+    """
+    logged = _warned.setdefault(cls, set())
+    for attribute in attributes:
+        if attribute in logged or attribute.startswith("_"):
+            continue
+        logged.add(attribute)  # even if it is similar to no column, so that it is compared once
+        column = nearest(attribute, columns, ALIKE_COLUMNS)
+        if column is not None:
+            log.warning(
+                "%s.%s is not a column and is not written; did you mean %r?",
+                cls.__name__,
+                attribute,
+                column,
+            )
+
+
 def is_of_driver(kind: type) -> bool:
-    """Return True if a class is the driver's own, False if a program has derived it.
+    """Return True if a class belongs to the driver, False if it is a user's subclass.
 
     :param kind: the class.
     """
     return kind.__module__.partition(".")[0] == "cassandra"
 
 
-def class_attribute(kind: type, name: str) -> Any:
-    """Return an attribute of a class as it is, a descriptor say; None if there is none.
+def class_attribute(cls: type, name: str) -> Any:
+    """Return a class attribute without binding it, such as a descriptor, or None if there is none.
 
-    :param kind: the class.
+    :param cls: the class.
     :param name: the attribute.
     """
-    for one in kind.__mro__:
-        if name in vars(one):
-            return vars(one)[name]
+    for base in cls.__mro__:
+        if name in vars(base):
+            return vars(base)[name]
     return None
 
 
-def nearest(name: str, known: Iterable[str], alike: float) -> str | None:
-    """Return the name that is most like another one; None if none is.
+def nearest(name: str, candidates: Iterable[str], alike: float) -> str | None:
+    """Return the most similar name, or None if none is similar enough.
 
-    :param name: the one to look for.
-    :param known: the names to choose from.
-    :param alike: how alike it must be, from 0 to 1.
+    :param name: the name to look for.
+    :param candidates: the names to choose from.
+    :param alike: the minimum similarity, from 0 to 1.
     """
-    known = list(known)
-    if not known:
+    candidates = list(candidates)
+    if not candidates:
         return None
-    near = import_module("difflib").get_close_matches(name, known, 1, alike)
+    near = import_module("difflib").get_close_matches(name, candidates, 1, alike)
     return near[0] if near else None
 
 
-def _share(name: str, other: str) -> float:
-    """Return how alike two names can be at most, from the letters that they have in common."""
-    both = len(name) + len(other)
-    most = 2 * min(len(name), len(other)) / both
-    if most < ALIKE:
-        return most
-    return 2 * sum(min(name.count(one), other.count(one)) for one in {*name}) / both
+def _similarity_bound(name: str, other: str) -> float:
+    """Return an upper bound of the similarity of two names, from their common letters."""
+    total_length = len(name) + len(other)
+    upper_bound = 2 * min(len(name), len(other)) / total_length
+    if upper_bound < ALIKE:
+        return upper_bound
+    return (
+        2 * sum(min(name.count(letter), other.count(letter)) for letter in {*name}) / total_length
+    )

@@ -1,4 +1,4 @@
-"""The base of observers, which modules below the engine can name."""
+"""The base class of observers, for modules below the engine."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ __all__ = ["ObserverBase"]
 
 
 class ObserverBase:
-    """A base of `cassandra.observers.RequestObserver`, whose methods know the engine's requests."""
+    """The base of `cassandra.observers.RequestObserver`, whose methods refer to requests of the
+    engine.
+    """
 
     __slots__ = ()

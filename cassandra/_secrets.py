@@ -1,7 +1,8 @@
-"""Values that must not show: passwords, keys, and settings that hold them.
+"""Values that must not be shown: passwords, keys, and settings that contain them.
 
-Reports of errors show local variables and attributes by their reprs, some of them those of objects
-inside objects. So whatever holds a secret for longer than an expression holds a `Secret`.
+Error reports show local variables and attributes by their reprs, sometimes including nested
+objects. Code that holds a secret for longer than an expression must therefore wrap it in a
+`Secret`.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ _MISSING: Any = object()
 
 
 class Secret(Generic[T]):
-    """Holds a value, and shows it nowhere.
+    """Holds a value without showing it.
 
     :param value: the value.
     """
 
-    # A function, not the value: tools that look into the slots of objects find nothing there.
+    # A function and not the value, so that tools which inspect the slots of objects find nothing.
     __slots__ = ("_reveal",)
 
     def __init__(self, value: T) -> None:
@@ -29,14 +30,14 @@ class Secret(Generic[T]):
 
     @classmethod
     def of(cls, value: Any) -> Secret[Any]:
-        """Return `value` as a secret, or itself if it is one.
+        """Return `value` as a secret, or unchanged if it is one.
 
         :param value: the value.
         """
         return value if isinstance(value, Secret) else cls(value)
 
     def reveal(self) -> T:
-        """Return the value. Do not keep it in a variable: a traceback would show that."""
+        """Return the value. Do not store it in a variable, because a traceback would show that."""
         return self._reveal()
 
     @property
@@ -54,29 +55,29 @@ class Secret(Generic[T]):
         return self
 
     def __reduce__(self) -> Any:
-        # Programs send providers to their other processes.
+        # Applications send providers to other processes.
         return type(self), (self._reveal(),)
 
 
 class SecretKey(Secret["bytes | None"]):
-    """The bytes of a key, which cannot be copied to other processes.
+    """The bytes of a key. It cannot be pickled, so it cannot be sent to other processes.
 
-    :param data: the bytes. Anything else is a key of the size -1.
+    :param data: the bytes. For any other value the size is -1.
     """
 
     __slots__ = ()
 
     def __init__(self, data: object) -> None:
-        # Never an error here: a traceback shows this function's variables.
+        # Never raise an error here, because a traceback would show this function's variables.
         super().__init__(bytes(data) if isinstance(data, (bytes, bytearray, memoryview)) else None)
 
     @property
     def size(self) -> int:
-        """Bytes of the key; -1 if it was not made of bytes."""
+        """The size of the key in bytes; -1 if it was not created from bytes."""
         return len(self._reveal() or b"") if self._reveal() is not None else -1
 
     def reveal(self) -> bytes:
-        """Return the bytes, for the library that encrypts."""
+        """Return the bytes, to pass them to the encryption library."""
         return self._reveal() or b""
 
     def __repr__(self) -> str:
@@ -93,10 +94,10 @@ class SecretKey(Secret["bytes | None"]):
 
 
 class HiddenAttribute(Generic[T]):
-    """An attribute that programs read and set as any other; the object keeps it as a `Secret`.
+    """An attribute that user code reads and sets normally, but the object stores as a `Secret`.
 
-    :param default: its value for the class, and for an object that has none. Without it, there is
-        no such attribute.
+    :param default: the value for the class, and for objects without a value. Without a default, the
+        attribute does not exist there.
     """
 
     def __init__(self, default: T = _MISSING) -> None:
@@ -104,7 +105,7 @@ class HiddenAttribute(Generic[T]):
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
-        self._kept = f"_{name}"
+        self._attribute = f"_{name}"
 
     @overload
     def __get__(self, holder: None, owner: Any) -> T: ...
@@ -113,9 +114,9 @@ class HiddenAttribute(Generic[T]):
     def __get__(self, holder: object, owner: Any) -> T: ...
 
     def __get__(self, holder: object, owner: Any) -> T:
-        kept: Secret[T] | None = None if holder is None else vars(holder).get(self._kept)
-        if kept is not None:
-            return kept.reveal()
+        secret: Secret[T] | None = None if holder is None else vars(holder).get(self._attribute)
+        if secret is not None:
+            return secret.reveal()
         if self._default is _MISSING:
             raise AttributeError(
                 f"{getattr(owner, '__name__', owner)!r} object has no attribute {self._name!r}"
@@ -123,12 +124,12 @@ class HiddenAttribute(Generic[T]):
         return self._default
 
     def __set__(self, holder: object, value: T | Secret[T]) -> None:
-        vars(holder)[self._kept] = Secret.of(value)
+        vars(holder)[self._attribute] = Secret.of(value)
 
     def secret_of(self, holder: object) -> Secret[T] | None:
-        """Return the attribute without revealing it; None if it was not set.
+        """Return the attribute as a `Secret`, or None if it is not set.
 
         :param holder: the object that has the attribute.
         """
-        found: Secret[T] | None = vars(holder).get(self._kept)
-        return found
+        secret: Secret[T] | None = vars(holder).get(self._attribute)
+        return secret

@@ -1,7 +1,6 @@
-"""Work as a generator of steps, which blocking code and asyncio drive alike.
+"""Operations as generators of steps, which both blocking code and asyncio can run.
 
-The generator yields calls that wait, and gets their outcomes; it never knows which of the two
-waits.
+The generator yields the calls that wait, and gets their results. It does not know who runs it.
 """
 
 from __future__ import annotations
@@ -17,34 +16,35 @@ T = TypeVar("T")
 
 
 def drive(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
-    """Take all steps, and return the generator's result.
+    """Run all steps, and return the generator's result.
 
-    An error of a step is thrown into the generator, which may go on.
+    An error in a step is thrown into the generator, which may handle it.
 
     :param steps: the generator.
-    :param perform: takes a step and returns its outcome.
+    :param perform: runs a step and returns its result.
     """
     try:
         step = next(steps)
         while True:
             try:
                 outcome = perform(step)
-            # KeyboardInterrupt too has to reach the generator, which has things to undo.
+            # KeyboardInterrupt must reach the generator, too, because it may have to clean up.
             except BaseException as error:
                 step = steps.throw(error)
             else:
-                # Outside the `try`: the generator's own errors must not be thrown into it again.
+                # Outside the `try`, so that the generator's own errors are not thrown into it
+                # again.
                 step = steps.send(outcome)
     except StopIteration as end:
-        found: T = end.value
-        return found
+        result: T = end.value
+        return result
 
 
 async def adrive(steps: Generator[S, Any, T], perform: Callable[[S], Awaitable[Any]]) -> T:
-    """Take all steps on asyncio, and return the generator's result.
+    """Run all steps with asyncio, and return the generator's result.
 
     :param steps: the generator.
-    :param perform: takes a step and returns an awaitable of its outcome.
+    :param perform: runs a step and returns an awaitable of its result.
     """
     try:
         step = next(steps)
@@ -56,5 +56,5 @@ async def adrive(steps: Generator[S, Any, T], perform: Callable[[S], Awaitable[A
             else:
                 step = steps.send(outcome)
     except StopIteration as end:
-        found: T = end.value
-        return found
+        result: T = end.value
+        return result

@@ -1,21 +1,22 @@
-"""Real threads, and waiting for them, also if gevent or eventlet has replaced Python's threads.
+"""Real threads, and waiting for them, even if gevent or eventlet has replaced Python's threads.
 
-Under full monkey patching, `threading` starts greenlets and makes locks for them. The engine's loop
-waits in the kernel, and needs a real thread. So this module gives
+After monkey patching, `threading` starts greenlets and creates locks for greenlets. The engine's
+event loop waits in the kernel, so it needs a real thread. This module therefore provides
 
-- `Lock` and `RLock`: real locks. They are for data that threads of both kinds touch, and are held
-  for an instant: no greenlet may be switched with one held, or its thread would wait for itself;
-- `new_waiter`: a lock that one greenlet or thread waits for and a thread of any kind ends. It parks
-  the greenlet, and its thread goes on;
+- `Lock` and `RLock`: real locks, for data that both kinds of threads use. Hold them only briefly:
+  if a greenlet switched while holding one, its thread could wait for itself;
+- `new_waiter`: a lock that a greenlet or thread waits for, and that a thread of any kind releases.
+  Only the greenlet is parked; its thread continues;
 - `new_thread`, `get_ident`: real threads and their identities;
-- `new_lock`, `new_user_thread`, `sleep`: what the application's own threads or greenlets have.
+- `new_lock`, `new_user_thread`, `sleep`: the functions for the application's own threads or
+  greenlets.
 
-The locks of these libraries are not for this: gevent takes a wait that only another thread can end
-for a deadlock, and eventlet's work within one thread. So greenlets of gevent are woken by a watcher
-of their hub, and those of eventlet through a pipe.
+We cannot use the locks of these libraries: gevent takes a wait that only another thread can end for
+a deadlock, and eventlet's locks only work in one thread. We wake greenlets of gevent by a watcher
+of their hub, and greenlets of eventlet through a pipe.
 
-A simulation, which the testing package has, replaces all of them for the threads that it runs, one
-at a time and in virtual time: see `Simulation`.
+A simulation (see the testing package) replaces all of these for its threads, which run one at a
+time and in virtual time: see `Simulation`.
 """
 
 from __future__ import annotations
@@ -41,10 +42,9 @@ __all__ = [
     "RLock",
     "Simulation",
     "Waiter",
-    "at_home",
     "get_ident",
     "green_library",
-    "monotonic",
+    "in_own_greenlet",
     "new_lock",
     "new_thread",
     "new_user_thread",
@@ -57,8 +57,8 @@ __all__ = [
 
 
 def green_library() -> str | None:
-    """Return "gevent" or "eventlet" if it has replaced this process's threads, else None."""
-    # Looked up, not imported: what the process has not imported cannot have patched it.
+    """Return "gevent" or "eventlet" if it has patched this process's threads, otherwise None."""
+    # Look the module up without importing it: a library that is not imported cannot have patched.
     monkey: Any = sys.modules.get("gevent.monkey")
     if monkey is not None and any(
         monkey.is_module_patched(name) for name in ("thread", "_thread", "threading")
@@ -71,7 +71,7 @@ def green_library() -> str | None:
 
 
 def _real(name: str) -> Any:
-    """Return the object that `_thread` had under this name before it was patched."""
+    """Return the object with this name from `_thread`, as it was before patching."""
     library = green_library()
     if library == "gevent":
         return sys.modules["gevent.monkey"].get_original("_thread", name)
@@ -80,7 +80,7 @@ def _real(name: str) -> Any:
     return getattr(sys.modules["_thread"], name)
 
 
-# Taken now: a patch that comes later leaves these alone.
+# Taken at import: a later patch does not affect these.
 Lock: Callable[[], threading.Lock] = _real("allocate_lock")
 RLock: Callable[[], threading.RLock] = _real("RLock")
 get_ident: Callable[[], int] = _real("get_ident")
@@ -88,41 +88,46 @@ _start: Callable[[Callable[[], None], tuple[()]], int] = _real("start_new_thread
 
 
 class Waiter(Protocol):
-    """Waiting for one event: a lock that is held until then."""
+    """A lock that is held until an event happens."""
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        """Wait for `release`, at most `timeout` seconds; return False if it is late.
+        """Wait for `release`, at most `timeout` seconds. Return False if the time has passed.
 
-        One waiting caller goes on for each `release`.
+        Each `release` wakes one waiting caller.
         """
 
     def release(self) -> None:
-        """Let one caller of `acquire` go on, or the next one; any thread, does not wait."""
+        """Wake one caller of `acquire`, or let the next caller pass. Any thread may call this; it
+        does not block.
+        """
 
 
 class Simulation(Protocol):
-    """Threads that take turns in virtual time, with all at which they wait."""
+    """Threads that take turns in virtual time, with the objects that they wait for."""
 
     def is_current(self) -> bool:
-        """Return True if the calling thread is one of the simulation's."""
+        """Return True if the calling thread belongs to the simulation."""
 
     def new_waiter(self) -> Waiter:
-        """Do as the function of this name."""
+        """Implement the module's function of this name."""
 
     def new_lock(self) -> Any:
-        """Do as the function of this name."""
+        """Implement the module's function of this name."""
 
     def new_thread(self, target: Callable[[], None], name: str) -> Any:
-        """Do as the function of this name."""
+        """Implement the module's function of this name."""
 
     def new_event_loop(self) -> Any:
-        """Return a new loop in the same virtual time."""
+        """Return a new event loop in the same virtual time."""
 
     def sleep(self, seconds: float) -> None:
         """Let virtual time pass."""
 
     def time(self) -> float:
         """Return the virtual time, in seconds."""
+
+    def wall_time_ns(self) -> int:
+        """Return the wall clock: nanoseconds since the Unix epoch."""
 
     def new_id(self) -> uuid.UUID:
         """Return a random id."""
@@ -132,15 +137,15 @@ _simulation: Simulation | None = None
 
 
 def simulation() -> Simulation | None:
-    """Return the simulation that runs the calling thread; None if no simulation does."""
+    """Return the simulation that runs the calling thread, or None."""
     running = _simulation
     return running if running is not None and running.is_current() else None
 
 
 def run_simulation(running: Simulation | None) -> None:
-    """Have a simulation run its threads from now on.
+    """Start to use a simulation for its threads.
 
-    :param running: None ends it.
+    :param running: the simulation. None ends it.
     :raises RuntimeError: if another one is running.
     """
     global _simulation
@@ -150,7 +155,7 @@ def run_simulation(running: Simulation | None) -> None:
 
 
 def waits_by_waiters() -> bool:
-    """Return True if the calling thread must wait by `new_waiter`, not in the kernel."""
+    """Return True if the calling thread must wait by `new_waiter`, and not in the kernel."""
     return green_library() is not None or simulation() is not None
 
 
@@ -163,7 +168,7 @@ def new_lock() -> threading.Lock:
 def sleep(seconds: float) -> None:
     """Let the calling thread or greenlet sleep.
 
-    :param seconds: of virtual time in a simulation.
+    :param seconds: the time to sleep; virtual time in a simulation.
     """
     simulated = simulation()
     if simulated is None:
@@ -172,27 +177,21 @@ def sleep(seconds: float) -> None:
         simulated.sleep(seconds)
 
 
-def monotonic() -> float:
-    """Return seconds by a clock that never goes back, virtual ones in a simulation."""
-    simulated = simulation()
-    return time.monotonic() if simulated is None else simulated.time()
-
-
 def new_waiter() -> Waiter:
-    """Return a lock that the caller, a thread or a greenlet, may wait for."""
+    """Return a lock that the caller, a thread or a greenlet, can wait for."""
     simulated = simulation()
     if simulated is not None:
         return simulated.new_waiter()
     library = green_library()
     if library is not None:
-        return _GreenWaiter(_GeventPlace if library == "gevent" else _EventletPlace)
+        return _GreenWaiter(_GeventWaitPoint if library == "gevent" else _EventletWaitPoint)
     waiter = Lock()
     waiter.acquire()
     return waiter
 
 
 class GreenEvent:
-    """Is set once, for all greenlets that wait at it."""
+    """An event that is set once, for all greenlets that wait for it."""
 
     __slots__ = ("_is_set", "_waiter")
 
@@ -201,84 +200,85 @@ class GreenEvent:
         self._waiter = new_waiter()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until it is set, at most `seconds`; return False if it is not."""
+        """Wait until the event is set, at most `seconds`. Return False if it is not."""
         if not self._waiter.acquire(timeout=-1 if seconds is None else seconds):
             return False
-        self._waiter.release()  # the next one may go on as well
+        self._waiter.release()  # wake the next waiting greenlet, too
         return True
 
     def set(self) -> None:
-        """Let all greenlets go on; a second call does nothing."""
+        """Wake all greenlets. A second call does nothing."""
         if not self._is_set:
             self._is_set = True
             self._waiter.release()
 
-    set_soon = set  # greenlets go on when their hub comes to them
+    set_soon = set  # greenlets run when their hub switches to them
 
 
-class _Place(Protocol):
-    """The place where one greenlet waits."""
+class _WaitPoint(Protocol):
+    """A place where one greenlet waits."""
 
     def wait(self, seconds: float | None) -> bool:
         """Park the greenlet until `wake`, or return False after `seconds`."""
 
     def wake(self) -> None:
-        """Have the greenlet go on; any thread, also before `wait`."""
+        """Wake the greenlet. Any thread may call this, also before `wait`."""
 
     def close(self) -> None:
-        """Nothing waits here any more; not before a `wake` that is under way."""
+        """Release the resources after the wait. Must not be called while a `wake` is running."""
 
 
 class _GreenWaiter:
     """Parks greenlets, in any number of threads."""
 
-    __slots__ = ("_guard", "_is_free", "_new_place", "_parked")
+    __slots__ = ("_guard", "_is_free", "_new_wait_point", "_parked")
 
-    def __init__(self, new_place: Callable[[], _Place]) -> None:
-        self._new_place = new_place
+    def __init__(self, new_wait_point: Callable[[], _WaitPoint]) -> None:
+        self._new_wait_point = new_wait_point
         self._guard = Lock()
         self._is_free = False
-        self._parked: deque[_Place] = deque()
+        self._parked: deque[_WaitPoint] = deque()
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         if self._take():
             return True
         if not blocking or timeout == 0:
             return False
-        # Outside the guard: no greenlet may be switched with it held.
-        place = self._new_place()
+        # Outside the guard: a greenlet must not switch while it is held.
+        wait_point = self._new_wait_point()
         try:
             with self._guard:
-                # Again, in one step with the parking: `release` may have come since `_take`.
+                # Check again together with the parking, because `release` may have been called
+                # since `_take`.
                 is_free, self._is_free = self._is_free, False
                 if not is_free:
-                    self._parked.append(place)
-            return is_free or self._wait(place, timeout if timeout > 0 else None)
+                    self._parked.append(wait_point)
+            return is_free or self._wait(wait_point, timeout if timeout > 0 else None)
         finally:
-            place.close()
+            wait_point.close()
 
     def _take(self) -> bool:
         with self._guard:
             is_free, self._is_free = self._is_free, False
         return is_free
 
-    def _wait(self, place: _Place, seconds: float | None) -> bool:
+    def _wait(self, wait_point: _WaitPoint, seconds: float | None) -> bool:
         try:
-            has_come = place.wait(seconds)
-        except BaseException:  # the greenlet is killed, say: the turn is another one's
-            if not self._leave(place):
-                place.wait(None)
+            has_come = wait_point.wait(seconds)
+        except BaseException:  # for example, the greenlet is killed: pass the turn on
+            if not self._leave(wait_point):
+                wait_point.wait(None)
                 self.release()
             raise
-        if not has_come and not self._leave(place):
-            has_come = place.wait(None)  # `release` is about to wake it
+        if not has_come and not self._leave(wait_point):
+            has_come = wait_point.wait(None)  # `release` is about to wake it
         return has_come
 
-    def _leave(self, place: _Place) -> bool:
-        """Park no longer; return False if `release` was quicker."""
+    def _leave(self, wait_point: _WaitPoint) -> bool:
+        """Stop waiting. Return False if `release` came first."""
         with self._guard:
-            if place in self._parked:
-                self._parked.remove(place)
+            if wait_point in self._parked:
+                self._parked.remove(wait_point)
                 return True
         return False
 
@@ -287,25 +287,25 @@ class _GreenWaiter:
             if not self._parked:
                 self._is_free = True
                 return
-            place = self._parked.popleft()
-        # After the guard, which is held for an instant only: waking writes to a pipe, perhaps.
-        place.wake()
+            wait_point = self._parked.popleft()
+        # After releasing the guard, which is held only briefly: waking may write to a pipe.
+        wait_point.wake()
 
 
-class _GeventPlace:
-    """The place where a greenlet of gevent waits."""
+class _GeventWaitPoint:
+    """A place where a greenlet of gevent waits."""
 
     __slots__ = ("_turn", "_watcher")
 
     def __init__(self) -> None:
         hub = sys.modules["gevent.hub"]
         self._turn = hub.Waiter()
-        # As long as it is there, the hub knows that something may come.
+        # While the watcher exists, the hub knows that an event may come.
         self._watcher = hub.get_hub().loop.async_()
         self._watcher.start(self._turn.switch, True)
 
     def wait(self, seconds: float | None) -> bool:
-        # None is returned if the time is over.
+        # with_timeout returns None if the time has passed.
         return bool(sys.modules["gevent"].with_timeout(seconds, self._turn.get, timeout_value=None))
 
     def close(self) -> None:
@@ -316,8 +316,8 @@ class _GeventPlace:
         self._watcher.send()
 
 
-class _EventletPlace:
-    """The place where a greenlet of eventlet waits."""
+class _EventletWaitPoint:
+    """A place where a greenlet of eventlet waits."""
 
     __slots__ = ("_event", "_mailbox")
 
@@ -326,7 +326,7 @@ class _EventletPlace:
         self._mailbox = _mailbox()
 
     def wait(self, seconds: float | None) -> bool:
-        return bool(self._event.wait(seconds))  # None if it comes late
+        return bool(self._event.wait(seconds))  # None if the time has passed
 
     def close(self) -> None:
         pass
@@ -336,31 +336,34 @@ class _EventletPlace:
 
 
 class _Mailbox:
-    """Events that the greenlets of one thread wait for, sent on by a greenlet of that thread."""
+    """Delivers events from other threads to the greenlets of one thread, by a greenlet of that
+    thread.
+    """
 
     def __init__(self) -> None:
         self.hub = sys.modules["eventlet.hubs"].get_hub()
         self._events: deque[Any] = deque()
-        self._is_told = False  # there is a byte in the pipe
-        self._guard = Lock()  # of the pipe, against its end
+        self._is_signalled = False  # there is a byte in the pipe
+        self._guard = Lock()  # protects the pipe from being closed during a write
         self._out, self._in = os.pipe()
         sys.modules["eventlet"].spawn(self._deliver)
 
     def put(self, event: Any) -> None:
-        """Have `event` sent; any thread."""
-        # Before the flag is read: `_deliver` clears the flag before it looks for events.
+        """Deliver `event`. Any thread may call this."""
+        # Add the event before reading the flag, because `_deliver` clears the flag before it reads
+        # events.
         self._events.append(event)
-        if not self._is_told:
+        if not self._is_signalled:
             with self._guard:
-                if not self._is_told:
-                    self._is_told = True
+                if not self._is_signalled:
+                    self._is_signalled = True
                     os.write(self._in, b"\0")
 
     def close(self) -> None:
-        """Close the pipe: the thread has ended, and nobody reads it any more."""
+        """Close the pipe, because the thread has ended and nobody reads the pipe any more."""
         with self._guard:
-            # So that `put` does not write: the number of the pipe may be another file's by then.
-            self._is_told = True
+            # This keeps `put` from writing, because another file may reuse the descriptor.
+            self._is_signalled = True
             os.close(self._out)
             os.close(self._in)
 
@@ -369,52 +372,53 @@ class _Mailbox:
         while True:
             hubs.trampoline(self._out, read=True)
             os.read(self._out, 65536)
-            # Before the events: one that is added from here on puts a byte into the pipe again.
-            self._is_told = False
+            # Clear the flag before reading events: a later event then writes a byte to the pipe
+            # again.
+            self._is_signalled = False
             while self._events:
                 self._events.popleft().send(True)
 
 
-# By the identity of the thread, which the next thread may have when that one has ended.
+# By thread identity, which Python may reuse after the thread has ended.
 _mailboxes: dict[int, _Mailbox] = {}
 
 
 def _mailbox() -> _Mailbox:
     ident = get_ident()
-    found = _mailboxes.get(ident)
-    # Each thread has a hub of its own.
-    if found is None or found.hub is not sys.modules["eventlet.hubs"].get_hub():
-        if found is not None:
-            found.close()
-        found = _mailboxes[ident] = _Mailbox()
-    return found
+    mailbox = _mailboxes.get(ident)
+    # Each thread has its own hub.
+    if mailbox is None or mailbox.hub is not sys.modules["eventlet.hubs"].get_hub():
+        if mailbox is not None:
+            mailbox.close()
+        mailbox = _mailboxes[ident] = _Mailbox()
+    return mailbox
 
 
 # The parent reads the same pipes.
 renew_in_child(_mailboxes.clear)
 
 
-def at_home(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that has `function` called in this thread, by a greenlet of its own.
+def in_own_greenlet(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that calls `function` in the current thread, in a new greenlet.
 
-    Any thread may call it, and does not wait. If threads are real, it is `function` itself. This is
-    for functions of the program, which expects them among its greenlets.
+    Any thread may call it, and it does not wait. If threads are not patched, it is `function`
+    itself. Use this for callbacks of the application, which expects them to run in its greenlets.
 
-    :param function: takes the arguments of the returned function.
+    :param function: gets the arguments of the returned function.
     """
     library = green_library()
     if library is None or get_ident() in _real_threads:
         return function
     if library == "eventlet":
         mailbox = _mailbox()
-        return lambda *args, **kwargs: mailbox.put(_Errand(function, args, kwargs))
+        return lambda *args, **kwargs: mailbox.put(_MailedCall(function, args, kwargs))
     gevent = sys.modules["gevent"]
     call_soon = gevent.get_hub().loop.run_callback_threadsafe
     return lambda *args, **kwargs: call_soon(partial(gevent.spawn, function, *args, **kwargs))
 
 
-class _Errand:
-    """A call among the events of a `_Mailbox`."""
+class _MailedCall:
+    """A call that is delivered like an event by a `_Mailbox`."""
 
     def __init__(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -425,14 +429,15 @@ class _Errand:
         sys.modules["eventlet"].spawn(self._call)
 
 
-# Threads without greenlets, by identity: what hands a call to the thread that made each.
+# Real threads by identity, with the function that passes a call to the thread that created them.
 _real_threads: dict[int | None, Callable[..., Any]] = {}
 
 
-class _LogAtHome(logging.Filter):
-    """Has records of real threads written by greenlets.
+class _LogInGreenlet(logging.Filter):
+    """Lets greenlets write the log records of real threads.
 
-    The locks of handlers are those of greenlets: two threads that want one would wait forever.
+    The locks of log handlers are for greenlets: if two threads waited for one, they would wait
+    forever.
     """
 
     def __init__(self, write: Callable[[logging.LogRecord], None]) -> None:
@@ -440,22 +445,22 @@ class _LogAtHome(logging.Filter):
         self._write = write
 
     def filter(self, record: logging.LogRecord) -> bool:
-        call_at_home = _real_threads.get(get_ident())
-        if call_at_home is None:
+        call_in_greenlet = _real_threads.get(get_ident())
+        if call_in_greenlet is None:
             return True
-        call_at_home(self._write, record)
+        call_in_greenlet(self._write, record)
         return False
 
 
-def _log_at_home() -> None:
-    """Have greenlets write the log of this package and of asyncio."""
+def _log_in_greenlets() -> None:
+    """Let greenlets write the logs of this package and of asyncio."""
     for name, logger in list(logging.root.manager.loggerDict.items()):
         if (
             isinstance(logger, logging.Logger)
             and name.partition(".")[0] in ("cassandra", "asyncio")
-            and not any(isinstance(one, _LogAtHome) for one in logger.filters)
+            and not any(isinstance(log_filter, _LogInGreenlet) for log_filter in logger.filters)
         ):
-            logger.addFilter(_LogAtHome(logger.callHandlers))
+            logger.addFilter(_LogInGreenlet(logger.callHandlers))
 
 
 def _call(function: Callable[..., Any], *args: Any) -> None:
@@ -463,33 +468,33 @@ def _call(function: Callable[..., Any], *args: Any) -> None:
 
 
 class RealThread:
-    """A thread of the real kind, with the methods of `threading.Thread` that this package uses."""
+    """A real thread, with the methods of `threading.Thread` that this package uses."""
 
     def __init__(self, target: Callable[[], None]) -> None:
         self._target = target
         self._is_alive = False
         self._started, self._over = new_waiter(), new_waiter()
-        self._call_at_home = _real_threads.get(get_ident()) or at_home(_call)
+        self._call_in_greenlet = _real_threads.get(get_ident()) or in_own_greenlet(_call)
         self.ident: int | None = None
-        _log_at_home()
+        _log_in_greenlets()
 
     def start(self) -> None:
-        """Start it."""
+        """Start the thread."""
         self._is_alive = True
         _start(self._run, ())
-        # Until `ident` is known, as `threading.Thread.start` does.
+        # Wait until `ident` is known, as `threading.Thread.start` does.
         self._started.acquire()
 
     def _run(self) -> None:
         self.ident = get_ident()
-        # Before anything is logged in this thread: `_LogAtHome` looks it up.
-        _real_threads[self.ident] = self._call_at_home
+        # Before this thread logs anything, because `_LogInGreenlet` reads it.
+        _real_threads[self.ident] = self._call_in_greenlet
         self._started.release()
         try:
             self._target()
         finally:
             self._is_alive = False
-            # The next thread may get the same identity, and may be one of greenlets.
+            # The next thread may get the same identity, and may have greenlets.
             _real_threads.pop(self.ident, None)
             self._over.release()
 
@@ -498,25 +503,25 @@ class RealThread:
         return self._is_alive
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait for the end, at most `timeout` seconds."""
+        """Wait for the end of the thread, at most `timeout` seconds."""
         if self._over.acquire(timeout=-1 if timeout is None else timeout):
-            self._over.release()  # the next caller may go on as well
+            self._over.release()  # let the next caller pass, too
 
 
 def new_thread(target: Callable[[], None], name: str) -> threading.Thread | RealThread:
-    """Return a real thread, a daemon, that is yet to be started."""
+    """Return a real daemon thread that is not started yet."""
     simulated = simulation()
     if simulated is not None:
         thread: threading.Thread = simulated.new_thread(target, name)
         return thread
     if green_library() is None:
         return threading.Thread(target=target, name=name, daemon=True)
-    # A daemon as well: nothing joins threads that `_thread` has started when the process ends.
+    # This is a daemon, too: at exit, Python does not join threads that `_thread` has started.
     return RealThread(target)
 
 
 def new_user_thread(target: Callable[[], None], name: str) -> threading.Thread:
-    """Return a thread, or a greenlet, as the application would make it; a daemon."""
+    """Return a daemon thread, or a greenlet, as the application itself would create it."""
     simulated = simulation()
     if simulated is not None:
         thread: threading.Thread = simulated.new_thread(target, name)

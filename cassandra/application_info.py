@@ -1,4 +1,6 @@
-"""The names by which a program shows itself to the server, in ``system_views.clients``."""
+"""The names by which an application identifies itself to the server, in
+``system_views.clients``.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +8,23 @@ __all__ = ["ApplicationInfo", "ApplicationInfoBase"]
 
 
 class ApplicationInfoBase:
-    """Adds options to those that each connection sends in STARTUP."""
+    """Adds options to the STARTUP message of each connection."""
 
     def add_startup_options(self, options: dict[str, str]) -> None:
-        """Add to `options`, which maps texts to texts.
+        """Add strings to `options`.
 
-        :param options: those of STARTUP so far; a dict of texts by their names.
+        :param options: the options of STARTUP so far, a dict of strings.
         """
         raise NotImplementedError
 
 
 class ApplicationInfo(ApplicationInfoBase):
-    """The name and the version of a program, and an id of this client.
+    """The name and version of an application, and an id of this client.
 
     :param application_name: sent as APPLICATION_NAME; None sends no name.
     :param application_version: sent as APPLICATION_VERSION; None sends no version.
     :param client_id: sent as CLIENT_ID; None sends no id.
-    :raises TypeError: if one of them is not a text.
+    :raises TypeError: if an argument is not a string.
     """
 
     def __init__(
@@ -43,9 +45,9 @@ class ApplicationInfo(ApplicationInfoBase):
         self.client_id = client_id
 
     def add_startup_options(self, options: dict[str, str]) -> None:
-        """Add the parts that are set.
+        """Add the values that are set.
 
-        :param options: those of STARTUP so far; a dict of texts by their names.
+        :param options: the options of STARTUP so far, a dict of strings.
         """
         if self.application_name:
             options["APPLICATION_NAME"] = self.application_name

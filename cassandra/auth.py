@@ -1,4 +1,4 @@
-"""Authentication: providers make an authenticator for each connection.
+"""Authentication: a provider creates an authenticator for each connection.
 
 An authenticator answers the server's SASL challenges.
 """
@@ -29,12 +29,12 @@ __all__ = [
 ]
 
 
-# The classes of the servers that ask for the mechanism's name first.
+# The server classes that ask for the name of the mechanism first.
 _DSE_AUTHENTICATORS = frozenset({"com.datastax.bdp.cassandra.auth.DseAuthenticator"})
 
 
 class Token(bytes):
-    """Bytes of a login. Their repr hides them, since tracebacks may show local variables."""
+    """Bytes of a login. The repr hides them, because tracebacks may show local variables."""
 
     __slots__ = ()
 
@@ -43,9 +43,9 @@ class Token(bytes):
 
     @classmethod
     def of(cls, answer: object) -> Token | None:
-        """Return an authenticator's answer as a token.
+        """Return an authenticator's response as a token.
 
-        :raises TypeError: if it is not bytes. The message does not show the answer.
+        :raises TypeError: if it is not bytes. The message does not show the value.
         """
         if answer is None:
             return None
@@ -59,34 +59,34 @@ class Token(bytes):
         raise TypeError(f"an authenticator must give bytes or None, but gave {kind}")
 
 
-def _utf8(text: str, what: str) -> bytes:
+def _utf8(text: str, description: str) -> bytes:
     """Return `text` in UTF-8.
 
-    :raises ValueError: if it cannot be encoded. UnicodeEncodeError would show the text.
+    :raises ValueError: if it cannot be encoded. A UnicodeEncodeError would show the string.
     """
     encoded = text.encode(errors="replace")
     if encoded.decode() == text:
         return Token(encoded)
     # As in Token.of: no local variable may hold the secret when the error is raised.
     del text, encoded
-    raise ValueError(f"{what} has characters that UTF-8 cannot encode (lone surrogates)")
+    raise ValueError(f"{description} has characters that UTF-8 cannot encode (lone surrogates)")
 
 
 class AuthProvider:
-    """Makes the authenticator of each connection. One provider serves a whole `Cluster`."""
+    """Creates the authenticator of each connection. One provider serves a whole `Cluster`."""
 
     def new_authenticator(self, host: str) -> Authenticator:
         """Return a new `Authenticator` for a connection to the address `host`.
 
-        :param host: the node's address, a text.
+        :param host: the node's address, a string.
         """
         raise NotImplementedError
 
 
 class Authenticator:
-    """One connection's side of the exchange.
+    """The client side of one connection's SASL exchange.
 
-    All its methods may block: the engine calls them outside its loop.
+    All methods may block: the engine calls them outside its event loop.
     """
 
     server_authenticator_class: str | None = None
@@ -97,24 +97,24 @@ class Authenticator:
         return None
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
-        """Return the answer to a challenge of the server.
+        """Return the response to a challenge of the server.
 
         :param challenge: the server's bytes, or None.
         """
         raise NotImplementedError
 
     def on_authentication_success(self, token: bytes | None) -> None:
-        """Take the server's last token. Called when the server accepts the login.
+        """Process the server's last token. Called when the server accepts the login.
 
         :param token: the server's bytes, or None.
         """
 
 
 class BaseDSEAuthenticator(Authenticator):
-    """An authenticator that also speaks with DataStax Enterprise.
+    """An authenticator that also supports DataStax Enterprise.
 
-    Its server asks for the mechanism first, by its name, and then for the mechanism's tokens; other
-    servers ask for these at once. Subclasses say how the mechanism is called and how it begins.
+    A DataStax server first asks for the name of the mechanism, and then for the mechanism's tokens.
+    Other servers ask for the tokens directly. Subclasses define the mechanism and its first token.
     """
 
     def get_mechanism(self) -> bytes:
@@ -126,7 +126,9 @@ class BaseDSEAuthenticator(Authenticator):
         raise NotImplementedError
 
     def initial_response(self) -> bytes | None:
-        """Return the mechanism's name if the server wants it first, else the first token."""
+        """Return the mechanism's name if the server asks for it first, otherwise the first
+        token.
+        """
         if self.server_authenticator_class in _DSE_AUTHENTICATORS:
             return self.get_mechanism()
         return self.evaluate_challenge(self.get_initial_challenge())
@@ -136,7 +138,7 @@ class PlainTextAuthProvider(AuthProvider):
     """User name and password, for Cassandra's PasswordAuthenticator.
 
     :param username: the user's name.
-    :param password: its password, which is never shown.
+    :param password: the password, which is never shown.
     """
 
     password = HiddenAttribute[str]()
@@ -153,14 +155,14 @@ class PlainTextAuthProvider(AuthProvider):
 
 
 class DSEPlainTextAuthProvider(PlainTextAuthProvider):
-    """User name and password, under the name that programs for DataStax Enterprise use."""
+    """User name and password, under the name that is used for DataStax Enterprise."""
 
 
 class PlainTextAuthenticator(BaseDSEAuthenticator):
-    """SASL PLAIN (RFC 4616): one token has both the user name and the password.
+    """SASL PLAIN (RFC 4616), which sends user name and password in one token.
 
     :param username: the user's name.
-    :param password: its password.
+    :param password: the password.
     """
 
     password = HiddenAttribute[str]()
@@ -171,7 +173,7 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
         self.password = password
 
     def initial_response(self) -> bytes | None:
-        self._answered = False  # a program may use one authenticator for all its connections
+        self._answered = False  # user code may return the same authenticator for all connections
         return super().initial_response()
 
     def get_mechanism(self) -> bytes:
@@ -181,12 +183,12 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
         return b"PLAIN-START"
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes:
-        """Return the token, once, to the challenge of this mechanism.
+        """Return the token for this mechanism's challenge, but only once.
 
         :param challenge: the server's bytes.
-        :raises AuthenticationFailed: if the server asks again, or for another mechanism.
-        :raises ValueError: if the user name or the password has a NUL (RFC 4616).
-        :raises TypeError: if one of them is not a text.
+        :raises AuthenticationFailed: if the server asks again, or asks for another mechanism.
+        :raises ValueError: if the user name or the password has a NUL character (RFC 4616).
+        :raises TypeError: if the user name or the password is not a string.
         """
         if self._answered or challenge != self.get_initial_challenge():
             raise AuthenticationFailed(
@@ -195,7 +197,7 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
         _check_part(Secret(self.username), "user name")
         _check_part(Secret(self.password), "password")
         self._answered = True
-        # A NUL before each part; the first part, an identity to act as, is empty.
+        # Each part is preceded by a NUL. The first part, an identity to act as, is empty.
         return Token(
             b"\0"
             + _utf8(str(self.username), "the user name")
@@ -204,12 +206,12 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
         )
 
 
-def _check_part(part: Secret[object], what: str) -> None:
-    # Files of settings give a password of digits as a number: it is written as its text.
+def _check_part(part: Secret[object], description: str) -> None:
+    # Configuration files may give a numeric password as a number. It is sent as a string.
     if not isinstance(part.reveal(), (str, int)):
-        raise TypeError(f"the {what} must be a text, but is of type {part.kind}")
+        raise TypeError(f"the {description} must be a text, but is of type {part.kind}")
     if "\0" in str(part.reveal()):
-        raise ValueError(f"the {what} has a NUL, which PLAIN cannot send (RFC 4616)")
+        raise ValueError(f"the {description} has a NUL, which PLAIN cannot send (RFC 4616)")
 
 
 class TransitionalModePlainTextAuthProvider(AuthProvider):
@@ -227,7 +229,7 @@ class TransitionalModePlainTextAuthenticator(PlainTextAuthenticator):
 
 
 class SaslAuthProvider(AuthProvider):
-    """Any mechanism of the optional package ``pure-sasl``.
+    """Any mechanism that the optional package ``pure-sasl`` supports.
 
     :param sasl_kwargs: keyword arguments for its ``SASLClient``, without ``host``.
     :raises ValueError: if ``host`` is among them.
@@ -239,11 +241,11 @@ class SaslAuthProvider(AuthProvider):
     def __init__(self, **sasl_kwargs: Any) -> None:
         self.sasl_kwargs = sasl_kwargs
         has_host = "host" in sasl_kwargs
-        del sasl_kwargs  # as in Token.of: there may be a password among them
-        # Each connection has another one.
+        del sasl_kwargs  # as in Token.of: it may contain a password
+        # Each connection has a different host.
         if has_host:
             raise ValueError("host is set for each connection; do not pass it to SaslAuthProvider")
-        # A missing package is an error here, not at the first connection.
+        # Raise the error for a missing package here, and not at the first connection.
         _sasl_client()
 
     def new_authenticator(self, host: str) -> Authenticator:
@@ -253,14 +255,14 @@ class SaslAuthProvider(AuthProvider):
 class SaslAuthenticator(Authenticator):
     """One connection's SASL exchange through ``pure-sasl``.
 
-    :param host: the server's host name, which its key is for.
+    :param host: the server's host name, for which its key is valid.
     :param service: the name of the service.
     :param mechanism: the SASL mechanism.
     :param sasl_kwargs: further keyword arguments for ``puresasl.client.SASLClient``.
     :raises ImportError: if the package is not installed.
     """
 
-    # A `SASLClient`, which has the password among its attributes.
+    # A `SASLClient`, whose attributes include the password.
     sasl = HiddenAttribute[Any]()
 
     def __init__(
@@ -280,11 +282,11 @@ class SaslAuthenticator(Authenticator):
 class DSEGSSAPIAuthProvider(AuthProvider):
     """Kerberos, through the optional packages ``pure-sasl`` and ``kerberos``.
 
-    :param service: the service's name; None for "dse".
-    :param qops: the qualities of protection to choose from, as in ``puresasl.QOP``; None for
-        authentication alone.
-    :param resolve_host_name: take the name that the node's address stands for, as its key is for
-        that. It asks the name service.
+    :param service: the name of the service; None means "dse".
+    :param qops: the accepted qualities of protection, as in ``puresasl.QOP``; None means
+        authentication only.
+    :param resolve_host_name: resolve the node's address to its host name, for which its key is
+        valid. This queries DNS.
     :param properties: further keyword arguments for ``puresasl.client.SASLClient``.
     :raises ImportError: if ``pure-sasl`` is not installed.
     """
@@ -300,7 +302,7 @@ class DSEGSSAPIAuthProvider(AuthProvider):
     ) -> None:
         self.properties = properties
         del properties
-        # A missing package is an error here, not at the first connection.
+        # Raise the error for a missing package here, and not at the first connection.
         _sasl_client()
         self.service = service or "dse"
         self.qops = list(qops) if qops is not None else ["auth"]
@@ -315,10 +317,10 @@ class DSEGSSAPIAuthProvider(AuthProvider):
 class GSSAPIAuthenticator(BaseDSEAuthenticator):
     """One connection's Kerberos exchange through ``pure-sasl``.
 
-    :param host: the server's host name, which its key is for.
+    :param host: the server's host name, for which its key is valid.
     :param service: the name of the service.
-    :param qops: the qualities of protection to choose from, as texts or bytes; None or none for
-        authentication alone.
+    :param qops: the accepted qualities of protection, as strings or bytes; None or empty means
+        authentication only.
     :param properties: further keyword arguments for ``puresasl.client.SASLClient``.
     :raises ImportError: if the package is not installed.
     """
@@ -334,9 +336,9 @@ class GSSAPIAuthenticator(BaseDSEAuthenticator):
     ) -> None:
         hidden = Secret(properties)
         del properties
-        # The package knows the qualities as bytes.
-        wanted = [one.encode() if isinstance(one, str) else one for one in qops or ("auth",)]
-        self.sasl = _sasl_client()(host, service, "GSSAPI", qops=wanted, **hidden.reveal())
+        # The package expects the qualities as bytes.
+        encoded_qops = [qop.encode() if isinstance(qop, str) else qop for qop in qops or ("auth",)]
+        self.sasl = _sasl_client()(host, service, "GSSAPI", qops=encoded_qops, **hidden.reveal())
 
     def get_mechanism(self) -> bytes:
         return b"GSSAPI"
@@ -351,7 +353,7 @@ class GSSAPIAuthenticator(BaseDSEAuthenticator):
 
 def _sasl_client() -> Any:
     try:
-        # Optional: only these mechanisms need it.
+        # Optional, because only these mechanisms need it.
         return import_module("puresasl.client").SASLClient
     except ImportError as error:
         raise ImportError(

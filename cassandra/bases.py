@@ -1,8 +1,8 @@
-"""Private bases of classes whose attributes compiled code reads.
+"""Private base classes whose attributes compiled code reads.
 
-The compiled twin, ``cassandra._accel.bases``, keeps the attributes where C finds them by their
-names. Here they are ``__slots__``. Both behave the same: an attribute that was not set, or was
-deleted, is an AttributeError; copies and pickles have the attributes that were set.
+The compiled twin, ``cassandra._accel.bases``, stores the attributes where C code finds them by
+name. Here they are ``__slots__``. Both behave the same: an attribute that was not set, or was
+deleted, raises AttributeError; copies and pickles have the attributes that were set.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ __all__ = [
 ]
 
 
-# Attributes that only Python reads are not here: they are those of the classes themselves, and a
-# program may add more.
+# Attributes that only Python code reads are not here. The classes themselves define them, and user
+# code may add more.
 class ColumnBase:
     """A column of a table: `cassandra.metadata.ColumnMetadata`."""
 
@@ -79,9 +79,9 @@ class TableBase(ColumnarBase):
     )
 
 
-# The happy path reads all six of a statement for each request.
+# The happy path reads all six settings of a statement for each request.
 class SettingsBase:
-    """The settings that a prepared statement hands on: `cassandra.query.settings`."""
+    """The settings that a prepared statement passes on: `cassandra.query.settings`."""
 
     __slots__ = (
         "consistency_level",
@@ -99,7 +99,7 @@ class StatementBase(SettingsBase):
     __slots__ = ("_routing_key", "_serial_consistency_level", "keyspace", "table")
 
 
-# Bound values are one block of bytes, which the frame takes as it is.
+# Bound values are a single block of bytes, which is copied into the frame.
 class BoundBase(StatementBase):
     """A bound statement."""
 
@@ -123,15 +123,15 @@ class PreparedBase(SettingsBase):
     )
 
 
-# Made once for calls that give no options, and shared by them.
+# Created once for calls without options, which share it.
 class CallBase:
     """The options of one call of `execute`."""
 
-    __slots__ = ("custom_payload", "host", "paging_state", "profile", "timeout", "trace")
+    __slots__ = ("custom_payload", "paging_state", "profile", "target", "timeout", "trace")
 
 
 class ProfileBase:
-    """An execution profile, of which the settings are kept at hand."""
+    """An execution profile, with cached settings."""
 
     __slots__ = ("_is_shown", "_settings_at_hand")
 
@@ -161,7 +161,7 @@ class ConnectionBase:
 
 
 class ResultBase:
-    """A result of the asyncio face."""
+    """A result of the asyncio API."""
 
     __slots__ = (
         "_answer",
@@ -175,14 +175,14 @@ class ResultBase:
     )
 
 
-# Each query plan asks if a host is up.
+# Each query plan checks if a host is up.
 class HostBase:
     """A node of the cluster."""
 
     __slots__ = ("is_up",)
 
 
-# It grows with each change of the ring: plans that were made before are dropped.
+# The version increases with each change of the ring. Plans of an older version are discarded.
 class MetadataBase:
     """The cluster's metadata."""
 
@@ -190,12 +190,12 @@ class MetadataBase:
 
 
 class PlanningBase:
-    """A policy that plans over replicas."""
+    """A policy that builds plans from replicas."""
 
     __slots__ = ("_planner",)
 
 
-# Values of columns, which codecs make and read by the million.
+# Values of columns, which codecs create and read by the million.
 class TimeBase:
     """`cassandra.util.Time`."""
 

@@ -1,4 +1,4 @@
-"""Client routes: nodes of ScyllaDB behind the proxies of a private network (AWS PrivateLink, say).
+"""Client routes: ScyllaDB nodes behind the proxies of a private network (such as AWS PrivateLink).
 
 `ClientRoutesConfig` is the setting ``client_routes_config`` of a cluster.
 """
@@ -23,10 +23,11 @@ class ClientRoutesChangeType(enum.Enum):
 class ClientRouteProxy:
     """One connection to a private network.
 
-    :param connection_id: names it in the table ``system.client_routes``.
-    :param connection_addr_override: the address of its proxy, a name or an IP address, in place of
-        those in the table. If the cluster has no contact points, it is one.
-    :raises TypeError: if one of them is not a text.
+    :param connection_id: its name in the table ``system.client_routes``.
+    :param connection_addr_override: the address of its proxy, a name or an IP address, which
+        replaces the addresses in the table. If the cluster has no contact points, it is used as a
+        contact point.
+    :raises TypeError: if an argument is not a string.
     :raises ValueError: if `connection_id` is missing.
     """
 
@@ -65,10 +66,9 @@ class ClientRoutesConfig:
     """The connections to private networks that a cluster may use.
 
     :param proxies: a list or tuple of `ClientRouteProxy`, at least one.
-    :param advanced_shard_awareness: True if the client's own port chooses the shard through the
-        proxies, too. They have to leave that port as it is, and lead to the nodes' shard-aware
-        ports.
-    :raises TypeError: if `proxies` is something else.
+    :param advanced_shard_awareness: True if the client's local port selects the shard even through
+        the proxies. The proxies must preserve that port, and lead to the nodes' shard-aware ports.
+    :raises TypeError: if `proxies` has another type.
     :raises ValueError: if it is empty.
     """
 

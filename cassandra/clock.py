@@ -1,4 +1,4 @@
-"""A clock of microseconds that never repeats or goes back, for client-side timestamps.
+"""A clock in microseconds that never repeats or goes back, for client-side timestamps.
 
 The compiled twin is ``cassandra._accel.clock``.
 """
@@ -18,17 +18,17 @@ _LOST_AFTER = 1.0  # seconds: the lock is held for a microsecond
 
 
 class MicrosecondClock:
-    """Microseconds since the Unix epoch, each greater than the one before, from any thread.
+    """Microseconds since the Unix epoch. Each value is greater than the previous one, in all
+    threads.
 
-    If the machine's clock stands still or goes back, the values run ahead of it by a microsecond
-    each.
+    If the system clock stands still or goes back, the values run ahead of it by a microsecond each.
 
-    :param tolerance: microseconds that the values may be ahead.
-    :param on_drift: called if they are further ahead, with the machine's time and the value before,
+    :param tolerance: the number of microseconds that the values may be ahead.
+    :param on_drift: called if they are further ahead, with the system time and the previous value,
         both in microseconds.
     """
 
-    # `renewed` holds it weakly.
+    # `renewed` keeps a weak reference to it.
     __slots__ = ("__weakref__", "_lock", "last", "on_drift", "time_ns", "tolerance")
 
     def __init__(self, tolerance: int, on_drift: Callable[[int, int], None]) -> None:
@@ -36,7 +36,7 @@ class MicrosecondClock:
         self.tolerance = tolerance
         self.on_drift = on_drift
         self.time_ns = time_ns
-        """Returns the machine's time, in nanoseconds; a simulation has one of its own."""
+        """Returns the system time in nanoseconds. A simulation replaces it."""
         self._lock = Lock()
         renewed(self)
 
@@ -50,8 +50,8 @@ class MicrosecondClock:
     def next(self) -> int:
         """Return the next value."""
         lock = self._lock
-        # Not by `with`: since Python 3.14 a signal handler that raises may come between its parts,
-        # and leave the lock to nobody. All requests to come would wait for it.
+        # We avoid `with`: since Python 3.14, a signal handler that raises may interrupt it between
+        # its parts and leave the lock held. All later requests would wait for it.
         is_held = lock.acquire(timeout=_LOST_AFTER)
         try:
             now = self.time_ns() // 1000
@@ -62,7 +62,7 @@ class MicrosecondClock:
                 lock.release()
             else:
                 self._lock = Lock()
-        # Outside the lock: the callback may log, and logging may block.
+        # Outside the lock, because the callback may log, and logging may block.
         if last - now > self.tolerance:
             self.on_drift(now, last)
         return value

@@ -1,8 +1,8 @@
-"""Many executions at a time over the future face, with bounded memory.
+"""Many concurrent executions with the blocking API, with bounded memory.
 
-It works with any session whose `execute_async` returns something with `add_callbacks`. A callback
-that fires at once, inside `add_callbacks`, never leads deeper into the stack: it only notes that
-there is more to send, and the sending loop that is running goes on.
+This works with any session whose `execute_async` returns an object with `add_callbacks`. A callback
+that is called immediately, inside `add_callbacks`, does not deepen the stack: it only records that
+there is more to send, and the running loop continues.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
 from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Protocol, overload
 
 from cassandra._imports import at_first_cluster
 from cassandra._lazy import lazy_names
-from cassandra._threads import Lock, Waiter, at_home, new_user_thread, new_waiter
+from cassandra._threads import Lock, Waiter, in_own_greenlet, new_user_thread, new_waiter
+from cassandra._unknown_options import unknown_option
+from cassandra.client.checks import check_pairs
 from cassandra.client.filling import fill
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
@@ -45,15 +47,15 @@ log = logging.getLogger("cassandra.concurrent")
 
 
 class CallbackFuture(Protocol):
-    """The part of a `ResponseFuture` that is used here. Futures of test sessions have it too."""
+    """The part of a `ResponseFuture` that is used here. Futures of test sessions have it, too."""
 
     @property
     def add_callbacks(self) -> Callable[..., object]:
-        """Takes ``callback``, ``callback_args``, ``errback`` and ``errback_args``."""
+        """Accepts ``callback``, ``callback_args``, ``errback`` and ``errback_args``."""
 
     @property
     def clear_callbacks(self) -> Callable[[], object]:
-        """Forgets the callbacks, and so the cycle of references through them."""
+        """Removes the callbacks, and with them a reference cycle."""
 
 
 class ConcurrentSession(Protocol):
@@ -61,11 +63,11 @@ class ConcurrentSession(Protocol):
 
     @property
     def execute_async(self) -> Callable[..., CallbackFuture]:
-        """Takes a statement, parameters, and options by keyword."""
+        """Accepts a statement, parameters, and options by keyword."""
 
 
 class ExecutionResult(NamedTuple):
-    """The outcome of one execution.
+    """The result of one execution.
 
     :param success: False if the execution failed.
     :param result_or_exc: the `ResultSet`, or the error if it failed.
@@ -119,30 +121,34 @@ def execute_concurrent(
     results_generator: bool = False,
     execution_profile: ExecutionProfile | str | None = None,
     row_type: type[Any] | None = None,
+    **_unknown: NoReturn,
 ) -> list[ExecutionResult] | Generator[ExecutionResult, None, None]:
-    """Execute (statement, parameters) pairs, and return their outcomes in the same order.
+    """Execute (statement, parameters) pairs, and return their results in the same order.
 
     :param session: a connected session.
     :param statements_and_parameters: an iterable of (statement, parameters) pairs; parameters may
         be None.
-    :param concurrency: how many are in flight at most.
-    :param raise_on_first_error: True raises the first error, after the requests in flight are over.
-    :param results_generator: True returns a generator of outcomes. The first `concurrency`
-        statements are sent by the call, more of them as outcomes are read, so neither the
-        statements nor the results of a large load are ever all in memory. A generator that is
-        closed or dropped has the rest sent in the background, unless an error has ended it.
+    :param concurrency: the maximum number of requests in flight.
+    :param raise_on_first_error: True raises the first error, after all requests in flight are done.
+    :param results_generator: True returns a generator of results. The call sends the first
+        `concurrency` statements. More are sent as you read results, so that the statements and
+        results of a large load are never all in memory. If you close or drop the generator, the
+        remaining statements are sent in the background, unless an error has ended it.
     :param execution_profile: a profile or its name, for all executions.
-    :param row_type: the class of the rows of all results, as for `Session.execute`.
+    :param row_type: the class of rows for all results, as in `Session.execute`.
     :returns: an `ExecutionResult` (success, result_or_exc) for each pair.
     :raises ValueError: if `concurrency` is not greater than 0.
-    :raises TypeError: if rows cannot be made of `row_type`.
+    :raises TypeError: if `row_type` cannot be used for rows.
     """
+    if _unknown:
+        raise unknown_option("execute_concurrent", _unknown)
     if concurrency <= 0:
         raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
+    check_pairs(statements_and_parameters)
     options = _options(execution_profile, row_type)
     run = _Run(session, statements_and_parameters, concurrency, raise_on_first_error, options)
     if not results_generator:
-        run.be_patient()
+        run.batch_wakeups()
         return list(run.outcomes())
     outcomes = run.generator()
     next(outcomes)
@@ -156,17 +162,18 @@ def execute_each(
     take: Callable[[bool, Any], object],
     execution_profile: ExecutionProfile | str | None = None,
 ) -> None:
-    """Execute statements, and hand over their outcomes in order, so that none of them is kept.
+    """Execute statements, and pass on their results in order, without storing them.
 
     :param session: a connected session.
-    :param statements: need not be waited for. If `take` raises, no more of them are sent.
-    :param concurrency: how many are in flight at most.
-    :param take: called with (success, result or error) of each.
+    :param statements: the statements, which must be available without waiting. If `take` raises an
+        error, no more are sent.
+    :param concurrency: the maximum number of requests in flight.
+    :param take: called with (success, result or error) for each execution.
     :param execution_profile: a profile or its name, for all executions.
     """
     options = _options(execution_profile, None)
     run = _Run(session, zip(statements, repeat(None)), concurrency, False, options)
-    run.be_patient(are_ready=True)
+    run.batch_wakeups(are_ready=True)
     for success, result in run.outcomes():
         take(success, result)
 
@@ -219,21 +226,24 @@ def execute_concurrent_with_args(
     results_generator: bool = False,
     execution_profile: ExecutionProfile | str | None = None,
     row_type: type[Any] | None = None,
+    **_unknown: NoReturn,
 ) -> list[ExecutionResult] | Generator[ExecutionResult, None, None]:
-    """Execute one statement with each of `parameters`, like `execute_concurrent`.
+    """Execute one statement with each item of `parameters`, like `execute_concurrent`.
 
     :param session: a connected session.
-    :param statement: a text, or a statement.
-    :param parameters: for each execution its values, in a sequence or mapping.
-    :param concurrency: how many are in flight at most.
-    :param raise_on_first_error: True raises the first error, after the requests in flight are over.
-    :param results_generator: True returns a generator of outcomes instead of a list.
+    :param statement: a CQL string, or a statement.
+    :param parameters: the values for each execution, as a sequence or mapping.
+    :param concurrency: the maximum number of requests in flight.
+    :param raise_on_first_error: True raises the first error, after all requests in flight are done.
+    :param results_generator: True returns a generator of results instead of a list.
     :param execution_profile: a profile or its name, for all executions.
-    :param row_type: the class of the rows of all results, as for `Session.execute`.
-    :returns: as `execute_concurrent`.
+    :param row_type: the class of rows for all results, as in `Session.execute`.
+    :returns: the same as `execute_concurrent`.
     :raises ValueError: if `concurrency` is not greater than 0.
-    :raises TypeError: if rows cannot be made of `row_type`.
+    :raises TypeError: if `row_type` cannot be used for rows.
     """
+    if _unknown:
+        raise unknown_option("execute_concurrent_with_args", _unknown)
     return execute_concurrent(
         session,
         _Pairs(statement, parameters),
@@ -246,7 +256,7 @@ def execute_concurrent_with_args(
 
 
 class _Pairs:
-    """One statement with each of `parameters`."""
+    """One statement with each item of `parameters`."""
 
     __slots__ = ("_statement", "parameters")
 
@@ -266,7 +276,7 @@ def _options(
     if execution_profile is not None:
         options["execution_profile"] = execution_profile
     if row_type is not None:
-        from cassandra.query.typed_rows import typed_rows  # only for programs that use it
+        from cassandra.query.typed_rows import typed_rows  # only for applications that use it
 
         typed_rows(row_type)
         options["row_type"] = row_type
@@ -276,18 +286,18 @@ def _options(
 def _submit_of(session: ConcurrentSession) -> Any:
     """Return the session's `_submit_watched`.
 
-    None if it has none, or a program has put another `execute_async` in place of its own: tracers
+    Return None if there is none, or if user code has replaced `execute_async`: tracing libraries
     wrap it on the class or on the session.
     """
-    own = getattr(type(session), "_own_execute_async", None)
-    if own is None or "execute_async" in vars(session):
+    original = getattr(type(session), "_own_execute_async", None)
+    if original is None or "execute_async" in vars(session):
         return None
-    ours: Any = session
-    return ours._submit_watched if type(ours).execute_async is own else None
+    own_session: Any = session
+    return own_session._submit_watched if type(own_session).execute_async is original else None
 
 
 class _Run:
-    """One call: sends from the reader's thread, and takes completions from any thread."""
+    """One call: sends from the reader's thread, and accepts completions from any thread."""
 
     def __init__(
         self,
@@ -299,12 +309,14 @@ class _Run:
     ) -> None:
         self._session = session
         self._statements = iter(statements)
-        # If the next one need not be waited for, they are handed to the loop together.
-        given = statements.parameters if isinstance(statements, _Pairs) else statements
-        self._most = concurrency if isinstance(given, (list, tuple)) else 1
-        # More than the connections can carry would only wait in the driver, and take memory there.
+        # If the statements are available without waiting, they are passed to the event loop
+        # together.
+        source = statements.parameters if isinstance(statements, _Pairs) else statements
+        self._burst_size = concurrency if isinstance(source, (list, tuple)) else 1
+        # More requests than the connections can carry would only wait in the driver, and use
+        # memory.
         capacity = getattr(session, "request_capacity", 0)
-        # A stand-in for a session may have anything there.
+        # A substitute for a session may have any value here.
         if isinstance(capacity, int) and capacity > 0:
             concurrency = min(concurrency, capacity)
         self._fail_fast = fail_fast
@@ -312,42 +324,43 @@ class _Run:
         self._profile = options.get("execution_profile")
         self._row_type = options.get("row_type")
         refuse = getattr(session, "_refuse_on_loop", None)
-        # On the loop's own thread, waiting would stop the loop that has to answer.
+        # On the event loop's own thread, waiting would block the loop that has to respond.
         if refuse is not None:
             refuse(
                 "execute_concurrent()", "execute_concurrent_async, or execute_async with callbacks"
             )
-        # A stand-in for a session has no process of its own.
+        # A substitute for a session has no such check.
         self._refuse_in_child = getattr(session, "_refuse_in_child", None)
         self._submit = _submit_of(session)
         path = None
-        # Past the future, too, if nothing is asked for that needs one.
+        # If no option needs a future, we bypass the future.
         if self._submit is not None and not options:
-            ours: Any = session
-            path, self._put = ours._happy_path()
+            own_session: Any = session
+            path, self._put = own_session._happy_path()
         self._collector = happy_path.Collector(concurrency, ExecutionResult, path)
-        # What the reader waits for, at most one.
+        # The reader's waiter; at most one.
         self._waiters: deque[Waiter] = deque()
-        # Not a method, which would hold this object, and so the session and the statements.
-        self._collector.tell = partial(_wake_up, self._waiters)
+        # We do not store a bound method, which would keep this object alive, and with it the
+        # session and the statements.
+        self._collector.notify_reader = partial(_wake_up, self._waiters)
 
-    def be_patient(self, are_ready: bool = False) -> None:
-        """Wait for many outcomes at a time: waking up for each takes longer than reading it.
+    def batch_wakeups(self, are_ready: bool = False) -> None:
+        """Wake up for many results at a time: a wake-up takes longer than reading a result.
 
-        :param are_ready: True if statements need not be waited for.
+        :param are_ready: True if statements are available without waiting.
         """
-        self._collector.is_patient = True
+        self._collector.batches_wakeups = True
         if are_ready:
-            self._most = sys.maxsize
+            self._burst_size = sys.maxsize
 
     def generator(self) -> Generator[Any, None, None]:
-        """Send the first statements and yield None; then yield the outcomes in order."""
+        """Send the first statements and yield None; then yield the results in order."""
         try:
             self._fill()
             yield None
             yield from self.outcomes()
         except GeneratorExit:
-            # Nobody reads on, but what was asked for is sent all the same.
+            # Nobody reads the results any more, but all statements are sent as documented.
             if not self._collector.is_exhausted:
                 self._send_the_rest()
             raise
@@ -356,13 +369,13 @@ class _Run:
         def send() -> None:
             try:
                 for _, outcome in self.outcomes():
-                    # Of an endless iterable, the end of the session is the end.
+                    # An endless iterable ends with the session.
                     if isinstance(outcome, ConnectionShutdown):
                         return
             except Exception:
                 log.exception("the statements of a generator that was dropped could not be read")
 
-        # Up to Python 3.11 a thread that is started then never runs, and `start` waits for it.
+        # Up to Python 3.11, a thread started now would never run, and `start` would wait for it.
         if sys.is_finalizing():
             return
         self._fail_fast = False
@@ -370,35 +383,35 @@ class _Run:
             if self._refuse_in_child is not None:
                 self._refuse_in_child()  # the parent sends them
             new_user_thread(send, "cassandra-concurrent").start()
-        except (ConnectionShutdown, RuntimeError):  # or the interpreter ends
+        except (ConnectionShutdown, RuntimeError):  # or the interpreter is shutting down
             pass
 
     def outcomes(self) -> Iterator[ExecutionResult]:
-        """Yield the outcomes in order, and send more while they are read.
+        """Yield results in order, and send more statements while the results are read.
 
-        Another call goes on after those that this one was given.
+        Another call continues after the results that this call has yielded.
         """
         collector = self._collector
         while True:
             collector.is_paused = self._fail_fast and collector.has_failed
-            # First: a slow reader must not leave the servers idle.
+            # Do this first: a slow reader must not leave the servers idle.
             if collector.wants_more:
                 self._fill()
-            found = collector.take()
+            ready = collector.take()
             if collector.has_failed and self._fail_fast:
-                yield from self._up_to_failure(found)
-            elif found:
-                yield from found
+                yield from self._yield_until_failure(ready)
+            elif ready:
+                yield from ready
             elif collector.is_over:
                 return
             else:
                 self._wait()
 
-    def _up_to_failure(self, found: list[ExecutionResult]) -> Iterator[ExecutionResult]:
-        """Yield outcomes up to the first error; raise it, once nothing is in flight."""
+    def _yield_until_failure(self, ready: list[ExecutionResult]) -> Iterator[ExecutionResult]:
+        """Yield results up to the first error. Raise it when no request is in flight any more."""
         collector = self._collector
-        for position, outcome in enumerate(found, collector.given - len(found)):
-            # The first one by its place, not by time: the same run fails with the same error.
+        for position, outcome in enumerate(ready, collector.delivered - len(ready)):
+            # First by position, not by time, so that the same run fails with the same error.
             if not outcome[0]:
                 collector.is_exhausted = True
                 while not collector.is_over:
@@ -408,15 +421,16 @@ class _Run:
                     locate(outcome[1], f"row {position}")
                     raise outcome[1]
                 finally:
-                    # The error holds this frame and that of the caller, and would be held by them.
+                    # The error refers to this frame and the caller's frame, so drop our references
+                    # to it.
                     del outcome
-                    found.clear()
+                    ready.clear()
             yield outcome
-        if not found:
+        if not ready:
             self._wait()
 
     def _fill(self) -> None:
-        fill(self._collector, self._statements, self._most, self._put_all, self._send)
+        fill(self._collector, self._statements, self._burst_size, self._put_all, self._send)
 
     def _put_all(self, burst: list[Request]) -> None:
         self._put(_Burst(burst) if len(burst) > 1 else burst[0])
@@ -424,13 +438,13 @@ class _Run:
     def _send(self, statement: object, parameters: object, position: int) -> None:
         try:
             if self._submit is not None:
-                # Rows stay undecoded until the reader reads them, in its own thread.
+                # Rows are not decoded until the reader reads them, in its own thread.
                 self._submit(
                     statement, parameters, self._on_done, position, self._profile, self._row_type
                 )
                 return
             future = self._session.execute_async(statement, parameters, **self._options)
-            _call_back(future, position, self._on_success, self._on_error)
+            _add_callbacks(future, position, self._on_success, self._on_error)
         except Exception as error:
             self._collector.put(position, False, error)
 
@@ -442,7 +456,7 @@ class _Run:
             self._collector.put(position, False, error)
 
     def _on_success(self, rows: object, future: CallbackFuture, position: int) -> None:
-        # Ends the cycle of references from the future by its callback to itself.
+        # Break the reference cycle from the future through its callback to the future.
         future.clear_callbacks()
         self._collector.put(position, True, _result_set(future, rows))
 
@@ -451,12 +465,11 @@ class _Run:
         self._collector.put(position, False, error)
 
     def _wait(self) -> None:
-        """Wait until there is something to read or to send."""
+        """Wait until there is something to read or send."""
         collector = self._collector
         while not (collector.is_ready or collector.is_over):
             waiter = new_waiter()
-            # It looks again after it has said that it waits; those who complete something look the
-            # other way round.
+            # Check again after registering the waiter. Completions check in the reverse order.
             self._waiters.append(waiter)
             collector.is_awaited = True
             if not (collector.is_ready or collector.is_over):
@@ -466,30 +479,32 @@ class _Run:
 
 
 def _wake_up(waiters: deque[Waiter]) -> None:
-    """Let the reader go on."""
+    """Wake the reader."""
     while waiters:
         try:
             waiter = waiters.popleft()
-        except IndexError:  # another completion was quicker
+        except IndexError:  # another completion was faster
             return
         waiter.release()
 
 
-def _call_back(
+def _add_callbacks(
     future: CallbackFuture,
-    place: int,
+    index: int,
     on_success: Callable[..., object],
     on_error: Callable[..., object],
 ) -> None:
-    """Have one of both called when `future` completes, with it and the place of its statement."""
-    arguments = (future, place)
+    """Call one of the functions when `future` completes, with the future and the statement's
+    index.
+    """
+    arguments = (future, index)
     future.add_callbacks(
         callback=on_success, callback_args=arguments, errback=on_error, errback_args=arguments
     )
 
 
 class _Burst:
-    """Requests that the loop starts together."""
+    """Requests that the event loop starts together."""
 
     __slots__ = ("_requests",)
 
@@ -497,17 +512,17 @@ class _Burst:
         self._requests = requests
 
     def start(self) -> None:
-        """Start them, on the loop."""
+        """Start the requests, on the event loop."""
         happy_path.start_all(self._requests)
 
     def fail(self, error: BaseException) -> None:
-        """End them with `error`."""
+        """End the requests with `error`."""
         for request in self._requests:
             request.fail(error)
 
 
 def _result_set(future: CallbackFuture, rows: object) -> Any:
-    """Return the result of an execution, also of a stand-in for a future."""
+    """Return the result of an execution, even if the future is a substitute."""
     if isinstance(future, ResponseFuture):
         return future.result()
     return rows if isinstance(rows, ResultSet) else ResultSet(future, rows)
@@ -523,18 +538,18 @@ def execute_concurrent_async(
 ) -> Future[list[ExecutionResult]]:
     """Execute (statement, parameters) pairs without waiting for them.
 
-    The statements are taken from the iterable at once. Cancelling the future ends the sending;
-    requests in flight are not recalled. The parameters are those of `execute_concurrent`.
+    The iterable is read completely before the call returns. Cancelling the future stops sending;
+    requests in flight continue. The parameters are the same as for `execute_concurrent`.
 
     :param session: a connected session.
     :param statements_and_parameters: an iterable of (statement, parameters) pairs; parameters may
         be None.
-    :param concurrency: how many are in flight at most.
-    :param raise_on_first_error: True makes the first error the future's.
+    :param concurrency: the maximum number of requests in flight.
+    :param raise_on_first_error: True sets the first error on the future.
     :param execution_profile: an `ExecutionProfile`, or the name of one.
-    :param row_type: the class to make rows of, as in `Session.execute`; None for the row factory's
-        rows.
-    :returns: a future of the list of outcomes, in the order of the statements.
+    :param row_type: the class of rows, as in `Session.execute`; None for the rows of the row
+        factory.
+    :returns: a future of the list of results, in the order of the statements.
     """
     if concurrency <= 0:
         raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
@@ -545,7 +560,9 @@ def execute_concurrent_async(
 
 
 class _UnwatchedRun:
-    """One call that nobody waits in: each completion sends the next statement, in its thread."""
+    """One call that nobody waits for: each completion sends the next statement, in its own
+    thread.
+    """
 
     def __init__(
         self,
@@ -559,68 +576,71 @@ class _UnwatchedRun:
         self._statements = statements
         self._fail_fast = fail_fast
         self._options = options
-        # Completions come in any thread, and take their turn here; nothing is called with it held.
+        # Completions may come in any thread, so they take this lock. Nothing is called while it is
+        # held.
         self._lock = Lock()
-        self._settle = at_home(self._settle_future)
+        self._settle = in_own_greenlet(self._settle_future)
         self._outcomes: list[Any] = [None] * len(statements)
         self._next = 0
-        self._left = len(statements)
-        self._room = 0
+        self._remaining = len(statements)
+        self._capacity = 0
         self._sending = False
         self._ended = False
 
-    def send(self, room: int) -> None:
-        """Send `room` more. A completion inside a sending loop leaves the sending to that loop."""
+    def send(self, count: int) -> None:
+        """Send `count` more. If a completion calls this inside a running loop, that loop sends
+        them.
+        """
         with self._lock:
-            self._room += room
+            self._capacity += count
             if self._sending:
                 return
             self._sending = True
         while True:
             with self._lock:
                 if (
-                    self._room == 0
+                    self._capacity == 0
                     or self._next == len(self._statements)
                     or self._ended
                     or self.future.cancelled()
                 ):
                     self._sending = False
                     break
-                self._room -= 1
-                place = self._next
+                self._capacity -= 1
+                index = self._next
                 self._next += 1
-            self._send_one(place)
-        # No completion will come that could end it.
+            self._send_one(index)
+        # No completion will come that could end the run.
         if not self._statements:
             self._end(None)
 
-    def _send_one(self, place: int) -> None:
-        statement, parameters = self._statements[place]
+    def _send_one(self, index: int) -> None:
+        statement, parameters = self._statements[index]
         try:
             future = self._session.execute_async(statement, parameters, **self._options)
-            _call_back(future, place, self._on_success, self._on_error)
+            _add_callbacks(future, index, self._on_success, self._on_error)
         except Exception as error:
-            self._fail(error, place)
+            self._fail(error, index)
 
-    def _on_success(self, rows: object, future: CallbackFuture, place: int) -> None:
+    def _on_success(self, rows: object, future: CallbackFuture, index: int) -> None:
         future.clear_callbacks()
-        self._complete(place, ExecutionResult(True, _result_set(future, rows)))
+        self._complete(index, ExecutionResult(True, _result_set(future, rows)))
 
-    def _on_error(self, error: BaseException, future: CallbackFuture, place: int) -> None:
+    def _on_error(self, error: BaseException, future: CallbackFuture, index: int) -> None:
         future.clear_callbacks()
-        self._fail(error, place)
+        self._fail(error, index)
 
-    def _fail(self, error: BaseException, place: int) -> None:
+    def _fail(self, error: BaseException, index: int) -> None:
         if self._fail_fast:
-            locate(error, f"row {place}")
+            locate(error, f"row {index}")
             self._end(error)
-        self._complete(place, ExecutionResult(False, error))
+        self._complete(index, ExecutionResult(False, error))
 
-    def _complete(self, place: int, outcome: ExecutionResult) -> None:
+    def _complete(self, index: int, outcome: ExecutionResult) -> None:
         with self._lock:
-            self._outcomes[place] = outcome
-            self._left -= 1
-            over = self._left == 0
+            self._outcomes[index] = outcome
+            self._remaining -= 1
+            over = self._remaining == 0
         if over:
             self._end(None)
         else:
@@ -634,7 +654,7 @@ class _UnwatchedRun:
         self._settle(error)
 
     def _settle_future(self, error: BaseException | None) -> None:
-        # A running future cannot be cancelled any more, so setting its outcome cannot fail.
+        # A running future cannot be cancelled any more, so setting its result cannot fail.
         if not self.future.set_running_or_notify_cancel():
             return
         if error is not None:

@@ -1,4 +1,6 @@
-"""End points, errors of connections, constants of the wire, under the path that programs know."""
+"""End points, connection errors and protocol constants, under the path that cassandra-driver
+uses.
+"""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -71,7 +73,7 @@ HEADER_DIRECTION_TO_CLIENT = 0x80
 HEADER_DIRECTION_MASK = 0x80
 PROTOCOL_VERSION_MASK = 0x7F
 
-# section 4.1.1: what every server has; none is asked for unless Cluster.cql_version is set
+# section 4.1.1: the version that every server has; only sent if Cluster.cql_version is set
 DEFAULT_CQL_VERSION = "3.0.0"
 
 _LARGEST_BODY = 256 * 1024 * 1024  # bytes: section 2.4, the limit of an envelope's length
@@ -81,19 +83,19 @@ locally_supported_compressions: OrderedDict[str, tuple[Any, Any]]
 
 
 def _supported_compressions() -> OrderedDict[str, tuple[Any, Any]]:
-    """Return (compress, decompress) of a body by the algorithm's name, the preferred one first."""
-    found: OrderedDict[str, tuple[Any, Any]] = OrderedDict()
+    """Return (compress, decompress) for bodies by the algorithm's name, the preferred one first."""
+    functions: OrderedDict[str, tuple[Any, Any]] = OrderedDict()
     for name in available_compressions():
         algorithm = compression(name)
-        found[name] = (algorithm.compress_body, partial(_decompress, algorithm.decompress_body))
-    return found
+        functions[name] = (algorithm.compress_body, partial(_decompress, algorithm.decompress_body))
+    return functions
 
 
 def _decompress(decompress_body: Callable[[bytes, int], bytes], data: bytes) -> bytes:
     return decompress_body(data, _LARGEST_BODY)
 
 
-# Imported at the first use of a name: few programs ask for these.
+# Imported when a name is first used, because few applications need these.
 _HOME = dict.fromkeys(
     (
         "ConnectionHeartbeat",
@@ -119,7 +121,7 @@ _find = lazy_names(__name__, _HOME)
 
 
 def __getattr__(name: str) -> Any:
-    # Looked for when it is asked for: the packages are optional, and cost time to import.
+    # Checked on demand, because the packages are optional and slow to import.
     if name == "locally_supported_compressions":
         globals()[name] = _supported_compressions()
         return globals()[name]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 
 class ConsistencyLevel:
-    """How many replicas have to answer before a request succeeds.
+    """The number of replicas that must respond before a request succeeds.
 
-    Its values are the numbers of the protocol.
+    The values are the numbers in the protocol.
     """
 
     ANY = 0
-    """For writes: one replica, or a hint that is kept for it."""
+    """For writes: one replica, or a hint that is stored for a replica."""
     ONE = 1
     """One replica."""
     TWO = 2
@@ -26,9 +26,9 @@ class ConsistencyLevel:
     EACH_QUORUM = 7
     """More than half of the replicas in each data centre."""
     SERIAL = 8
-    """For lightweight transactions: more than half of all replicas agree on the order."""
+    """For lightweight transactions: a majority of all replicas agrees on the order."""
     LOCAL_SERIAL = 9
-    """For lightweight transactions: as SERIAL, within the coordinator's data centre."""
+    """For lightweight transactions: like SERIAL, within the coordinator's data centre."""
     LOCAL_ONE = 10
     """One replica in the coordinator's data centre."""
 
@@ -57,22 +57,22 @@ ConsistencyLevel.value_to_name = {
 
 
 def constant_of(value: object) -> str:
-    """Return the end of a message about a level that is a text: the constant to write."""
+    """Return the end of an error message for a level given as a string: the constant to write."""
     name = value.upper() if isinstance(value, str) else ""
     return f": write ConsistencyLevel.{name}" if name in ConsistencyLevel.name_to_value else ""
 
 
 def checked_serial(name: str, level: int | None) -> int | None:
-    """Return a serial consistency level.
+    """Check a serial consistency level and return it.
 
-    :param name: the setting, for the message.
-    :param level: what a program gives; None leaves it to others.
+    :param name: the name of the setting, for the message.
+    :param level: the value that user code passes; None if it is not set.
     :raises ValueError: if it is not SERIAL or LOCAL_SERIAL.
     """
     if level is not None and not ConsistencyLevel.is_serial(level):
-        known = isinstance(level, int) and level in ConsistencyLevel.value_to_name
-        shown = ConsistencyLevel.value_to_name[level] if known else repr(level)
-        raise ValueError(f"{name} must be SERIAL or LOCAL_SERIAL, but is {shown}")
+        is_known = isinstance(level, int) and level in ConsistencyLevel.value_to_name
+        description = ConsistencyLevel.value_to_name[level] if is_known else repr(level)
+        raise ValueError(f"{name} must be SERIAL or LOCAL_SERIAL, but is {description}")
     return level
 
 

@@ -1,4 +1,4 @@
-"""Says which optional compiled parts are there."""
+"""Tells which optional compiled parts exist."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cassandra._lazy import lazy_names
 __all__ = ["HAVE_CYTHON", "HAVE_NUMPY"]
 
 HAVE_CYTHON: bool = implementations.implementation == "c"
-# Looked for, not imported: its import takes longer than the driver's.
+# Only look for it: importing it takes longer than importing the driver.
 HAVE_NUMPY: bool = importlib.util.find_spec("numpy") is not None
 
 __getattr__ = lazy_names(__name__)

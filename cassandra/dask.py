@@ -1,4 +1,4 @@
-"""Tables as Dask DataFrames: each partition is a range of tokens, read by a worker of its own.
+"""Tables as Dask DataFrames: each partition is a range of tokens, which a worker reads itself.
 
 .. code-block:: python
 
@@ -8,15 +8,14 @@
    orders = read_table("shop.orders", cluster, columns=["customer", "total"])
    totals = orders.groupby("customer").total.sum().compute()
 
-Workers connect by themselves, once a process, with the settings that are given: these have to be
-such that can be pickled. Columns have Arrow's types in pandas, which keep integers with nulls what
-they are.
+Each worker process connects once, with the given settings, which must be picklable. Columns have
+Arrow types in pandas, so that integers with nulls stay integers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from cassandra.bulk.tasks import ScanTask, scan_tasks, worker_session
 from cassandra.errors import DependencyException
@@ -35,12 +34,12 @@ def _dask() -> Any:
 def _as_pandas(table: Any) -> Any:
     import pandas
 
-    # Types of pandas itself would change with the first null of a partition.
+    # pandas' own types would change if a partition contains a null.
     return table.to_pandas(types_mapper=pandas.ArrowDtype)
 
 
 def _check(cluster: object) -> None:
-    """Refuse what are not the settings of a cluster."""
+    """Reject an argument that is not a dict of cluster settings."""
     if not isinstance(cluster, Mapping):
         raise TypeError(
             "cluster must be a mapping of settings, by which each worker connects, but is "
@@ -53,29 +52,39 @@ def read_table(
     cluster: Mapping[str, Any],
     columns: Sequence[str] | None = None,
     where: str | None = None,
+    decimals: Literal["text"] | tuple[int, int] = "text",
+    varints: Literal["text"] | tuple[int, int] = "text",
     **options: Any,
 ) -> Any:
     """Return a table as a `dask.dataframe.DataFrame`.
 
-    Nothing but the schema and the ranges is read before it is computed. Columns that a computation
-    does not use are not asked for.
+    Decimals and varints are strings by default, because Arrow needs a precision and a scale for
+    numbers. Pass ``decimals=(38, 2)`` to calculate with them.
+
+    Only the schema and the token ranges are read before the DataFrame is computed. Columns that a
+    computation does not use are not selected.
 
     :param table: ``keyspace.table``.
-    :param cluster: the settings of `cassandra.cluster.Cluster` by which workers connect.
-    :param columns: names of columns; None for all.
-    :param where: a condition in CQL, with ``?`` for the option `parameters`; the servers apply it.
-    :param options: see `cassandra.bulk.scan.ScanOptions`. `splits` is about how many partitions are
-        wanted.
+    :param cluster: the settings of `cassandra.cluster.Cluster` that workers connect with.
+    :param columns: the names of the columns; None for all.
+    :param where: a CQL condition, with ``?`` markers for the option `parameters`. The server
+        applies it.
+    :param decimals: "text", or the (precision, scale) of decimals. A value that does not fit
+        exactly is an error.
+    :param varints: "text", or the (precision, scale) of varints.
+    :param options: see `cassandra.bulk.scan.ScanOptions`. `splits` is the approximate number of
+        partitions.
     :raises DependencyException: if Dask is not installed.
     """
     _check(cluster)
     dataframe = _dask()
     session = worker_session(cluster)
     tasks = scan_tasks(session, table, columns, where, **options)
+    numbers = {"decimals": decimals, "varints": varints}
     # A range without rows has the columns, too.
-    first = next(tasks[0].arrow_batches(session)).slice(0, 0)
+    first = next(tasks[0].arrow_batches(session, **numbers)).slice(0, 0)
     meta = _as_pandas(_table_of([first]))
-    return dataframe.from_map(_read, tasks, cluster=dict(cluster), meta=meta)
+    return dataframe.from_map(_read, tasks, cluster=dict(cluster), numbers=numbers, meta=meta)
 
 
 def _table_of(batches: Sequence[Any]) -> Any:
@@ -84,25 +93,31 @@ def _table_of(batches: Sequence[Any]) -> Any:
     return pyarrow.Table.from_batches(batches)
 
 
-def _read(task: ScanTask, cluster: Mapping[str, Any], columns: Sequence[str] | None = None) -> Any:
-    """Read a partition; Dask gives the columns that a computation uses."""
+def _read(
+    task: ScanTask,
+    cluster: Mapping[str, Any],
+    numbers: Mapping[str, Any],
+    columns: Sequence[str] | None = None,
+) -> Any:
+    """Read a partition. Dask passes the columns that a computation uses."""
     if columns:
         task = task.of_columns(columns)
-    read = _as_pandas(_table_of(list(task.arrow_batches(worker_session(cluster)))))
+    batches = task.arrow_batches(worker_session(cluster), **numbers)
+    read = _as_pandas(_table_of(list(batches)))
     return read if columns is None else read[list(columns)]
 
 
 def to_table(frame: Any, table: str, cluster: Mapping[str, Any], **options: Any) -> int:
-    """Write a Dask DataFrame into a table, and return how many rows were written.
+    """Write a Dask DataFrame to a table, and return the number of written rows.
 
-    Each partition is loaded by the worker that has it. A task that is run again writes the same
-    rows again: none is doubled. Counters are refused.
+    Each partition is loaded by the worker that holds it. A repeated task writes the same rows
+    again, so no row is duplicated. Counters are rejected.
 
     :param frame: the `dask.dataframe.DataFrame`.
     :param table: ``keyspace.table``.
-    :param cluster: the settings of `cassandra.cluster.Cluster` by which workers connect.
+    :param cluster: the settings of `cassandra.cluster.Cluster` that workers connect with.
     :param options: see `cassandra.bulk.LoadOptions`.
-    :raises ValueError: for options that make no sense for many processes.
+    :raises ValueError: for options that cannot be used with many processes.
     """
     for name in ("counters", "checkpoint", "failed_rows"):
         if options.get(name):

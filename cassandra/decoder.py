@@ -1,4 +1,4 @@
-"""Row factories, under the import path that programs know."""
+"""Row factories, under the import path that cassandra-driver uses."""
 
 from cassandra.query.row_factories import (
     dict_factory,

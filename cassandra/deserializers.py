@@ -1,6 +1,6 @@
-"""Decoders of single values by type, over the types' codecs.
+"""Decoders of single values by type, based on the types' codecs.
 
-Handlers of rows have known them under these names.
+In cassandra-driver, custom row handlers use these names.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class Deserializer:
     """Decodes values of one type.
 
     :param cqltype: a class of `cassandra.cqltypes`.
-    :param protocol_version: of the values; it matters to a program's own types alone.
+    :param protocol_version: the protocol version of the values. Only user-defined Python types
+        depend on it.
     """
 
     __slots__ = ("_codec", "cqltype", "empty_binary_ok", "protocol_version")
@@ -42,7 +43,8 @@ class Deserializer:
         """Return the value of a [bytes], or None for null.
 
         :param data: its bytes; None for null.
-        :param protocol_version: that of the connection; it matters to a program's own types alone.
+        :param protocol_version: the protocol version of the connection. Only user-defined Python
+            types depend on it.
         """
         return self.from_binary(data, protocol_version)
 
@@ -50,9 +52,11 @@ class Deserializer:
         """Return the value of a [bytes], or None for null.
 
         :param data: its bytes; None for null.
-        :param protocol_version: that of the connection; it matters to a program's own types alone.
+        :param protocol_version: the protocol version of the connection. Only user-defined Python
+            types depend on it.
         """
-        # Values do not depend on the version, but a program's own type is called with it.
+        # Values do not depend on the version, but a user's own type class expects it as an
+        # argument.
         codec = (
             self._codec
             if protocol_version == self.protocol_version
@@ -62,7 +66,7 @@ class Deserializer:
 
 
 class GenericDeserializer(Deserializer):
-    """The decoder of any type."""
+    """The decoder for any type."""
 
     __slots__ = ()
 
@@ -86,18 +90,18 @@ def make_deserializers(cqltypes: Sequence[Any]) -> list[Deserializer]:
 def obj_array(objs: Sequence[Any]) -> Any:
     """Return a NumPy array of objects.
 
-    :param objs: its elements, whatever they are; a list stays one element.
+    :param objs: the elements of the array. A list stays a single element.
     """
     import numpy  # optional
 
-    # One by one: NumPy would turn a list of lists into an array of more dimensions.
-    made = numpy.empty(len(objs), dtype=object)
-    made[:] = list(objs)
-    return made
+    # Assign the elements: NumPy would convert a list of lists to an array with more dimensions.
+    array = numpy.empty(len(objs), dtype=object)
+    array[:] = list(objs)
+    return array
 
 
 def __getattr__(name: str) -> Any:
-    # One class decodes every type. Its older names, one for each type, lead to it.
+    # One class decodes every type. The older names, one per type, return it.
     if (name.startswith("Des") and name.endswith(("Type", "TypeByteArray"))) or name in (
         "TimeUUIDType",
         "TimestampType",

@@ -1,7 +1,7 @@
 """The report of a cluster's settings that ScyllaDB shows in ``system.clients.client_options``.
 
-It is JSON under the option DRIVER_CONFIG of STARTUP, in the form that ScyllaDB's drivers share:
-keys in kebab-case, times in milliseconds, and no key for what has no value.
+The report is sent as JSON in the STARTUP option DRIVER_CONFIG, in the format that ScyllaDB's
+drivers share: keys in kebab-case, times in milliseconds, and no keys for missing values.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ log = logging.getLogger("cassandra.cluster")
 DRIVER_CONFIG_OPTION = "DRIVER_CONFIG"
 SESSION_ID_OPTION = "SESSION_ID"
 
-VERSION = 1  # of the form
+VERSION = 1  # the version of the format
 MOST_BYTES = 32 * 1024  # docs/dev/protocol-extensions.md of ScyllaDB, "Client options"
 
 _RETRY_TYPES: dict[type, str] = {
@@ -65,14 +65,14 @@ _Group = dict[str, Any]
 class DriverConfigReporter:
     """Writes a cluster's settings as JSON.
 
-    :param cluster: a `Cluster`. Its policies and its default profile are looked at for each report.
+    :param cluster: a `Cluster`. Each report reads its policies and its default profile.
     """
 
     def __init__(self, cluster: Any) -> None:
         self.cluster = cluster
 
     def report(self) -> str:
-        """Return the report of the moment."""
+        """Return the current report."""
         streams = {
             "in-flight": {"max": MAX_STREAMS},
             "orphaned": {"max": int(MAX_STREAMS * ORPHAN_SHARE)},
@@ -85,19 +85,18 @@ class DriverConfigReporter:
         }
         for name, setting in self.cluster._table.items():
             if setting.reported is not None:
-                # In the order of the table: a later setting may refine what an earlier one has
-                # said.
-                _place(groups, setting.reported, getattr(self.cluster, name))
+                # In table order: a later setting may refine the report of an earlier setting.
+                _report_setting(groups, setting.reported, getattr(self.cluster, name))
         return json.dumps(groups, separators=(",", ":"))
 
     def options(self) -> dict[str, str]:
-        """Return the options of STARTUP: the report, or nothing if it is too long or fails.
+        """Return the options for STARTUP: the report, or nothing if it is too long or fails.
 
-        A report never keeps a program from connecting.
+        A report never prevents an application from connecting.
         """
         try:
             text = self.report()
-        except Exception:  # settings and policies may be the program's own
+        except Exception:  # settings and policies may be user code
             log.warning("the report of the settings could not be made", exc_info=True)
             return {}
         if len(text.encode()) > MOST_BYTES:
@@ -137,10 +136,12 @@ def _custom(policy: object) -> _Group:
 
 
 def _socket(options: Sequence[Any] | None, before: object) -> _Group:
-    given: Mapping[tuple[int, int], Any] = {(one[0], one[1]): one[2] for one in options or ()}
+    values: Mapping[tuple[int, int], Any] = {
+        (option[0], option[1]): option[2] for option in options or ()
+    }
 
     def is_on(level: int, name: int, otherwise: bool = False) -> bool:
-        return bool(given.get((level, name), otherwise))
+        return bool(values.get((level, name), otherwise))
 
     group: _Group = {
         # The event loop sets it on every connection.
@@ -148,7 +149,7 @@ def _socket(options: Sequence[Any] | None, before: object) -> _Group:
         "keep-alive": is_on(socket.SOL_SOCKET, socket.SO_KEEPALIVE),
         "reuse-address": is_on(socket.SOL_SOCKET, socket.SO_REUSEADDR),
     }
-    linger = given.get((socket.SOL_SOCKET, socket.SO_LINGER))
+    linger = values.get((socket.SOL_SOCKET, socket.SO_LINGER))
     if isinstance(linger, bytes):
         # Two shorts on Windows, two integers elsewhere.
         switch, interval = struct.unpack("hh" if sys.platform == "win32" else "ii", linger)
@@ -158,7 +159,7 @@ def _socket(options: Sequence[Any] | None, before: object) -> _Group:
         ("receive-buffer", socket.SO_RCVBUF),
         ("send-buffer", socket.SO_SNDBUF),
     ):
-        size = given.get((socket.SOL_SOCKET, name))
+        size = values.get((socket.SOL_SOCKET, name))
         if isinstance(size, int):
             group[key] = {"size-bytes": size}
     return group
@@ -196,18 +197,20 @@ def _retry(policy: object) -> _Group:
 
 def _balancing(policy: object) -> _Group:
     group: _Group = {"policy": _custom(policy)}
-    place = policy
+    innermost = policy
     # Only the innermost policy knows the data centre.
-    while hasattr(place, "_child_policy"):
-        place = place._child_policy
-    # By exact type: a subclass of the program may order hosts in any other way.
+    while hasattr(innermost, "_child_policy"):
+        innermost = innermost._child_policy
+    # Check the exact type: a user's subclass may order hosts differently.
     if type(policy) is TokenAwarePolicy:
         group["policy"] = {
             "type": "token-aware",
             "load-distribution": "shuffle" if policy.shuffle_replicas else "replica-set",
-            "fallback-to-non-preferred-nodes": bool(getattr(place, "used_hosts_per_remote_dc", 0)),
+            "fallback-to-non-preferred-nodes": bool(
+                getattr(innermost, "used_hosts_per_remote_dc", 0)
+            ),
         }
-    preference = _preference(place)
+    preference = _preference(innermost)
     if preference is not None:
         group["node-preference"] = preference
     return group
@@ -217,7 +220,7 @@ def _preference(policy: object) -> _Group | None:
     if isinstance(policy, RackAwareRoundRobinPolicy):
         return {"type": "rack", "local-dc": policy.local_dc, "local-rack": policy.local_rack}
     if isinstance(policy, DCAwareRoundRobinPolicy):
-        # One that was found out is not what the program has said.
+        # A detected data centre was not configured by the user.
         if policy.finds_local_dc:
             return {"type": "dc-auto"}
         return {"type": "dc", "local-dc": policy.local_dc}
@@ -234,7 +237,7 @@ def _speculation(policy: object) -> _Group:
     }
 
 
-# -- the settings of the cluster, each at the place that their table names -------------------------
+# -- settings of the cluster, each under the path that their table names ---------------------------
 
 
 def _timeout(seconds: float | None, before: object) -> int | None:
@@ -244,7 +247,7 @@ def _timeout(seconds: float | None, before: object) -> int | None:
 def _system_timeout(seconds: float | None, before: object) -> _Group | None:
     if seconds is None:
         return None
-    # Servers are given the same time, unless another setting says how long.
+    # Servers get the same time-out, unless another setting overrides it.
     return {"client-side-ms": _ms(seconds), **({"server-side-ms": _ms(seconds)} if seconds else {})}
 
 
@@ -256,7 +259,7 @@ def _server_timeout(timeout: datetime.timedelta | float | None, before: object) 
 
 
 def _checks_names(tls: Any, before: object) -> object:
-    """Of the options of the older style, and then of the context, which counts more."""
+    """Combine the older TLS options, and the TLS context, which takes precedence."""
     if isinstance(tls, ssl.SSLContext):
         return tls.check_hostname
     if isinstance(tls, Mapping):
@@ -265,7 +268,7 @@ def _checks_names(tls: Any, before: object) -> object:
 
 
 def _uses_shard_ports(options: Any, before: object) -> bool:
-    """Of the options for shards, and then of the routes of a private network."""
+    """Combine the shard options, and the client routes of a private network."""
     if options is None:
         return before is not False
     if hasattr(options, "disable_shardaware_port"):
@@ -277,8 +280,8 @@ def _has_timestamps(generator: object, before: object) -> bool | None:
     return True if type(generator) is MonotonicTimestampGenerator else None
 
 
-# By the last parts of the place: called with the value and with what stands there already, they
-# return what to report; None for nothing.
+# By the last part of the path: called with the value and with the value already reported there.
+# They return the value to report; None for nothing.
 _FORMS: Mapping[str, Callable[[Any, Any], Any]] = {
     "timeout-ms": _timeout,
     "timeout": _system_timeout,
@@ -291,20 +294,20 @@ _FORMS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _place(groups: _Group, place: str, value: object) -> None:
-    """Put a setting at its place, ``connection.connect.timeout-ms`` say."""
-    *outer, key = place.split(".")
+def _report_setting(groups: _Group, path: str, value: object) -> None:
+    """Put a setting at a path such as ``connection.connect.timeout-ms``."""
+    *outer, key = path.split(".")
     group = groups
     for name in outer:
         group = group.get(name, {})
-    said = _FORMS[key](value, group.get(key))
-    if said is None:
+    reported = _FORMS[key](value, group.get(key))
+    if reported is None:
         group.pop(key, None)
         return
     group = groups
     for name in outer:
         group = group.setdefault(name, {})
-    group[key] = said
+    group[key] = reported
 
 
 __getattr__ = lazy_names(__name__)

@@ -1,13 +1,13 @@
-"""Python values as CQL literals, for statements whose parameters are put into the text.
+"""Python values as CQL literals, for statements whose parameters are interpolated into the CQL.
 
-Prepared statements do not need it. `Encoder.mapping` says which method makes the literal of which
-class. Subclasses use their parents' entry: a named tuple is a tuple, and a subclass of str is
-quoted.
+Prepared statements do not need this. `Encoder.mapping` maps a class to the method that creates its
+literal. Subclasses use the entry of their parent: a named tuple is encoded as a tuple, and a
+subclass of str is quoted.
 
-No value leaves its literal. So methods that a subclass may override (``__str__``, ``isoformat``,
-``replace``, ...) are not asked for text without quotes: it comes from those of the class itself, or
-from numbers. An object of a class that is not known here is its own literal, as its ``__str__``
-writes it.
+A value must not escape from its literal. For unquoted output we therefore do not call methods that
+a subclass may override (``__str__``, ``isoformat``, ``replace``, ...): the output comes from the
+methods of the base class, or from numbers. An object of an unknown class is written by its own
+``__str__``.
 """
 
 from __future__ import annotations
@@ -41,32 +41,32 @@ T = TypeVar("T")
 
 
 def cql_quote(term: object) -> str:
-    """Return a str as a quoted CQL string, and the str() of anything else without quotes.
+    """Return a str as a quoted CQL string, and any other value as str() without quotes.
 
     :param term: the value.
     """
     if not isinstance(term, str):
         return str(term)
-    # A doubled quote is the only escape that CQL has. A subclass may replace in another way.
+    # A doubled quote is CQL's only escape. A subclass may override replace().
     return "'" + str.replace(str(term), "'", "''") + "'"
 
 
 def _digits(number: Any) -> str:
-    """Return a whole number's digits, whatever class of numbers it has."""
+    """Return the digits of an integer, even if its class is a subclass of int."""
     return int.__repr__(index(number))
 
 
 class ValueSequence(list[T]):
-    """A sequence of values for ``IN``, whose literal has parentheses."""
+    """A sequence of values for ``IN``, written in parentheses."""
 
 
 class Encoder:
-    """Makes CQL literals. `mapping` (class to method) may be changed and extended."""
+    """Creates CQL literals. You may change and extend `mapping` (class to method)."""
 
     mapping: dict[type, Callable[[Any], str]]
 
     def __init__(self) -> None:
-        # One of each encoder: a session's may be changed without touching the others.
+        # Each encoder has its own mapping, so that a session's encoder can be changed separately.
         self.mapping = {
             type(None): self.cql_encode_none,
             bool: self.cql_encode_bool,
@@ -89,8 +89,8 @@ class Encoder:
             OrderedMap: self.cql_encode_map_collection,
             OrderedMapSerializedKey: self.cql_encode_map_collection,
             list: self.cql_encode_list_collection,
-            # A list, as with other drivers, for columns of lists and vectors. Programs that write
-            # into tuple columns say ``mapping[tuple] = encoder.cql_encode_tuple``.
+            # A list literal, as in cassandra-driver, for list and vector columns. If you write to
+            # tuple columns, set ``mapping[tuple] = encoder.cql_encode_tuple``.
             tuple: self.cql_encode_list_collection,
             set: self.cql_encode_set_collection,
             frozenset: self.cql_encode_set_collection,
@@ -103,33 +103,33 @@ class Encoder:
             DateRange: self.cql_encode_str_quoted,
         }
 
-    def _method(self, kind: type) -> Callable[[Any], str]:
+    def _method(self, cls: type) -> Callable[[Any], str]:
         mapping = self.mapping
-        found = mapping.get(kind)
-        if found is not None:
-            return found
-        if is_missing_type(kind):
-            # Null wherever it stands, whatever its parents' literal is.
+        method = mapping.get(cls)
+        if method is not None:
+            return method
+        if is_missing_type(cls):
+            # Always null, even if a parent class has another literal.
             return self.cql_encode_none
-        # An entry of a program for its own enum comes before our rule for all of them.
-        if issubclass(kind, enum.Enum) and not any(
-            one in mapping for one in kind.__mro__ if issubclass(one, enum.Enum)
+        # A user's entry for an enum class takes precedence over our rule for all enums.
+        if issubclass(cls, enum.Enum) and not any(
+            base in mapping for base in cls.__mro__ if issubclass(base, enum.Enum)
         ):
             return self.cql_encode_member
-        # In the order in which Python looks for methods: the nearest parent decides.
-        for parent in kind.__mro__:
+        # Use the method resolution order: the nearest parent class decides.
+        for parent in cls.__mro__:
             if parent in mapping:
                 return mapping[parent]
             if parent.__module__ == "ipaddress":
                 return self.cql_encode_ipaddress
             if parent.__module__ == "numpy" and parent.__name__ == "ndarray":
                 return self._cql_encode_array
-        # The texts of Python's own containers have those of their items in quotes of Python's.
-        if issubclass(kind, Mapping):
+        # str() of Python containers would show their items with Python's quotes.
+        if issubclass(cls, Mapping):
             return self.cql_encode_map_collection
-        if issubclass(kind, Set):
+        if issubclass(cls, Set):
             return self.cql_encode_set_collection
-        if issubclass(kind, Sequence):
+        if issubclass(cls, Sequence):
             return self.cql_encode_list_collection
         return self.cql_encode_object
 
@@ -137,7 +137,7 @@ class Encoder:
         """Return the literal of any value.
 
         :param val: the value.
-        :param as_text_type: accepted for older programs. Literals are always str.
+        :param as_text_type: accepted for compatibility. Literals are always str.
         """
         return self._method(type(val))(val)
 
@@ -156,7 +156,7 @@ class Encoder:
         return "true" if val else "false"
 
     def cql_encode_member(self, val: enum.Enum) -> str:
-        """Return the literal of the value of an enum's member.
+        """Return the literal of an enum member's value.
 
         :param val: the value.
         """
@@ -168,12 +168,19 @@ class Encoder:
         :param val: the value.
         """
         if isinstance(val, int):
-            # An IntEnum's own str() is its name.
+            # str() of an IntEnum returns its name.
             return int.__repr__(val)
+        kind = type(val)
+        # The class does not define str(), and <Money object at 0x7f...> is not a literal.
+        if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
+            raise TypeError(
+                f"{val!r} has no literal in CQL: pass its fields (str, int, UUID, datetime, ...), "
+                f"or set session.encoder.mapping[{kind.__name__}] to a function that returns one"
+            )
         return str(val)
 
     def cql_encode_decimal(self, val: decimal.Decimal) -> str:
-        """Return the digits of a decimal, scientific if it is very small or large.
+        """Return a decimal's digits, in scientific notation if it is very small or large.
 
         :param val: the value.
         """
@@ -187,14 +194,14 @@ class Encoder:
         return str(uuid.UUID(bytes=uuid_bytes(val)))
 
     def cql_encode_duration(self, val: Duration) -> str:
-        """Return a duration like ``1mo2d3ns``.
+        """Return a duration such as ``1mo2d3ns``.
 
         :param val: the value.
         """
         return str(Duration(index(val.months), index(val.days), index(val.nanoseconds)))
 
     def cql_encode_float(self, val: float) -> str:
-        """Return the shortest text that reads back as the same number, or its name (``NaN``).
+        """Return the shortest string that reads back as the same number, or a name such as ``NaN``.
 
         :param val: the value.
         """
@@ -205,7 +212,7 @@ class Encoder:
         return float.__repr__(val)
 
     def cql_encode_str(self, val: str) -> str:
-        """Return the quoted text.
+        """Return the quoted string.
 
         :param val: the value.
         """
@@ -235,14 +242,15 @@ class Encoder:
         return _digits(ms_timestamp_from_datetime(val))
 
     def cql_encode_date(self, val: datetime.date) -> str:
-        """Return a quoted ``YYYY-MM-DD``, which suits columns of date and of timestamp.
+        """Return a quoted ``YYYY-MM-DD``, which both date and timestamp columns accept.
 
         :param val: the value.
         """
         return f"'{datetime.date.isoformat(val)}'"
 
     def cql_encode_date_ext(self, val: Date) -> str:
-        """Return the unsigned number of the day: CQL's text form has no years beyond 9999.
+        """Return the unsigned number of the day, because CQL date strings have no years beyond
+        9999.
 
         :param val: the value.
         """
@@ -256,7 +264,7 @@ class Encoder:
         return f"'{Time(index(Time(val).nanosecond_time))}'"
 
     def cql_encode_time_of_day(self, val: datetime.time) -> str:
-        """Return a quoted ``HH:MM:SS``, with microseconds and a zone if there are any.
+        """Return a quoted ``HH:MM:SS``, with microseconds and a UTC offset if there are any.
 
         :param val: the value.
         """
@@ -268,15 +276,15 @@ class Encoder:
         """Return the quoted address of an object of the module `ipaddress`.
 
         :param val: the value.
-        :raises EncodeValueError: if it has a zone (``fe80::1%eth0``): inet has no place for one.
+        :raises EncodeValueError: if it has a zone (``fe80::1%eth0``), which inet cannot store.
         """
         address: Any = getattr(val, "network_address", val)
         refuse_zone(address)
-        # Made anew of numbers: a zone or a subclass of a program's may have any text.
-        kind: Any = next(one for one in type(val).__mro__ if one.__module__ == "ipaddress")
+        # Rebuild the address from numbers: a zone or a user's subclass may produce any string.
+        cls: Any = next(base for base in type(val).__mro__ if base.__module__ == "ipaddress")
         prefix = getattr(getattr(val, "network", val), "prefixlen", None)
         packed = bytes(address.packed)
-        return f"'{kind(packed if prefix is None else (packed, index(prefix))).compressed}'"
+        return f"'{cls(packed if prefix is None else (packed, index(prefix))).compressed}'"
 
     def _cql_encode_array(self, val: Any) -> str:
         return self.cql_encode_all_types(val.tolist())

@@ -1,8 +1,8 @@
-"""Every exception of the driver, with the fields that describe it.
+"""All exceptions of the driver, with the fields that describe them.
 
-There are three families, so that a program can tell whose fault an error is. A caller's mistake is
-a ValueError, a TypeError, or a subclass here. A server's refusal (an ERROR message) is a
-`RequestExecutionException` or `RequestValidationException`. A broken network is a
+There are three families of errors, so that you can see the cause. A mistake of the caller is a
+ValueError, a TypeError, or a subclass here. An error of the server (an ERROR message) is a
+`RequestExecutionException` or `RequestValidationException`. A network failure is a
 `ConnectionException`, `OperationTimedOut` or `NoHostAvailable`. Each class has its public path in
 ``__module__``.
 """
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class DriverException(Exception):
-    """Base of all errors that the driver itself defines."""
+    """Base of all exceptions that the driver itself defines."""
 
-    # By its parts: __init__ would add the fields to the message once more.
+    # Pickle the parts: __init__ would add the fields to the message again.
     def __reduce__(self) -> Any:
         return _restored, (type(self), self.args, vars(self))
 
@@ -36,10 +36,10 @@ def _restored(
 
 
 class UnresolvableContactPoints(DriverException):
-    """None of the contact points' names could be resolved to an address.
+    """None of the contact points could be resolved to an address.
 
     :param contact_points: the names that could not be resolved.
-    :param msg: the message; None for one that lists the names.
+    :param msg: the message; None for a default message that lists the names.
     """
 
     def __init__(self, contact_points: Sequence[str], msg: str | None = None) -> None:
@@ -50,7 +50,7 @@ class UnresolvableContactPoints(DriverException):
 
 
 class DependencyException(DriverException):
-    """Something optional that was asked for cannot be imported.
+    """An optional package that is needed cannot be imported.
 
     :param msg: the call, and the version or feature that it needs.
     :param excs: the errors of the imports; none by default.
@@ -68,32 +68,32 @@ class UnsupportedOperation(DriverException):
 
 
 class MissingParameter(DriverException, KeyError, ValueError):
-    """A value was not given that the statement needs: one that a placeholder or a key column names.
+    """A value is missing that the statement needs for a placeholder or a key column.
 
-    Programs catch KeyError in some places and ValueError in others, so this is both.
+    Applications catch KeyError in some places and ValueError in others, so this is both.
     """
 
-    # That of KeyError quotes the whole message.
+    # str() of a KeyError would quote the whole message.
     __str__ = ValueError.__str__
 
 
 class UnsetUnsupported(MissingParameter, UnsupportedOperation):
-    """UNSET_VALUE was given, but the connection's protocol version cannot leave a value unset."""
+    """UNSET_VALUE was used, but the connection's protocol version does not support it."""
 
 
 class DecodeError(DriverException, ValueError):
-    """Bytes from the server do not have the form that their type demands."""
+    """Bytes from the server are not valid for their type."""
 
 
 class ProtocolError(DriverException):
-    """A message or frame breaks the native protocol. The connection that it came on is closed."""
+    """A message or frame violates the native protocol. Its connection is closed."""
 
 
 class CrcException(ProtocolError):
     """A checksum of a v5 segment does not match (native_protocol_v5.spec, section 2.2)."""
 
 
-# -- a server's answers: ERROR messages ------------------------------------------------------------
+# -- errors from the server: ERROR messages --------------------------------------------------------
 
 
 class RequestExecutionException(DriverException):
@@ -101,29 +101,29 @@ class RequestExecutionException(DriverException):
 
 
 class RequestValidationException(DriverException):
-    """The server refused the request as not valid."""
+    """The server rejected the request as invalid."""
 
 
 class _ConsistencyError(RequestExecutionException):
-    """Base of all errors about missing or late replicas."""
+    """Base of all errors about missing or slow replicas."""
 
     consistency: int | None = None
 
     def __init__(self, summary_message: str, consistency: int | None = None, **info: Any) -> None:
         self.consistency = consistency
-        shown = {"consistency": consistency_value_to_name(consistency)}
-        # The fields are part of the text: logs show what failed without the exception at hand.
-        shown.update({key: value for key, value in info.items() if value is not None})
-        super().__init__(summary_message + " info=" + repr(shown))
+        fields = {"consistency": consistency_value_to_name(consistency)}
+        # The fields are part of the message, so that logs show them without the exception.
+        fields.update({key: value for key, value in info.items() if value is not None})
+        super().__init__(summary_message + " info=" + repr(fields))
 
 
 class Unavailable(_ConsistencyError):
     """The coordinator knew of too few live replicas to try the request.
 
-    :param summary_message: the message; the fields' values are added to it.
-    :param consistency: the `ConsistencyLevel` asked for, its number.
-    :param required_replicas: how many live replicas that level needs.
-    :param alive_replicas: how many the coordinator knew to be alive.
+    :param summary_message: the message. The values of the fields are added to it.
+    :param consistency: the requested `ConsistencyLevel`, as a number.
+    :param required_replicas: the number of live replicas that the level needs.
+    :param alive_replicas: the number of replicas that the coordinator believed to be alive.
     """
 
     required_replicas: int | None = None
@@ -147,13 +147,13 @@ class Unavailable(_ConsistencyError):
 
 
 class Timeout(_ConsistencyError):
-    """Replicas did not answer the coordinator in time.
+    """Replicas did not respond to the coordinator in time.
 
-    :param summary_message: the message; the fields' values are added to it.
-    :param consistency: the `ConsistencyLevel` asked for, its number.
-    :param required_responses: how many replicas had to answer.
-    :param received_responses: how many did, in time.
-    :param info: further fields, only shown in the message.
+    :param summary_message: the message. The values of the fields are added to it.
+    :param consistency: the requested `ConsistencyLevel`, as a number.
+    :param required_responses: the number of replicas that had to respond.
+    :param received_responses: the number of replicas that responded in time.
+    :param info: further fields, which are only shown in the message.
     """
 
     required_responses: int | None = None
@@ -181,8 +181,8 @@ class Timeout(_ConsistencyError):
 class ReadTimeout(Timeout):
     """A read timed out at the coordinator.
 
-    :param summary_message: the message; the fields' values are added to it.
-    :param data_retrieved: True if the replica that was asked for the data had answered.
+    :param summary_message: the message. The values of the fields are added to it.
+    :param data_retrieved: True if the replica that was asked for the data had responded.
     :param info: the fields of `Timeout`, by name.
     """
 
@@ -198,8 +198,8 @@ class ReadTimeout(Timeout):
 class WriteTimeout(Timeout):
     """A write timed out at the coordinator.
 
-    :param summary_message: the message; the fields' values are added to it.
-    :param write_type: the kind of write, a number of `WriteType`.
+    :param summary_message: the message. The values of the fields are added to it.
+    :param write_type: the type of the write, a number of `WriteType`.
     :param info: the fields of `Timeout`, by name.
     """
 
@@ -207,22 +207,22 @@ class WriteTimeout(Timeout):
 
     def __init__(self, summary_message: str, write_type: int | None = None, **info: Any) -> None:
         self.write_type = write_type
-        # A kind that is newer than this driver is shown by its number.
+        # A type that this driver does not know yet is shown as a number.
         name = WriteType.value_to_name.get(write_type) if write_type is not None else None
         super().__init__(summary_message, write_type=name or write_type, **info)
 
 
 class CoordinationFailure(_ConsistencyError):
-    """Replicas answered with failures.
+    """Replicas responded with failures.
 
-    :param summary_message: the message; the fields' values are added to it.
-    :param consistency: the `ConsistencyLevel` asked for, its number.
-    :param required_responses: how many replicas had to answer.
-    :param received_responses: how many answered.
-    :param failures: how many replicas failed.
+    :param summary_message: the message. The values of the fields are added to it.
+    :param consistency: the requested `ConsistencyLevel`, as a number.
+    :param required_responses: the number of replicas that had to respond.
+    :param received_responses: the number of replicas that responded.
+    :param failures: the number of replicas that failed.
     :param error_code_map: the failure code of each replica, by its address (protocol version 5);
-        None on older versions.
-    :param info: further fields, only shown in the message.
+        None in older versions.
+    :param info: further fields, which are only shown in the message.
     """
 
     required_responses: int | None = None
@@ -261,8 +261,8 @@ class CoordinationFailure(_ConsistencyError):
 class ReadFailure(CoordinationFailure):
     """A read failed on a replica.
 
-    :param summary_message: the message; the fields' values are added to it.
-    :param data_retrieved: True if the replica that was asked for the data had answered.
+    :param summary_message: the message. The values of the fields are added to it.
+    :param data_retrieved: True if the replica that was asked for the data had responded.
     :param info: the fields of `CoordinationFailure`, by name.
     """
 
@@ -278,8 +278,8 @@ class ReadFailure(CoordinationFailure):
 class WriteFailure(CoordinationFailure):
     """A write failed on a replica.
 
-    :param summary_message: the message; the fields' values are added to it.
-    :param write_type: the kind of write, a number of `WriteType`.
+    :param summary_message: the message. The values of the fields are added to it.
+    :param write_type: the type of the write, a number of `WriteType`.
     :param info: the fields of `CoordinationFailure`, by name.
     """
 
@@ -292,11 +292,11 @@ class WriteFailure(CoordinationFailure):
 
 
 class FunctionFailure(RequestExecutionException):
-    """A user-defined function failed while it ran.
+    """A user-defined function failed during execution.
 
     :param summary_message: the message.
     :param keyspace: the function's keyspace.
-    :param function: its name.
+    :param function: the function's name.
     :param arg_types: the CQL types of its arguments.
     """
 
@@ -318,14 +318,14 @@ class CDCWriteFailure(RequestExecutionException):
 
 
 class ConfigurationException(RequestValidationException):
-    """The server cannot do this as it is configured."""
+    """The server's configuration does not allow this."""
 
 
 class RateLimitReached(ConfigurationException):
     """ScyllaDB: the partition's rate limit is exhausted.
 
-    :param op_type: the limited kind, an `OperationType`, or its number if it is unknown.
-    :param rejected_by_coordinator: True if the coordinator refused the request, False if replicas
+    :param op_type: the limited operation, an `OperationType`, or a number if it is unknown.
+    :param rejected_by_coordinator: True if the coordinator rejected the request, False if replicas
         did.
     """
 
@@ -344,10 +344,10 @@ class RateLimitReached(ConfigurationException):
 
 
 class AlreadyExists(ConfigurationException):
-    """The keyspace or table to be created is there already.
+    """The keyspace or table already exists.
 
-    :param keyspace: the keyspace, or that of the table.
-    :param table: the table; None or empty if it is the keyspace that exists.
+    :param keyspace: the keyspace, or the keyspace of the table.
+    :param table: the table; None or empty if the keyspace exists.
     """
 
     keyspace: str | None = None
@@ -360,41 +360,43 @@ class AlreadyExists(ConfigurationException):
             message = f"Keyspace '{keyspace}' already exists"
         super().__init__(message)
         self.keyspace = keyspace
-        # As the server says it of a keyspace: an empty name.
+        # The server uses an empty name if the keyspace exists.
         self.table = table if table is not None else ""
 
 
 class InvalidRequest(RequestValidationException):
-    """The statement is well formed, but wrong: an unknown table, a wrong type, and the like."""
+    """The statement is well-formed, but wrong: for example, the table does not exist."""
 
 
 class BindColumnsChanged(InvalidRequest):
-    """A prepared statement's columns have other types by now, and its values are not of them.
+    """The types of a prepared statement's columns have changed, and the values no longer fit.
 
-    The table or type was made anew since. Nothing was written: prepare the statement again.
+    The table or type was recreated in the meantime. Nothing was written: prepare the statement
+    again.
     """
 
 
 class Unauthorized(RequestValidationException):
-    """The role in use may not do this."""
+    """The current role has no permission for this."""
 
 
 class AuthenticationFailed(DriverException):
-    """The server did not accept the credentials, or wants some and none are configured."""
+    """The server did not accept the credentials, or requires credentials and none are
+    configured.
+    """
 
 
-# -- the network and the client's own limits -------------------------------------------------------
+# -- the network and limits of the client ----------------------------------------------------------
 
 
 class OperationTimedOut(DriverException):
-    """No answer came within the client's time limit.
+    """There was no response within the client's time-out.
 
-    :param errors: the last answer of each host, or the message itself.
-    :param last_host: the host that was waited for.
-    :param timeout: the seconds allowed.
-    :param in_flight: how many requests were in flight on its connection.
-    :param statement: the beginning of the statement's text, without values that were written into
-        it.
+    :param errors: the last response of each host, or the message itself.
+    :param last_host: the host that did not respond.
+    :param timeout: the time-out in seconds.
+    :param in_flight: the number of requests in flight on the connection.
+    :param statement: the beginning of the statement, without interpolated values.
     """
 
     errors: Mapping[Any, Any] | None = None
@@ -411,31 +413,31 @@ class OperationTimedOut(DriverException):
         in_flight: int | None = None,
         statement: str | None = None,
     ) -> None:
-        # Programs raise it with nothing but a message, too.
+        # User code may raise it with only a message.
         self.errors = errors if not isinstance(errors, str) else None
         self.last_host = last_host
         self.timeout = timeout
         self.in_flight = in_flight
         self.statement = statement
-        shown = errors if isinstance(errors, str) else f"errors={errors}, last_host={last_host}"
+        message = errors if isinstance(errors, str) else f"errors={errors}, last_host={last_host}"
         if timeout is not None:
-            shown += f" (timeout={timeout}s"
-            shown += f", in_flight={in_flight})" if in_flight is not None else ")"
+            message += f" (timeout={timeout}s"
+            message += f", in_flight={in_flight})" if in_flight is not None else ")"
         if statement is not None:
-            shown += f", executing {statement}"
-        super().__init__(shown)
+            message += f", executing {statement}"
+        super().__init__(message)
 
 
 class RequestThrottled(DriverException):
-    """The throttler's queue is full: the request was not sent (see `cassandra.throttling`)."""
+    """The throttler's queue is full, so the request was not sent (see `cassandra.throttling`)."""
 
 
 class NoHostAvailable(DriverException):
-    """No host of the query plan could answer.
+    """No host of the query plan could execute the request.
 
     :param message: the message.
     :param errors: maps each host or end point that was tried to its error. It is empty if there was
-        none to try.
+        no host to try.
     """
 
     errors: Mapping[Any, Any]
@@ -451,15 +453,15 @@ class NoHostAvailable(DriverException):
 
 
 class LoginRefused(NoHostAvailable, AuthenticationFailed):
-    """A contact point has refused the login, and the others were not asked.
+    """A contact point has rejected the login, so the others were not tried.
 
-    They would refuse it, too, and some servers count the tries. Programs catch it as
+    They would reject it, too, and some servers count failed attempts. You can catch it as
     `NoHostAvailable` or as `AuthenticationFailed`.
     """
 
 
 class _RefusedEverywhere(NoHostAvailable):
-    """A `NoHostAvailable` that is the server's own error, too: see `refused_everywhere`."""
+    """A `NoHostAvailable` that is also the server's error: see `refused_everywhere`."""
 
     def __reduce__(self) -> Any:
         return _refusal, (type(self).__bases__[1], self.args, vars(self))
@@ -468,15 +470,15 @@ class _RefusedEverywhere(NoHostAvailable):
 _refused_everywhere: dict[type[Exception], type[_RefusedEverywhere]] = {}
 
 
-def _refused(kind: type[Exception]) -> type[_RefusedEverywhere]:
-    made = _refused_everywhere.get(kind)
-    if made is None:
-        # Two threads may make one each: both do.
-        made = type(kind.__name__, (_RefusedEverywhere, kind), {})
-        made.__module__ = kind.__module__
-        made.__doc__ = f"No host was left to try after {kind.__name__}."
-        _refused_everywhere[kind] = made
-    return made
+def _refused(error_class: type[Exception]) -> type[_RefusedEverywhere]:
+    combined = _refused_everywhere.get(error_class)
+    if combined is None:
+        # Two threads may each create a class. Both work.
+        combined = type(error_class.__name__, (_RefusedEverywhere, error_class), {})
+        combined.__module__ = error_class.__module__
+        combined.__doc__ = f"No host was left to try after {error_class.__name__}."
+        _refused_everywhere[error_class] = combined
+    return combined
 
 
 def _refusal(
@@ -490,12 +492,14 @@ def _refusal(
 def refused_everywhere(
     message: str, errors: Mapping[Any, Any], refusal: Exception
 ) -> NoHostAvailable:
-    """Return a `NoHostAvailable` that is also of the class of `refusal`, with its fields.
+    """Return a `NoHostAvailable` that is also an instance of the class of `refusal`, with its
+    fields.
 
-    Programs catch either: other drivers raise NoHostAvailable, which hides the server's message.
+    Applications may catch either: cassandra-driver raises NoHostAvailable, which hides the server's
+    message.
 
     :param message: the message.
-    :param errors: the error of each host that was tried, the refusal among them.
+    :param errors: the error of each host that was tried, including the refusal.
     :param refusal: the server's error.
     """
     fields = {**vars(refusal), "errors": errors}
@@ -509,7 +513,7 @@ def _shown(error: object) -> str:
 
 
 class QueryExhausted(DriverException):
-    """The next page was asked for, but there is none."""
+    """The next page was requested, but there is none."""
 
 
 class MultipleRowsFound(DriverException):
@@ -521,7 +525,7 @@ class UserTypeDoesNotExist(DriverException):
 
 
 class ConnectionException(DriverException):
-    """A connection could not be made, or broke.
+    """A connection could not be opened, or broke.
 
     :param message: the message.
     :param endpoint: the end point of the connection; None if it is not known.
@@ -529,7 +533,7 @@ class ConnectionException(DriverException):
 
     def __init__(self, message: str, endpoint: object = None) -> None:
         super().__init__(message)
-        # Any: an end point of the driver, or whatever a program's factory makes.
+        # Any type: an end point of the driver, or an object from a user's factory.
         self.endpoint: Any = endpoint
 
     @property
@@ -539,14 +543,14 @@ class ConnectionException(DriverException):
 
 
 class ConnectionShutdown(ConnectionException):
-    """The connection is closed, or was closed with the request in flight."""
+    """The connection is closed, or was closed while the request was in flight."""
 
 
 class SessionShutdown(NoHostAvailable, ConnectionShutdown):
-    """The session is shut down. Programs catch it as `NoHostAvailable` or `ConnectionShutdown`.
+    """The session is shut down. You can catch it as `NoHostAvailable` or `ConnectionShutdown`.
 
     :param message: the message.
-    :param errors: an error for each host that the session had connections to.
+    :param errors: an error for each host that the session was connected to.
     """
 
     def __init__(self, message: str, errors: Mapping[Any, Any] | None = None) -> None:
@@ -562,14 +566,14 @@ class ConnectionBusy(DriverException):
 
 
 class NoConnectionsAvailable(DriverException):
-    """The pool of the host has no connection that could take the request."""
+    """The host's pool has no connection that can send the request."""
 
 
 class ProtocolVersionUnsupported(ConnectionException):
-    """The server does not speak the protocol version that it was asked for.
+    """The server does not support the requested protocol version.
 
     :param endpoint: the end point of the server.
-    :param startup_version: the version that it was asked for.
+    :param startup_version: the requested version.
     """
 
     def __init__(self, endpoint: object, startup_version: int) -> None:
@@ -580,24 +584,24 @@ class ProtocolVersionUnsupported(ConnectionException):
 
 
 class WriteType:
-    """The kind of a write that timed out or failed (native_protocol_v5.spec, section 8)."""
+    """The type of a write that timed out or failed (native_protocol_v5.spec, section 8)."""
 
     SIMPLE = 0
-    """A write that is neither a batch nor of a counter."""
+    """A write that is neither a batch nor a counter update."""
     BATCH = 1
-    """A logged batch. Its log was written, so that the batch will be applied in the end."""
+    """A logged batch. Its log was written, so the batch will eventually be applied."""
     UNLOGGED_BATCH = 2
-    """An unlogged batch: parts of it may have been applied."""
+    """An unlogged batch. Parts of it may have been applied."""
     COUNTER = 3
-    """A change of counters. To send it again may count twice."""
+    """A counter update. Sending it again may count twice."""
     BATCH_LOG = 4
-    """The log of a logged batch: nothing of the batch has been applied."""
+    """The log of a logged batch. Nothing of the batch has been applied."""
     CAS = 5
     """A lightweight transaction."""
     VIEW = 6
     """A write whose materialized views could not be locked in time."""
     CDC = 7
-    """A write of a table with change data capture, whose space is full."""
+    """A write to a table with change data capture, whose space is full."""
 
     name_to_value: dict[str, int]
     value_to_name: dict[int, str]
@@ -607,7 +611,7 @@ WriteType.name_to_value = {name: value for name, value in vars(WriteType).items(
 WriteType.value_to_name = {value: name for name, value in WriteType.name_to_value.items()}
 
 
-# The modules that programs import these classes from, if neither from here nor from `cassandra`.
+# The modules from which applications import these classes, other than this module and `cassandra`.
 _PUBLIC_PATHS = {
     "cassandra.cluster": (
         "LoginRefused",
@@ -627,8 +631,8 @@ _PUBLIC_PATHS = {
 }
 
 
-# Pickle, repr and logs show this path, and programs catch the classes by it. The package itself
-# names those that it hands on.
+# Pickle, repr and logs show this path, and applications catch the classes by it. The package itself
+# names the classes that it re-exports.
 def _name_public_paths() -> None:
     for module, names in _PUBLIC_PATHS.items():
         for name in names:

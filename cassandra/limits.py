@@ -1,12 +1,12 @@
-"""Limits on the cost of one answer or value. A program may change them at any time.
+"""Limits on the cost of a response or value. You may change them at any time.
 
     from cassandra.limits import limits
 
     limits.decimal_bytes = 1_000_000
 
-They hold for the whole process. Anything beyond a limit is an error that names the limit: a
-`cassandra.errors.DecodeError` in an answer, a ValueError in a bound value, a
-`cassandra.errors.ProtocolError` in a server's description of its columns.
+The limits apply to the whole process. A value beyond a limit raises an error that names the limit:
+a `cassandra.errors.DecodeError` in a response, a ValueError for a bound value, and a
+`cassandra.errors.ProtocolError` in a server's column metadata.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ _MOST = (1 << 63) - 1
 class Limits:
     """The limits of a process; see `limits`.
 
-    `decimal_bytes` limits the digits of a decimal, and of a varint that becomes text. Converting a
-    number between its binary and its decimal form takes time that grows faster than its size: some
-    35 ms for 64 KiB, but for 1 MB 0.7 s to read and 2 s to write.
+    `decimal_bytes` limits the digits of a decimal, and of a varint that is converted to a string.
+    The time to convert a number between binary and decimal grows faster than its size: 64 KiB take
+    some 35 ms, but 1 MB takes 0.7 s to read and 2 s to write.
 
-    `null_cells` limits the cells that nulls stand for in one page. A null vector takes the place of
-    all its elements in a column of Arrow. A tuple or user-defined type that ends early has None for
-    each field that it lacks. So a page of few bytes may have very many. Numbers of null vectors are
-    memory that nobody touches: eight of them count as one.
+    `null_cells` limits the cells that nulls represent in one page. In an Arrow column, a null
+    vector occupies space for all its elements. A tuple or user-defined type that ends early has
+    None for each missing field. A page of few bytes may therefore expand to very many cells. The
+    elements of null vectors of numbers are memory that is never touched, so eight of them count as
+    one.
 
     `columns` limits the columns of a result or a statement.
     """
@@ -56,7 +57,7 @@ class Limits:
             raise TypeError(f"{name} is {value!r} ({type(value).__name__}); it has to be an int")
         if value < 0:
             raise ValueError(f"{name} is {value}; a limit is not negative")
-        # Compiled code reads the limits as 64 bits with a sign.
+        # Compiled code reads the limits as signed 64-bit numbers.
         super().__setattr__(name, min(value, _MOST))
 
     def __repr__(self) -> str:
@@ -67,37 +68,37 @@ limits = Limits()
 
 
 class TooManyNulls(DecodeError):
-    """The nulls of a page stand for too many cells."""
+    """The nulls of a page represent too many cells."""
 
 
 class NullCells(local):
-    """Counts the cells that nulls stand for, page by page, for each thread by itself.
+    """Counts the cells that nulls represent, per page and per thread.
 
-    Code that runs while a page is read, and may read others, is followed by `resume`.
+    If code that runs while a page is read may read other pages, call `resume` after it.
     """
 
     def __init__(self) -> None:
         self.spent = 0
 
     def begin(self) -> int:
-        """Begin another page. Returns the count of the page before, for `resume`."""
+        """Start another page. Return the count of the previous page, for `resume`."""
         before = self.spent
         self.spent = 0
         return before
 
     def resume(self, spent: int) -> None:
-        """Go on with a page.
+        """Continue with a page.
 
-        :param spent: the count.
+        :param spent: the count that `begin` returned.
         """
         self.spent = spent
 
     def charge(self, count: int, name: str) -> None:
-        """Count so many more cells, of the CQL type `name`.
+        """Add cells of the CQL type `name` to the count.
 
-        :param count: how many cells.
+        :param count: the number of cells.
         :param name: the name of the type, for the error.
-        :raises DecodeError: if one page has more than `limits.null_cells`.
+        :raises DecodeError: if the page has more than `limits.null_cells`.
         """
         self.spent += count
         if self.spent > limits.null_cells:
@@ -105,7 +106,7 @@ class NullCells(local):
 
 
 def too_many_nulls(name: str) -> TooManyNulls:
-    """Return the error for a page whose nulls stand for too many cells, the last of type `name`."""
+    """Return the error for a page whose nulls represent too many cells, the last of type `name`."""
     return TooManyNulls(
         f"{name}: nulls stand for more cells in one page than limits.null_cells "
         f"({limits.null_cells}) allows (see cassandra.limits)"

@@ -50,7 +50,7 @@ def _maker(form: str) -> tuple[Any, Any]:
     unpack = packer.unpack
 
     def unpack_one(s: bytes) -> Any:
-        """Return the number in `s`; struct.error if `s` has more or fewer bytes than it takes.
+        """Return the number in `s`. Raise struct.error if `s` has the wrong number of bytes.
 
         :param s: the bytes of one number.
         """
@@ -71,8 +71,8 @@ uint8_pack, uint8_unpack = _maker(">B")
 float_pack, float_unpack = _maker(">f")
 double_pack, double_unpack = _maker(">d")
 
-# Version, flags, stream and opcode of a frame header. The stream has 1 byte up to version 2, and
-# 2 bytes from version 3 on.
+# Version, flags, stream and opcode of a frame header. The stream has 1 byte up to version 2, and 2
+# bytes since version 3.
 _header = Struct(">BBbB")
 _v3_header = Struct(">BBhB")
 header_pack = _header.pack
@@ -82,9 +82,9 @@ v3_header_unpack = _v3_header.unpack
 
 
 def varint_unpack(term: bytes) -> int:
-    """Return the integer whose two's complement, most significant byte first, is `term`.
+    """Return the integer of a two's complement with the most significant byte first.
 
-    :param term: any number of bytes; none are 0.
+    :param term: any number of bytes. Empty bytes are 0.
     """
     return int.from_bytes(term, "big", signed=True)
 
@@ -107,7 +107,7 @@ def varint_pack(big: int) -> bytes:
 
 
 def encode_zig_zag(n: int) -> int:
-    """Return 0, 1, 2, 3 ... for 0, -1, 1, -2 ...: small magnitudes become small numbers.
+    """Map 0, -1, 1, -2 ... to 0, 1, 2, 3 ...: small magnitudes become small numbers.
 
     :param n: any integer.
     """
@@ -125,7 +125,7 @@ def decode_zig_zag(n: int) -> int:
 def uvint_pack(val: int) -> bytes:
     """Return the [unsigned vint] of 0 <= `val` < 2**64 (native_protocol_v5.spec 3).
 
-    Its first byte has as many leading one bits as further bytes follow.
+    The leading one bits of the first byte count the bytes that follow.
 
     :param val: the number.
     :raises ValueError: if `val` is out of this range.
@@ -140,7 +140,7 @@ def uvint_pack(val: int) -> bytes:
         raise ValueError(f"{val} does not fit the 64 bits of a vint")
     # n bytes carry 7n bits, and 9 bytes carry 64.
     extra = min((bits - 1) // 7, 8)
-    # As many leading one bits as bytes follow.
+    # One leading one bit for each byte that follows.
     first = (0xFF00 >> extra) & 0xFF
     if extra < 8:
         return ((first << (8 * extra)) | val).to_bytes(extra + 1, "big")
@@ -150,15 +150,15 @@ def uvint_pack(val: int) -> bytes:
 def uvint_unpack(bytes: bytes | memoryview) -> tuple[int, int]:
     """Return (value, number of bytes) of the [unsigned vint] at the start of `bytes`.
 
-    :param bytes: may go on behind it.
-    :raises ValueError: if it is cut short.
+    :param bytes: the bytes, which may continue after the number.
+    :raises ValueError: if the number is truncated.
     """
     if not len(bytes):
         raise ValueError("a vint takes at least 1 byte, got 0")
     first = bytes[0]
     if first < 0x80:
         return first, 1
-    # The leading one bits of the first byte, counted as the zero bits of its complement.
+    # Count the leading one bits of the first byte as zero bits of its complement.
     extra = 8 - (first ^ 0xFF).bit_length()
     if len(bytes) <= extra:
         raise ValueError(f"a vint of {extra + 1} bytes is cut short after {len(bytes)}")
@@ -169,20 +169,20 @@ def uvint_unpack(bytes: bytes | memoryview) -> tuple[int, int]:
 
 
 def vints_pack(values: Iterable[int]) -> bytes:
-    """Return the [vint] of each signed 64-bit integer, one after the other.
+    """Encode signed 64-bit integers as consecutive [vint]s.
 
-    :param values: integers from -(2**63) on and below 2**63.
-    :raises ValueError: if one is out of this range.
+    :param values: integers from -(2**63) up to 2**63 - 1.
+    :raises ValueError: if a value is out of this range.
     """
-    # Zig-zag in line: a call for each would take longer than the rest.
+    # Zig-zag inline, because a call for each value would take longer than everything else.
     return b"".join([uvint_pack(n << 1 if n >= 0 else (~n << 1) | 1) for n in values])
 
 
 def vints_unpack(term: bytes | memoryview) -> tuple[int, ...]:
-    """Return all the signed [vint]s in `term`.
+    """Return all signed [vint]s in `term`.
 
-    :param term: their bytes, and nothing behind them.
-    :raises ValueError: if the last one is cut short.
+    :param term: their bytes, and nothing else.
+    :raises ValueError: if the last number is truncated.
     """
     values = []
     offset = 0

@@ -1,7 +1,7 @@
-"""Counters and a timer of one cluster's requests, for ``Cluster(metrics_enabled=True)``.
+"""Counters and a timer for a cluster's requests, for ``Cluster(metrics_enabled=True)``.
 
-They are plain numbers, written on the engine's loop and read from any thread. Nothing is counted if
-metrics are off. `get_stats` returns them as one dict, for any system that they are reported to.
+They are plain numbers, written on the engine's event loop and readable from any thread. If metrics
+are disabled, nothing is counted. `get_stats` returns them as one dict, for any reporting system.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ _PERCENTILES = {
 
 
 class RequestTimer(Mapping[str, float]):
-    """Times that answers took, in seconds, since `connect`.
+    """Latencies of responses in seconds, since `connect`.
 
     It is a mapping of count, min, max, mean, stddev, median and percentiles. The percentiles come
-    from a histogram, and are right to about 3 %.
+    from a histogram, and are accurate to about 3 %.
     """
 
     def __init__(self) -> None:
         self._counts = [0] * BUCKETS
         self._count = 0
         self._sum = 0.0
-        # For the standard deviation, without keeping each time.
+        # For the standard deviation, without storing each value.
         self._squares = 0.0
         self._min = float("inf")
         self._max = 0.0
 
     def record(self, host: object, seconds: float) -> None:
-        """Take note that a host has answered after `seconds`.
+        """Add the latency of a response.
 
         :param host: the `Host`.
-        :param seconds: from the sending to the answer.
+        :param seconds: from sending the request to receiving the response.
         """
         self._counts[bucket_of(seconds)] += 1
         self._count += 1
@@ -67,11 +67,13 @@ class RequestTimer(Mapping[str, float]):
             self._max = seconds
 
     def percentile(self, percent: float) -> float:
-        """Return the seconds within which `percent` % of the answers came; 0.0 without one.
+        """Return the seconds within which `percent` % of the responses arrived; 0.0 if there are
+        none.
 
         :param percent: 0 to 100.
         """
-        # Of a copy: the loop goes on counting. The upper end of a bucket may be above all times.
+        # Use a copy, because the event loop continues counting. The upper bound of a bucket may
+        # exceed all values.
         return min(percentile_of(list(self._counts), percent), self._max)
 
     def __getitem__(self, key: str) -> float:
@@ -79,15 +81,15 @@ class RequestTimer(Mapping[str, float]):
             return self.percentile(_PERCENTILES[key])
         count = self._count
         mean = self._sum / count if count else 0.0
-        found = {
+        statistics = {
             "count": count,
             "min": self._min if count else 0.0,
             "max": self._max,
             "mean": mean,
-            # Rounding can make the difference of two close numbers negative.
+            # Rounding may make the difference of two close numbers negative.
             "stddev": sqrt(max(self._squares / count - mean * mean, 0.0)) if count else 0.0,
         }
-        return found[key]
+        return statistics[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(("count", "min", "max", "mean", "stddev", *_PERCENTILES))
@@ -100,10 +102,12 @@ class RequestTimer(Mapping[str, float]):
 
 
 class _Counting(RequestObserver):
-    """Counts answers and failures. `Metrics` has methods of other names, which are documented."""
+    """Counts responses and failures. The methods of `Metrics` have other names, which are
+    documented.
+    """
 
     def __init__(self, metrics: Metrics) -> None:
-        # Bound here once: they are called for each answer.
+        # Bind them here once, because they are called for each response.
         self.on_latency = metrics.request_timer.record  # type: ignore[method-assign]
         self.on_refusal = metrics.request_timer.record  # type: ignore[method-assign]
         self.on_failure = metrics._on_failure  # type: ignore[method-assign]
@@ -117,12 +121,12 @@ class HasStats(Protocol):
 
 
 class ObservedEngine(Protocol):
-    """The part of an engine that metrics listen to."""
+    """The part of an engine that metrics observe."""
 
     def observe_requests(self, observer: RequestObserver, is_trusted: bool = False) -> None:
-        """Tell `observer` of all requests from now on.
+        """Notify `observer` of all requests from now on.
 
-        :param is_trusted: True for the driver's own, which neither raise nor wait.
+        :param is_trusted: True for the driver's own observers, which neither raise nor block.
         """
 
 
@@ -135,42 +139,42 @@ class MeasuredCluster(Protocol):
 
     @property
     def metadata(self) -> Metadata:
-        """The hosts that are known."""
+        """The metadata with the known hosts."""
 
 
 class Metrics:
-    """Numbers on one cluster's requests. Counters begin with 0 and only grow.
+    """Statistics of one cluster's requests. Counters start at 0 and only grow.
 
-    A failed attempt counts by its error, whatever becomes of the request. If it is retried, it
-    counts there and in `retries`.
+    A failed attempt is counted by its error, regardless of the request's result. If it is retried,
+    it also counts in `retries`.
 
-    :param cluster_proxy: the cluster to count for, a weak proxy of it: numbers must not keep a
-        cluster alive.
+    :param cluster_proxy: a weak proxy of the cluster, because metrics must not keep a cluster
+        alive.
     """
 
     request_timer: RequestTimer
-    """The time of each answer, from sending to arrival, in seconds. See `RequestTimer`."""
+    """The latency of each response, in seconds. See `RequestTimer`."""
 
     connection_errors: int
-    """Attempts that ended with their connection."""
+    """Attempts that failed because their connection broke."""
 
     write_timeouts: int
-    """Attempts that the server answered with a write time-out."""
+    """Attempts that failed with a write time-out of the server."""
 
     read_timeouts: int
-    """Attempts that the server answered with a read time-out."""
+    """Attempts that failed with a read time-out of the server."""
 
     unavailables: int
-    """Attempts that the server refused because too few replicas were alive."""
+    """Attempts that the server rejected because too few replicas were alive."""
 
     other_errors: int
     """All other errors: invalid requests, overloaded or bootstrapping nodes, client time-outs."""
 
     retries: int
-    """The number of times that a retry policy sent a request again."""
+    """The number of retries by a retry policy."""
 
     ignores: int
-    """The number of times that a retry policy ignored an error."""
+    """The number of errors that a retry policy ignored."""
 
     def __init__(self, cluster_proxy: MeasuredCluster) -> None:
         self._cluster = cluster_proxy
@@ -186,7 +190,7 @@ class Metrics:
         self.set_stats_name(f"cassandra-{next(_numbers)}")
 
     def attach(self, engine: ObservedEngine) -> None:
-        """Have `engine` report answers and failures.
+        """Let `engine` report responses and failures.
 
         :param engine: the engine.
         """
@@ -196,7 +200,7 @@ class Metrics:
         counter = next(
             (name for kind, name in _COUNTERS if isinstance(error, kind)), "other_errors"
         )
-        # No lock: only the engine's loop counts.
+        # No lock is needed, because only the engine's event loop counts.
         setattr(self, counter, getattr(self, counter) + 1)
         if decision in (RetryPolicy.RETRY, RetryPolicy.RETRY_NEXT_HOST):
             self.retries += 1
@@ -206,13 +210,13 @@ class Metrics:
     def _sessions(self) -> list[Any]:
         try:
             core = self._cluster._core
-        except ReferenceError:  # the cluster is gone, but its numbers stay
+        except ReferenceError:  # the cluster no longer exists, but its numbers stay
             return []
         return list(core.sessions) if core is not None else []
 
     @property
     def known_hosts(self) -> int:
-        """The number of hosts that are known now."""
+        """The number of known hosts."""
         try:
             return len(self._cluster.metadata.all_hosts())
         except ReferenceError:
@@ -240,13 +244,25 @@ class Metrics:
         )
 
     @property
+    def graceful_disconnects(self) -> int:
+        """The number of times that nodes announced that they would stop soon (GRACEFUL_DISCONNECT).
+
+        .. versionadded:: 4.0
+        """
+        try:
+            core = self._cluster._core
+        except ReferenceError:
+            return 0
+        return sum(core.hosts.drains.values()) if core is not None else 0
+
+    @property
     def tablet_hits(self) -> int:
-        """The number of requests that found the tablet of their partition, which ScyllaDB has."""
+        """The number of requests whose partition was in a known tablet (ScyllaDB)."""
         return self._of_tablets("hits")
 
     @property
     def tablet_misses(self) -> int:
-        """The number of requests for a tablet that was not known yet."""
+        """The number of requests whose tablet was not known yet."""
         return self._of_tablets("misses")
 
     def _of_tablets(self, name: str) -> int:
@@ -262,6 +278,7 @@ class Metrics:
             "known_hosts",
             "connected_to",
             "open_connections",
+            "graceful_disconnects",
             "tablet_hits",
             "tablet_misses",
         ]
@@ -284,41 +301,41 @@ class Metrics:
 
     @property
     def stats(self) -> Metrics:
-        """These metrics: each number is an attribute, and `get_stats` has all."""
+        """The metrics themselves: each number is an attribute, and `get_stats` returns all."""
         return self
 
-    # For programs that count by themselves, retry policies say.
+    # For user code that counts itself, such as retry policies.
 
     def on_write_timeout(self) -> None:
-        """Count one of `write_timeouts`."""
+        """Increment `write_timeouts`."""
         self.write_timeouts += 1
 
     def on_read_timeout(self) -> None:
-        """Count one of `read_timeouts`."""
+        """Increment `read_timeouts`."""
         self.read_timeouts += 1
 
     def on_unavailable(self) -> None:
-        """Count one of `unavailables`."""
+        """Increment `unavailables`."""
         self.unavailables += 1
 
     def on_connection_error(self) -> None:
-        """Count one of `connection_errors`."""
+        """Increment `connection_errors`."""
         self.connection_errors += 1
 
     def on_other_error(self) -> None:
-        """Count one of `other_errors`."""
+        """Increment `other_errors`."""
         self.other_errors += 1
 
     def on_ignore(self) -> None:
-        """Count one of `ignores`."""
+        """Increment `ignores`."""
         self.ignores += 1
 
     def on_retry(self) -> None:
-        """Count one of `retries`."""
+        """Increment `retries`."""
         self.retries += 1
 
     def shutdown(self) -> None:
-        """Take these metrics out of `getStats`."""
+        """Remove these metrics from `getStats`."""
         _by_name.pop(self.stats_name, None)
 
 
@@ -326,14 +343,14 @@ _ALL_COUNTERS = (
     "connection_errors", "write_timeouts", "read_timeouts", "unavailables", "other_errors",
     "retries", "ignores",
 )  # fmt: skip
-# The first that fits counts.
+# The first matching entry is used.
 _COUNTERS: tuple[tuple[type[BaseException], str], ...] = (
     (WriteTimeout, "write_timeouts"),
     (ReadTimeout, "read_timeouts"),
     (Unavailable, "unavailables"),
     (ConnectionException, "connection_errors"),
 )
-# Weak: a cluster that nobody holds any more takes its metrics with it.
+# Weak references: a cluster that nobody uses any more is removed with its metrics.
 _numbers = itertools.count()
 _by_name: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 
@@ -341,13 +358,13 @@ _by_name: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 def getStats() -> dict[str, dict[str, Any]]:
     """Return `Metrics.get_stats` of each cluster that has metrics, by its stats name.
 
-    Collections of a program's own are there too.
+    The application's own collections are included.
     """
     return {name: metrics.get_stats() for name, metrics in list(_by_name.items())}
 
 
 def register(name: str, source: HasStats) -> None:
-    """Have `getStats` show ``source.get_stats()`` as long as `source` lives."""
+    """Include ``source.get_stats()`` in `getStats` while `source` exists."""
     _by_name[name] = source
 
 

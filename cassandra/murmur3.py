@@ -1,10 +1,10 @@
 """The hash of Cassandra's default partitioner.
 
-It is the first half of MurmurHash3 x64 128, seed 0, with one deviation that servers and clients
-share: the bytes of the tail are sign-extended before they are shifted into place.
+It is the first half of MurmurHash3 x64 128 with seed 0, with one deviation that servers and clients
+share: the bytes of the tail are sign-extended before they are shifted.
 
-`murmur3` is the ring's compiled hash if the compiled modules are in use. The Python function stays
-as `python_murmur3`: it is the reference, and the ring's Python twin hashes with it.
+If the compiled modules are in use, `murmur3` is the ring's compiled hash. The Python function is
+always available as `python_murmur3`: it is the reference, and the ring's Python twin uses it.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ def truncate_int64(x: int) -> int:
 
 
 def rotl64(x: int, r: int) -> int:
-    """Return `x`, 64 bits signed or not, rotated left by 0 < `r` < 64 bits; signed.
+    """Rotate 64 bits left by 0 < `r` < 64 bits, and return a signed integer.
 
     :param x: the number.
-    :param r: how many bits.
+    :param r: the number of bits.
     """
     x &= _MASK
     return truncate_int64((x << r) | (x >> (64 - r)))
 
 
 def fmix(k: int) -> int:
-    """Mix 64 bits for the last time; signed.
+    """Apply the final mix of 64 bits, and return a signed integer.
 
     :param k: the number, signed or not.
     """
@@ -72,8 +72,8 @@ def body_and_tail(data: bytes) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     """Split `data` for hashing.
 
     :param data: any bytes.
-    :returns: the signed 64-bit words of the whole 16-byte blocks, the signed bytes of the rest, and
-        the length of `data`.
+    :returns: the signed 64-bit words of the complete 16-byte blocks, the signed bytes of the rest,
+        and the length of `data`.
     """
     length = len(data)
     words = length // 16 * 2
@@ -87,30 +87,30 @@ def body_and_tail(data: bytes) -> tuple[tuple[int, ...], tuple[int, ...], int]:
 def murmur3(data: bytes | bytearray | memoryview) -> int:
     """Return the signed 64-bit hash of `data`.
 
-    A token is this hash, but servers replace the least value by the greatest.
+    A token is this hash, except that servers replace the lowest value by the highest.
 
     :param data: any bytes.
     """
     body, tail, length = body_and_tail(bytes(memoryview(data)))
     h1 = h2 = 0
-    for at in range(0, len(body), 2):
-        k1 = (body[at] * _C1) & _MASK
+    for index in range(0, len(body), 2):
+        k1 = (body[index] * _C1) & _MASK
         k1 = ((((k1 << 31) | (k1 >> 33)) & _MASK) * _C2) & _MASK
         h1 ^= k1
         h1 = (((h1 << 27) | (h1 >> 37)) + h2) & _MASK
         h1 = (h1 * 5 + 0x52DCE729) & _MASK
-        k2 = (body[at + 1] * _C2) & _MASK
+        k2 = (body[index + 1] * _C2) & _MASK
         k2 = ((((k2 << 33) | (k2 >> 31)) & _MASK) * _C1) & _MASK
         h2 ^= k2
         h2 = (((h2 << 31) | (h2 >> 33)) + h1) & _MASK
         h2 = (h2 * 5 + 0x38495AB5) & _MASK
     k1 = k2 = 0
-    for at, byte in enumerate(tail):
-        # Negative bytes reach into all higher bits: the deviation.
-        if at < 8:
-            k1 ^= byte << (at * 8)
+    for index, byte in enumerate(tail):
+        # Negative bytes set all higher bits: this is the deviation.
+        if index < 8:
+            k1 ^= byte << (index * 8)
         else:
-            k2 ^= byte << (at * 8 - 64)
+            k2 ^= byte << (index * 8 - 64)
     if len(tail) > 8:
         k2 = (k2 * _C2) & _MASK
         h2 ^= ((((k2 << 33) | (k2 >> 31)) & _MASK) * _C1) & _MASK
@@ -121,7 +121,7 @@ def murmur3(data: bytes | bytearray | memoryview) -> int:
     h2 ^= length
     h1 = (h1 + h2) & _MASK
     h2 = (h2 + h1) & _MASK
-    # The first half of the 128 bits: a token has 64.
+    # A token is the first 64 of the 128 bits.
     return truncate_int64(_mix(h1) + _mix(h2))
 
 

@@ -1,4 +1,4 @@
-"""How far a request is, for its observers.
+"""The progress of a request, as reported to its observers.
 
 The compiled twin is ``cassandra._accel.observed``.
 """
@@ -18,11 +18,11 @@ _HEADER_SIZE = 9  # of a frame: native_protocol_v5.spec, section 2
 
 
 class ObservedBase:
-    """The part of a `cassandra.observers.ObservedRequest` that the engine keeps.
+    """The part of a `cassandra.observers.ObservedRequest` that the engine updates.
 
     :param request: the engine's request.
-    :param hooks: whom it tells.
-    :param page_number: 2 or more for further pages.
+    :param hooks: the observers to notify.
+    :param page_number: 2 or higher for further pages.
     """
 
     __slots__ = (
@@ -31,9 +31,9 @@ class ObservedBase:
         "_hooks",
         "_is_direct",
         "_is_started",
+        "_reported",
         "_request",
         "_speculates",
-        "_told",
         "latency",
         "page_number",
         "response_size",
@@ -47,7 +47,7 @@ class ObservedBase:
         self._hooks = hooks
         self._context: Context = copy_context()
         self._is_started = self._is_direct = self._speculates = False
-        self._told = 0  # how many attempts the observers know
+        self._reported = 0  # the number of attempts that were reported to the observers
         self.started: float = hooks.clock()
         self.latency: float | None = None
         self.page_number: int = page_number
@@ -59,12 +59,12 @@ class ObservedBase:
         raise TypeError(f"cannot pickle or copy {type(self).__name__!r} object")
 
     def _tell(self, before: float, hooks: tuple[Hook, ...], *arguments: Any) -> None:
-        # `before`: the time of now, which most callers know.
+        # `before` is the current time, which most callers know.
         run = self._context.run
         for hook in hooks:
             try:
                 run(hook.call, self, *arguments)
-            except BaseException as error:  # the request must go on, and come to its end
+            except BaseException as error:  # the request must continue and complete
                 hook.on_error(error)
             now = self._hooks.clock()
             if now - before > hook.slow_after:
@@ -72,7 +72,7 @@ class ObservedBase:
             before = now
 
     def _start(self) -> None:
-        """It begins: in the caller's thread, or on the loop."""
+        """Called when the request starts, in the caller's thread or on the event loop."""
         if not self._is_started:
             self._is_started = True
             hooks = self._hooks.start if self.page_number == 1 else self._hooks.page
@@ -80,22 +80,22 @@ class ObservedBase:
                 self._tell(self._hooks.clock(), hooks)
 
     def _start_directly(self) -> None:
-        """It begins in the caller's thread, which is about to send it by itself.
+        """Called when the request starts in the caller's thread, which will send it directly.
 
-        Its attempt is told on the loop: here it may turn out that nothing could be sent.
+        The attempt is reported on the event loop later: nothing may have been sent.
         """
         self._start()
         self._is_direct = True
 
     def _attempt(self, attempt: Attempt) -> None:
-        """It is about to be sent."""
+        """Called when an attempt is about to be sent."""
         if self._is_direct:
             self._catch_up()
         else:
-            self._tell_attempt(attempt)
+            self._report_attempt(attempt)
 
-    def _tell_attempt(self, attempt: Attempt) -> None:
-        self._told += 1
+    def _report_attempt(self, attempt: Attempt) -> None:
+        self._reported += 1
         connection = attempt.connection
         features = connection.features if connection is not None else None
         if features is not None and features.sharding_info is not None:
@@ -109,28 +109,28 @@ class ObservedBase:
             self._tell(self._hooks.clock(), hooks.attempt, attempt)
 
     def _catch_up(self) -> None:
-        """Tell of the attempts that have not been told."""
+        """Report the attempts that have not been reported yet."""
         attempts = self._request.attempts
-        while self._told < len(attempts):
-            self._tell_attempt(attempts[self._told])
+        while self._reported < len(attempts):
+            self._report_attempt(attempts[self._reported])
 
     def _answer(self, size: int) -> None:
-        """An answer has come, of `size` bytes without its header."""
+        """Called when a response has arrived, of `size` bytes without its header."""
         self.response_size = _HEADER_SIZE + size
 
     def _speculation(self) -> None:
-        """The next attempt is a speculative one."""
+        """Called when the next attempt is a speculative execution."""
         self._speculates = True
 
     def _retry(self, attempt: Attempt, error: BaseException, decision: str) -> None:
-        """It is sent again."""
+        """Called when the request is sent again."""
         if self._is_direct:
             self._catch_up()
         self._tell(self._hooks.clock(), self._hooks.retry, attempt, error, decision)
 
     def _end(self) -> None:
-        """It is over."""
-        if not self._is_started:  # given up before it began
+        """Called when the request is finished."""
+        if not self._is_started:  # cancelled before it started
             return
         if self._is_direct:
             self._catch_up()
@@ -141,5 +141,5 @@ class ObservedBase:
             self._tell(now, hooks)
 
     def _for_page(self, request: RequestBase) -> ObservedBase:
-        """Return the observation of the request for the next page."""
+        """Create the object that observes the request for the next page."""
         return type(self)(request, self._hooks, self.page_number + 1)

@@ -1,9 +1,9 @@
-"""Observers of requests, on which tracers, loggers and metrics of programs and libraries are built.
+"""Observers of requests, which tracers, loggers and metrics are built on.
 
-A `RequestObserver` is told when a request begins, is sent, is tried again, and ends. It is
-registered for a whole cluster (``Cluster(request_observers=[...])`` or
+A `RequestObserver` is notified when a request starts, is sent, is retried, and ends. You can
+register it for a whole cluster (``Cluster(request_observers=[...])`` or
 `Cluster.add_request_observer`), for one session (`Session.add_request_observer`) or for the
-executions of a profile (``ExecutionProfile(request_observers=[...])``), and sees blocking calls,
+executions of a profile (``ExecutionProfile(request_observers=[...])``). It sees blocking calls,
 futures and asyncio alike.
 
 .. code-block:: python
@@ -34,166 +34,168 @@ else:
 
 __all__ = ["ObservedRequest", "RequestObserver", "checked_observers"]
 
-# These events go without a request, and only to the observers of a cluster.
+# These events have no request, and are only sent to the observers of a cluster.
 BRIEF_EVENTS = ("on_latency", "on_refusal", "on_failure")
 
 _HEADER_SIZE = 9  # of a frame: native_protocol_v5.spec, section 2
 
 
 class RequestObserver(ObserverBase):
-    """Is told of requests. Override the methods that you need: the others cost nothing.
+    """Base class of observers. Override the methods that you need: the others cost nothing.
 
-    The methods that have a request run in a copy of the context of the code that asked for it, so
-    context variables have the caller's values. `on_start` and `on_page` are called in the caller's
-    thread or on the event loop, the others on the event loop: they must not wait. One that raises
-    is logged, and changes nothing for the request; one that takes longer than 0.1 s is logged too,
-    and is told of further events in a thread of its own, up to 10,000 events late. Events beyond
+    Methods with a request run in a copy of the caller's context, so context variables have the
+    caller's values. `on_start` and `on_page` are called in the caller's thread or on the event
+    loop, the others on the event loop, so they must not block. If a method raises an error, it is
+    logged, and the request is not affected. If it takes longer than 0.1 s, that is logged, too, and
+    the observer gets further events in a separate thread, up to 10,000 events late. Events beyond
     that are dropped, which is logged.
     """
 
     def on_start(self, request: ObservedRequest) -> None:
-        """A request begins.
+        """Called when a request starts.
 
-        :param request: the same object in all events of a request.
+        :param request: the request. All its events get the same object.
         """
 
     def on_page(self, request: ObservedRequest) -> None:
-        """A request for a further page of a result begins; it ends with an `on_end` of its own.
+        """Called when a request for a further page starts. It ends with its own `on_end`.
 
-        By default it is a request like any other: `on_start` is called.
+        By default such a request is treated like any other: `on_start` is called.
 
-        :param request: has a `page_number` of 2 or more.
+        :param request: the request, with a `page_number` of 2 or higher.
         """
         self.on_start(request)
 
     def on_attempt(self, request: ObservedRequest, attempt: Attempt) -> None:
-        """A request is sent to a host.
+        """Called when a request is sent to a host.
 
-        A blocking call may write to an idle connection by itself. Its attempt is told when the
-        answer comes; `attempt.started` says when it was sent.
+        A blocking call may write directly to an idle connection. Its attempt is reported when the
+        response arrives; `attempt.started` has the time when it was sent.
 
         :param request: the request.
-        :param attempt: has `host` and `started`, by ``time.monotonic()``; `latency` (seconds) once
-            it is answered, then `error` and `decision` if it failed.
+        :param attempt: has `host` and `started`, by ``time.monotonic()``. After the response it has
+            `latency` (seconds), and if it failed, `error` and `decision`.
         """
 
     def on_retry(
         self, request: ObservedRequest, attempt: Attempt, error: BaseException, decision: str
     ) -> None:
-        """An attempt has failed, and the request is tried again.
+        """Called when an attempt has failed, and the request is retried.
 
         :param request: the request.
         :param attempt: the attempt that failed.
-        :param error: its error.
+        :param error: the error of the attempt.
         :param decision: "retry" for the same host and "retry next host", as the retry policy
             decided; "prepare" if the server had forgotten the prepared statement.
         """
 
     def on_speculation(self, request: ObservedRequest, attempt: Attempt) -> None:
-        """A speculative execution begins; `on_attempt` follows, for the same attempt.
+        """Called when a speculative execution starts. `on_attempt` follows for the same attempt.
 
         :param request: the request.
         :param attempt: the new attempt.
         """
 
     def on_end(self, request: ObservedRequest) -> None:
-        """A request is over: once for each that has begun, also if it was cancelled.
+        """Called when a request is finished, once for each that started, even if it was cancelled.
 
-        It is called before the caller gets the result.
+        The call comes before the caller gets the result.
 
-        :param request: has its `error`, or None, and its `latency` now.
+        :param request: the request, with its `error` (or None) and its `latency`.
         """
 
-    # Without a request: these cost nearly nothing. Of a cluster's observers only.
+    # Events without a request, which cost nearly nothing. Only observers of a cluster get them.
 
     def on_latency(self, host: Host, seconds: float) -> None:
-        """A host has answered a request with a result, or an error that it had to work for.
+        """Called when a host has responded with a result, or with an error that took work.
 
         :param host: the `Host`.
-        :param seconds: from the sending to the answer.
+        :param seconds: from sending the request to receiving the response.
         """
 
     def on_refusal(self, host: Host, seconds: float) -> None:
-        """A host has answered with another error: at once, perhaps for want of time.
+        """Called when a host has responded with another error, which may have been immediate.
 
         :param host: the `Host`.
-        :param seconds: from the sending to the answer.
+        :param seconds: from sending the request to receiving the response.
         """
 
     def on_failure(self, host: Host | None, error: BaseException, decision: int | None) -> None:
-        """An attempt has failed.
+        """Called when an attempt has failed.
 
-        :param host: the `Host`; None if the request's time was over before it was sent.
-        :param error: its error.
-        :param decision: the retry policy's, a constant of `RetryPolicy`; None if it was not asked.
+        :param host: the `Host`; None if the request timed out before it was sent.
+        :param error: the error of the attempt.
+        :param decision: the decision of the retry policy, a constant of `RetryPolicy`; None if it
+            was not called.
         """
 
 
 def overrides(observer: RequestObserver, name: str) -> bool:
-    """Return True if `observer` has a method `name` of its own."""
-    own = getattr(type(observer), name, None)
-    return own is not getattr(RequestObserver, name) or name in getattr(observer, "__dict__", ())
+    """Return True if `observer` overrides the method `name`."""
+    method = getattr(type(observer), name, None)
+    return method is not getattr(RequestObserver, name) or name in getattr(observer, "__dict__", ())
 
 
 class ProfileObservers(tuple["RequestObserver", ...]):
-    """The observers of a profile. The engine keeps here what it makes of them for each session."""
+    """The observers of a profile. The engine caches data for each session in it."""
 
     hooks: WeakKeyDictionary[Any, Any]
 
     def __new__(cls, observers: Iterable[RequestObserver]) -> ProfileObservers:
-        made = super().__new__(cls, observers)
-        made.hooks = WeakKeyDictionary()
-        return made
+        profile_observers = super().__new__(cls, observers)
+        profile_observers.hooks = WeakKeyDictionary()
+        return profile_observers
 
     def __reduce__(self) -> Any:
-        # What the engine keeps is of this process.
+        # The cached data belongs to this process.
         return ProfileObservers, (tuple(self),)
 
 
-def checked_observers(observers: object, whose: str) -> tuple[RequestObserver, ...]:
+def checked_observers(observers: object, owner: str) -> tuple[RequestObserver, ...]:
     """Return `observers` as a tuple.
 
-    :param observers: a program's setting.
-    :param whose: "cluster", "session" or "profile", for the message.
-    :raises TypeError: if one is not a `RequestObserver`, or `observers` is not an iterable of them.
-    :raises ValueError: if one wants events that only the observers of a cluster are told.
+    :param observers: the setting that user code passes.
+    :param owner: "cluster", "session" or "profile", for the message.
+    :raises TypeError: if an item is not a `RequestObserver`, or if `observers` is not an iterable.
+    :raises ValueError: if an observer expects events that only the observers of a cluster get.
     """
     if isinstance(observers, RequestObserver) or not isinstance(observers, Iterable):
         raise TypeError(
             f"request_observers is an iterable of RequestObserver, not {observers!r}: "
             "write [observer]"
         )
-    found = tuple(observers)
-    for one in found:
-        if not isinstance(one, RequestObserver):
-            kind = " (a class: write an instance of it)" if isinstance(one, type) else ""
+    checked = tuple(observers)
+    for observer in checked:
+        if not isinstance(observer, RequestObserver):
+            hint = " (a class: write an instance of it)" if isinstance(observer, type) else ""
             raise TypeError(
-                f"an observer must be a cassandra.observers.RequestObserver, not {one!r}{kind}"
+                f"an observer must be a cassandra.observers.RequestObserver, not {observer!r}{hint}"
             )
-        brief = [name for name in BRIEF_EVENTS if overrides(one, name)]
-        if brief and whose != "cluster":
+        brief = [name for name in BRIEF_EVENTS if overrides(observer, name)]
+        if brief and owner != "cluster":
             raise ValueError(
-                f"{type(one).__name__}.{brief[0]} is called for observers of a cluster only: "
-                f"register it there, not for a {whose}"
+                f"{type(observer).__name__}.{brief[0]} is called for observers of a cluster only: "
+                f"register it there, not for a {owner}"
             )
-    return ProfileObservers(found) if found and whose == "profile" else found
+    return ProfileObservers(checked) if checked and owner == "profile" else checked
 
 
 class ObservedRequest(observed.ObservedBase):
-    """A request, as its observers see it. It is current in each event, and final in `on_end`.
+    """A request, as observers see it. The values are current in each event, and final in `on_end`.
 
-    An execution is one request, and so is each further page of its result. The object holds the
-    answer for as long as it is kept. The engine makes it.
+    An execution is one request, and each further page of its result is another one. The object
+    keeps the response alive. The engine creates it.
 
     :param request: the engine's request.
-    :param hooks: whom it tells.
-    :param page_number: 2 or more for further pages.
-    :ivar started: when the caller asked for it, by ``time.monotonic()``, in seconds.
-    :ivar latency: seconds from `started` to the end; None before it.
-    :ivar page_number: 1 for an execution, 2 and more for further pages of its result.
-    :ivar response_size: bytes of the last answer's frame, after decompression; 0 without an answer.
-    :ivar speculations: how many of the attempts are speculative executions.
-    :ivar shard: the shard of ScyllaDB that the last attempt went to; None with other servers.
+    :param hooks: the observers to notify.
+    :param page_number: 2 or higher for further pages.
+    :ivar started: when the caller started it, by ``time.monotonic()``, in seconds.
+    :ivar latency: seconds from `started` to the end; None before the end.
+    :ivar page_number: 1 for an execution, 2 and higher for further pages of its result.
+    :ivar response_size: bytes of the last response's frame, after decompression; 0 without a
+        response.
+    :ivar speculations: the number of attempts that are speculative executions.
+    :ivar shard: the ScyllaDB shard that the last attempt was sent to; None for other servers.
     """
 
     __slots__ = ("_storage",)
@@ -202,24 +204,26 @@ class ObservedRequest(observed.ObservedBase):
         super().__init__(request, hooks, page_number)
         self._storage: dict[Any, Any] | None = None
 
-    # -- what it is --------------------------------------------------------------------------------
+    # -- the request -------------------------------------------------------------------------------
 
     @property
     def statement(self) -> Any:
-        """The statement that is executed: bound, simple, or a batch."""
+        """The executed statement: bound, simple, or a batch."""
         return self._request.statement
 
     @property
     def query_string(self) -> str | None:
-        """The statement's text, with markers instead of values if it has any; None for a batch."""
+        """The CQL of the statement, with markers instead of values if it has any; None for a
+        batch.
+        """
         text: str | None = self._request.request_body.statement_text()
         return text
 
     @property
     def texts(self) -> tuple[tuple[str, bool], ...]:
-        """The text of the statement, or of each of a batch, and whether it is prepared.
+        """The CQL of the statement, or of each statement in a batch, and whether it is prepared.
 
-        A text that is not prepared may have values in it.
+        CQL that is not prepared may contain values.
         """
         body = self._body
         if hasattr(body, "statements"):
@@ -232,36 +236,36 @@ class ObservedRequest(observed.ObservedBase):
 
     @property
     def description(self) -> str:
-        """The statement in one line of about 100 characters.
+        """The statement on one line of about 100 characters.
 
-        Values that the driver wrote into the text are left out.
+        Values that the driver interpolated are left out.
         """
         text: str = self._request.request_body.describe()
         return text
 
     @property
     def batch_size(self) -> int | None:
-        """The number of statements of a batch; None if it is not a batch."""
+        """The number of statements in a batch; None if it is not a batch."""
         body = self._body
         count: int | None = body.count if hasattr(body, "count") else None
         return count
 
     @property
     def keyspace(self) -> str | None:
-        """The statement's keyspace, or the session's."""
+        """The keyspace of the statement or session."""
         request = self._request
-        own: str | None = getattr(request.statement, "keyspace", None)
-        return own or request.session.keyspace
+        statement_keyspace: str | None = getattr(request.statement, "keyspace", None)
+        return statement_keyspace or request.session.keyspace
 
     @property
     def table(self) -> str | None:
-        """The table that a bound statement names; None if it is not known."""
+        """The table of a bound statement; None if it is not known."""
         table: str | None = getattr(self._request.statement, "table", None)
         return table
 
     @property
     def consistency_level(self) -> int:
-        """The consistency level, as the last attempt has it."""
+        """The consistency level of the last attempt."""
         level: int = self._request.request_body.consistency
         return level
 
@@ -278,21 +282,22 @@ class ObservedRequest(observed.ObservedBase):
 
     @property
     def page_size(self) -> int | None:
-        """The most rows that a page has; None without paging, and for a batch."""
+        """The maximum number of rows per page; None without paging, and for a batch."""
         body = self._body
         size: int | None = None if hasattr(body, "count") else getattr(body, "page_size", None)
         return size
 
     @property
     def timeout(self) -> float | None:
-        """Seconds for all attempts together; None for no limit."""
+        """The time-out for all attempts together, in seconds; None for no limit."""
         return self._request.timeout
 
     @property
     def traits(self) -> tuple[str | None, bool, str | None, int, bool, int | None, int | None, int]:
-        """The settings that requests of one kind share, in one tuple: a key for caches of tracers.
+        """The settings that similar requests share, in one tuple, which tracers can use as a cache
+        key.
 
-        They are `query_string`, whether it is prepared, `keyspace`, `consistency_level`,
+        The tuple has `query_string`, whether it is prepared, `keyspace`, `consistency_level`,
         `is_idempotent`, `batch_size`, `page_size` and `page_number`.
         """
         request = self._request
@@ -318,11 +323,11 @@ class ObservedRequest(observed.ObservedBase):
         body = self._request.request_body
         return getattr(body, "inner", body)
 
-    # -- how it goes -------------------------------------------------------------------------------
+    # -- progress ----------------------------------------------------------------------------------
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
-        """Each sending so far."""
+        """All attempts so far."""
         return tuple(self._request.attempts)
 
     @property
@@ -333,28 +338,30 @@ class ObservedRequest(observed.ObservedBase):
 
     @property
     def retries(self) -> int:
-        """The number of times that a retry policy had it sent again."""
+        """The number of retries by a retry policy."""
         return self._request.retries
 
     @property
     def error(self) -> BaseException | None:
-        """The error that it failed with; None if it has not."""
+        """The error that the request failed with; None if it has not failed."""
         return self._request.error
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The warnings of the server with the answer."""
+        """The warnings that the server sent with the response."""
         return tuple(getattr(self._request.response, "warnings", None) or ())
 
     @property
     def request_size(self) -> int:
-        """Bytes of the frame that was sent last, before compression; 0 before it is made."""
+        """Bytes of the frame that was sent last, before compression; 0 before there is a frame."""
         size: int = self._request.request_body.size
         return _HEADER_SIZE + size if size else 0
 
     @property
     def storage(self) -> dict[Any, Any]:
-        """A dict for data that observers keep from one event to the next, by the observer say."""
+        """A dict for data that observers keep between events, for example under the observer as
+        key.
+        """
         if self._storage is None:
             self._storage = {}
         return self._storage
@@ -364,6 +371,6 @@ class ObservedRequest(observed.ObservedBase):
         if self.latency is not None:
             state = f"{self.latency * 1000:.1f} ms"
             if self.error is not None:
-                # Without its text: this may be logged, and servers repeat parts of statements.
+                # Without the message: this may be logged, and servers repeat parts of statements.
                 state += f", {type(self.error).__name__}"
         return f"<ObservedRequest: {self.description}, {state}>"

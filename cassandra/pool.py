@@ -1,4 +1,4 @@
-"""`Host` and the errors of pools, under the import path that programs know."""
+"""`Host` and pool errors, under the import path that cassandra-driver uses."""
 
 from cassandra._lazy import lazy_names
 from cassandra.errors import NoConnectionsAvailable

@@ -1,4 +1,4 @@
-"""ScyllaDB's extensions of the protocol: the public path of `cassandra.protocol.features`."""
+"""ScyllaDB's protocol extensions: the public path of `cassandra.protocol.features`."""
 
 from __future__ import annotations
 

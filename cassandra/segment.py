@@ -1,6 +1,6 @@
-"""Segments of protocol 5 over byte buffers, for programs that frame for themselves.
+"""Segments of protocol version 5 over byte buffers, for code that does its own framing.
 
-It is the public face of `cassandra.protocol.segment`.
+This is the public API of `cassandra.protocol.segment`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cassandra.protocol.compression import BodyCompression
 from cassandra.protocol.primitives import int32_pack
 from cassandra.protocol.segment import CRC24_INIT, CRC24_POLY, CRC32_INITIAL
 
-# native_protocol_v5.spec, section 2.2: bytes of the header's and of the payload's checksum.
+# native_protocol_v5.spec, section 2.2: bytes of the checksums of the header and of the payload.
 CRC24_LENGTH = 3
 CRC32_LENGTH = 4
 
@@ -40,27 +40,27 @@ def compute_crc24(data: int, length: int) -> int:
     """Return the CRC24 of the low `length` bytes of `data`, least significant byte first.
 
     :param data: the bytes as one number.
-    :param length: how many of them count.
+    :param length: the number of bytes.
     """
     return segment.crc24(data, length)
 
 
 def compute_crc32(data: bytes, value: int) -> int:
-    """Return the CRC32 of `data`, going on from `value` (`CRC32_INITIAL` for a payload).
+    """Return the CRC32 of `data`, continuing from `value` (`CRC32_INITIAL` for a payload).
 
     :param data: the bytes.
-    :param value: the checksum of the bytes before them.
+    :param value: the checksum of the preceding bytes.
     """
     return zlib.crc32(data, value)
 
 
 class SegmentHeader:
-    """The lengths and the flag before a payload.
+    """The lengths and the flag that precede a payload.
 
-    :param payload_length: bytes on the wire.
-    :param uncompressed_payload_length: bytes of their content. 0 if they are stored as they are,
-        -1 without compression.
-    :param is_self_contained: True if the payload has whole envelopes.
+    :param payload_length: the number of bytes on the wire.
+    :param uncompressed_payload_length: the number of bytes after decompression. 0 if they are
+        stored uncompressed, -1 without compression.
+    :param is_self_contained: True if the payload has complete envelopes.
     """
 
     __slots__ = ("is_self_contained", "payload_length", "uncompressed_payload_length")
@@ -85,7 +85,7 @@ class Segment:
     """The content of a segment.
 
     :param payload: the bytes, decompressed.
-    :param is_self_contained: True if they are whole envelopes.
+    :param is_self_contained: True if they are complete envelopes.
     """
 
     MAX_PAYLOAD_LENGTH = segment.MAX_PAYLOAD
@@ -98,10 +98,10 @@ class Segment:
 
 
 class SegmentCodec:
-    """Writes and reads segments. It needs both functions for compression, or none.
+    """Writes and reads segments. For compression both functions are needed, otherwise neither.
 
-    :param compressor: turns bytes into an LZ4 block.
-    :param decompressor: turns (block, size) into bytes.
+    :param compressor: compresses bytes to an LZ4 block.
+    :param decompressor: decompresses (block, size) to bytes.
     """
 
     def __init__(
@@ -113,12 +113,12 @@ class SegmentCodec:
         self.decompressor = decompressor
         self._algorithm: BodyCompression | None = None
         if compressor is not None:
-            # Only segments pass here, so the functions for bodies are never called.
+            # This only handles segments, so the functions for bodies are never called.
             self._algorithm = BodyCompression("lz4", compressor, _no_bodies, compressor, None)
 
     @property
     def compression(self) -> bool:
-        """True if segments have the LZ4 format."""
+        """True if segments are compressed by LZ4."""
         return self.compressor is not None
 
     @property
@@ -128,13 +128,13 @@ class SegmentCodec:
 
     @property
     def header_length_with_crc(self) -> int:
-        """Bytes of a header."""
+        """Bytes of a header with its checksum."""
         return self.header_length + CRC24_LENGTH
 
     def encode(self, buffer: BinaryIO, msg: bytes) -> None:
-        """Write the envelope `msg` to `buffer`, in several segments if one cannot hold it.
+        """Write the envelope `msg` to `buffer`, in several segments if necessary.
 
-        :param buffer: a file of bytes.
+        :param buffer: a binary file.
         :param msg: header and body of a message.
         """
         buffer.write(segment.encode_envelopes([msg], self._algorithm))
@@ -142,8 +142,8 @@ class SegmentCodec:
     def decode_header(self, buffer: BinaryIO) -> SegmentHeader:
         """Read a header from `buffer`.
 
-        :param buffer: a file of bytes, at the beginning of a segment.
-        :raises CrcException: if it is damaged.
+        :param buffer: a binary file, positioned at the beginning of a segment.
+        :raises CrcException: if the header is damaged.
         """
         size = self.header_length_with_crc
         data = buffer.read(size)
@@ -155,9 +155,9 @@ class SegmentCodec:
     def decode(self, buffer: BinaryIO, header: SegmentHeader) -> Segment:
         """Return the payload that follows `header`, decompressed.
 
-        :param buffer: a file of bytes, just behind the header.
+        :param buffer: a binary file, positioned directly after the header.
         :param header: the result of `decode_header`.
-        :raises CrcException: if it is damaged.
+        :raises CrcException: if the payload is damaged.
         """
         payload = buffer.read(header.payload_length)
         trailer = buffer.read(CRC32_LENGTH)
@@ -165,7 +165,7 @@ class SegmentCodec:
             raise ProtocolError(
                 f"a segment's payload of {header.payload_length} bytes is cut short"
             )
-        # The checksum is of the bytes on the wire: it is looked at before they are decompressed.
+        # The checksum covers the bytes on the wire, so it is checked before decompression.
         segment.check_payload(payload, int.from_bytes(trailer, "little"))
         if header.uncompressed_payload_length > 0:
             if self.decompressor is None:
@@ -178,9 +178,9 @@ def _no_bodies(data: bytes, limit: int) -> bytes:
     raise ProtocolError("a segment's codec reads no bodies")
 
 
-for _made in (Segment, SegmentHeader, SegmentCodec):
-    # Pickles and messages name the public module, wherever the class is defined.
-    _made.__module__ = "cassandra.segment"
-del _made
+for _public_class in (Segment, SegmentHeader, SegmentCodec):
+    # Pickles and messages use the public module as the name, wherever the class is defined.
+    _public_class.__module__ = "cassandra.segment"
+del _public_class
 
 __getattr__ = lazy_names(__name__)

@@ -1,10 +1,10 @@
-"""Sentinels: "not set" for a bound parameter, and the legacy empty value of a scalar."""
+"""Sentinels: "not set" for a bound parameter, and the legacy empty value of a scalar type."""
 
 from __future__ import annotations
 
 
 class _NotSet:
-    """The class of `UNSET_VALUE`: the server leaves the column as it is.
+    """The class of `UNSET_VALUE`: the server does not change the column.
 
     See native_protocol_v4.spec, section 3.
     """
@@ -17,7 +17,7 @@ class _NotSet:
     def __reduce__(self) -> str:
         return "UNSET_VALUE"
 
-    # Compared by identity, so a copy has to be the same object.
+    # Compared by identity, so a copy must be the same object.
     def __copy__(self) -> _NotSet:
         return self
 
@@ -26,7 +26,7 @@ class _NotSet:
 
 
 class EmptyValue:
-    """The class of `EMPTY`: a value of zero bytes, if its type has ``support_empty_values`` set."""
+    """The class of `EMPTY`: a value of zero bytes, if its type has set ``support_empty_values``."""
 
     __slots__ = ()
 
@@ -45,7 +45,7 @@ class EmptyValue:
         return self
 
 
-# pickle finds the singletons through these names.
+# pickle finds the singletons by these names.
 _NotSet.__module__ = "cassandra.sentinels"
 EmptyValue.__module__ = "cassandra.sentinels"
 

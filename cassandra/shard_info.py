@@ -1,4 +1,4 @@
-"""How a ScyllaDB node spreads tokens over its shards; `Host.sharding_info` has it."""
+"""How a ScyllaDB node distributes tokens over its shards, as in `Host.sharding_info`."""
 
 from __future__ import annotations
 

@@ -19,15 +19,15 @@ __all__ = ["SSLSessionCache"]
 
 
 class SSLSessionCache:
-    """Holds the TLS sessions of a cluster's end points, the least recently used ones go first.
+    """A cache of TLS sessions by end point. The least recently used sessions are dropped first.
 
-    A connection that resumes a session leaves out the costly half of the handshake. A server that
-    does not know the session any more makes a full handshake. Each `Cluster` has a cache of its
-    own; ``Cluster(ssl_session_cache=...)`` takes another one, which several may share, or None.
+    A connection that resumes a session skips the expensive half of the handshake. A server that no
+    longer knows the session does a full handshake. Each `Cluster` has its own cache. Use
+    ``Cluster(ssl_session_cache=...)`` to share a cache between clusters, or None to use no cache.
 
-    It may be used from any thread.
+    You may use it from any thread.
 
-    :param max_size: sessions that are held at most.
+    :param max_size: the maximum number of sessions.
     :raises ValueError: if `max_size` is below 1.
     """
 
@@ -45,19 +45,19 @@ class SSLSessionCache:
         self._lock = Lock()
 
     def get(self, key: Hashable, context: ssl.SSLContext) -> ssl.SSLSession | None:
-        """Return the session of a peer; None if there is none, or it has expired.
+        """Return the session of a peer, or None if there is none, or if it has expired.
 
         :param key: identifies the peer.
-        :param context: the one that the session is to be used with. A session of another context
-            cannot be, and is left out.
+        :param context: the TLS context to use the session with. A session of another context cannot
+            be used, so it is dropped.
         """
         with self._lock:
-            known = self._sessions.get(key)
-            if known is None:
+            entry = self._sessions.get(key)
+            if entry is None:
                 return None
-            owner, session = known
-            # OpenSSL refuses a session of another context, and the server one that has expired:
-            # neither is of any use to anybody else.
+            owner, session = entry
+            # OpenSSL rejects a session of another context, and the server rejects an expired
+            # session, so nobody can use them.
             if owner is not context or session.time + session.timeout <= time.time():
                 del self._sessions[key]
                 return None
@@ -65,30 +65,31 @@ class SSLSessionCache:
             return session
 
     def is_fresh(self, key: Hashable) -> bool:
-        """Return True if a peer's session is there and in the first half of its life.
+        """Return True if a peer's session exists and is in the first half of its lifetime.
 
         :param key: identifies the peer.
         """
         with self._lock:
-            known = self._sessions.get(key)
-        return known is not None and known[1].time + known[1].timeout / 2 > time.time()
+            entry = self._sessions.get(key)
+        return entry is not None and entry[1].time + entry[1].timeout / 2 > time.time()
 
     def put(self, key: Hashable, context: ssl.SSLContext, session: ssl.SSLSession) -> None:
-        """Keep the session of a peer, in place of an earlier one.
+        """Store the session of a peer, replacing an earlier one.
 
         :param key: identifies the peer.
-        :param context: the `ssl.SSLContext` that it was made with.
+        :param context: the `ssl.SSLContext` that it was created with.
         :param session: the `ssl.SSLSession`.
         """
         with self._lock:
             self._sessions[key] = (context, session)
-            # The end is the side of those used last: an entry that is replaced keeps its place.
+            # The end of the dict has the most recently used entries. A replaced entry would keep
+            # its position.
             self._sessions.move_to_end(key)
             while len(self._sessions) > self.max_size:
                 self._sessions.popitem(last=False)
 
     def clear(self) -> None:
-        """Forget all sessions."""
+        """Drop all sessions."""
         with self._lock:
             self._sessions.clear()
 

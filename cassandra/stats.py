@@ -1,4 +1,4 @@
-"""Counters of a program's own, which `cassandra.metrics` gives too."""
+"""Counters for applications, which `cassandra.metrics` exports, too."""
 
 from cassandra._compat.stats import IntStat, PmfStat, Stat, StatsCollection, collection, init
 

@@ -1,7 +1,6 @@
-"""ScyllaDB's tablets as objects, for programs and tests that look at them.
+"""ScyllaDB's tablets as objects, for applications and tests that inspect them.
 
-The driver itself keeps tablets in a form that takes less memory:
-`Metadata.tablets`.
+The driver itself stores tablets in a form that takes less memory: `Metadata.tablets`.
 """
 
 from __future__ import annotations
@@ -22,25 +21,25 @@ Replicas = Sequence[tuple[uuid.UUID, int]]
 
 
 def choose_tablet_version_block(tablet_version: int) -> int:
-    """Return the byte for an EXECUTE that shows four bits of a version, at a random place.
+    """Return the byte for an EXECUTE that sends four bits of a version, at a random position.
 
-    :param tablet_version: the version that is known.
+    :param tablet_version: the known version.
     """
     return version_block(tablet_version, getrandbits(4))
 
 
 def random_tablet_version_block() -> int:
-    """Return the byte for an EXECUTE of a client that does not know the tablet: any byte."""
+    """Return the byte for an EXECUTE if the tablet is not known: a random byte."""
     return getrandbits(8)
 
 
 class Tablet:
-    """A range of tokens with replicas of its own.
+    """A range of tokens with its own replicas.
 
-    :param first_token: not part of the range.
+    :param first_token: the token before the range.
     :param last_token: the last token of the range.
     :param replicas: pairs of host id and shard.
-    :param tablet_version: the server's number of this state of the tablet, if it has told one.
+    :param tablet_version: the server's version of the tablet, if it sent one.
     """
 
     def __init__(
@@ -64,8 +63,8 @@ class Tablet:
     ) -> Tablet | None:
         """Return a tablet, or None if it has no replicas.
 
-        :param first_token: the token before its first one.
-        :param last_token: its last token.
+        :param first_token: the token before the range.
+        :param last_token: the last token of the range.
         :param replicas: pairs of host id and shard.
         :param tablet_version: a number that changes with the tablet; None if the server sends none.
         """
@@ -95,7 +94,7 @@ class Tablet:
 class Tablets:
     """The tablets of some tables.
 
-    :param tablets: lists in the order of their tokens, by (keyspace, table).
+    :param tablets: lists sorted by token, by (keyspace, table).
     """
 
     def __init__(self, tablets: dict[tuple[str, str], list[Tablet]]) -> None:
@@ -107,7 +106,7 @@ class Tablets:
         self._lock = Lock()
 
     def table_has_tablets(self, keyspace: str, table: str) -> bool:
-        """Return True if tablets of a table are known.
+        """Return True if any tablet of the table is known.
 
         :param keyspace: the name of the keyspace.
         :param table: the name of the table.
@@ -121,34 +120,38 @@ class Tablets:
         :param table: the name of the table.
         :param t: a `Token` with a number as its value.
         """
-        known = self._tablets.get((keyspace, table), ())
-        at = bisect_left(known, t.value, key=lambda tablet: tablet.last_token)
-        return known[at] if at < len(known) and known[at].first_token < t.value else None
+        tablets = self._tablets.get((keyspace, table), ())
+        index = bisect_left(tablets, t.value, key=lambda tablet: tablet.last_token)
+        return (
+            tablets[index]
+            if index < len(tablets) and tablets[index].first_token < t.value
+            else None
+        )
 
     def add_tablet(self, keyspace: str, table: str, tablet: Tablet) -> None:
-        """Add a tablet in the place of all that it overlaps.
+        """Add a tablet, which replaces all tablets that it overlaps.
 
         :param keyspace: the name of the keyspace.
         :param table: the name of the table.
         :param tablet: the `Tablet`.
         """
         with self._lock:
-            # A new list, as readers take no lock.
-            kept = [
-                known
-                for known in self._tablets.get((keyspace, table), ())
-                if known.last_token <= tablet.first_token or tablet.last_token <= known.first_token
+            # Create a new list, because readers take no lock.
+            remaining = [
+                other
+                for other in self._tablets.get((keyspace, table), ())
+                if other.last_token <= tablet.first_token or tablet.last_token <= other.first_token
             ]
-            kept.insert(
-                bisect_left([known.last_token for known in kept], tablet.last_token), tablet
+            remaining.insert(
+                bisect_left([other.last_token for other in remaining], tablet.last_token), tablet
             )
-            self._tablets[keyspace, table] = kept
+            self._tablets[keyspace, table] = remaining
 
     def drop_tablets(self, keyspace: str, table: str | None = None) -> None:
-        """Forget the tablets of a table, or of all tables of a keyspace.
+        """Drop the tablets of a table, or of all tables of a keyspace.
 
         :param keyspace: the name of the keyspace.
-        :param table: the name of the table; None for all of the keyspace.
+        :param table: the name of the table; None for all tables.
         """
         with self._lock:
             for name in list(self._tablets):
@@ -156,15 +159,15 @@ class Tablets:
                     del self._tablets[name]
 
     def drop_tablets_by_host_id(self, host_id: uuid.UUID | None) -> None:
-        """Forget the tablets that have a replica on a host.
+        """Drop the tablets that have a replica on a host.
 
         :param host_id: the id, a `uuid.UUID`.
         """
-        # Servers name replicas by their ids: none can be known of a host without one.
+        # Servers identify replicas by host id, so a host without an id has no known replicas.
         if host_id is None:
             return
         with self._lock:
-            for name, known in list(self._tablets.items()):
+            for name, tablets in list(self._tablets.items()):
                 self._tablets[name] = [
-                    tablet for tablet in known if not tablet.replica_contains_host_id(host_id)
+                    tablet for tablet in tablets if not tablet.replica_contains_host_id(host_id)
                 ]

@@ -1,12 +1,11 @@
-"""Throttlers: how many requests a cluster's sessions have under way, and how many may wait.
+"""Throttlers: they limit the running requests of a cluster's sessions, and the waiting requests.
 
-Without one, requests are sent as they come, and wait for a free stream if a host has none. A
-throttler lets requests begin by a rule of its own, and keeps the others in a queue of limited
-length:
+Without a throttler, requests are sent immediately, and wait for a free stream if necessary. A
+throttler decides when a request may start, and keeps the others in a queue of limited length:
 
-* `ConcurrencyLimitingThrottler`: at most so many under way.
-* `RateLimitingThrottler`: at most so many begun in a second.
-* `AdaptiveThrottler`: as many under way as the servers can take, found by trying.
+* `ConcurrencyLimitingThrottler`: limits the number of running requests.
+* `RateLimitingThrottler`: limits the number of requests that start per second.
+* `AdaptiveThrottler`: adapts the number of running requests to the capacity of the servers.
 
 .. code-block:: python
 
@@ -15,9 +14,9 @@ length:
 
    cluster = Cluster(request_throttler=ConcurrencyLimitingThrottler(1000, max_queue_size=50_000))
 
-A request that finds the queue full fails with `cassandra.errors.RequestThrottled`. Waiting is part
-of the request's time-out, and a request that is given up leaves the queue. Callers (threads and
-asyncio tasks) take turns: who asks for a hundred thousand requests at once does not keep others
+If the queue is full, a request fails with `cassandra.errors.RequestThrottled`. Waiting counts
+towards the request's time-out, and a cancelled request leaves the queue. Callers (threads and
+asyncio tasks) take turns: a caller with a hundred thousand requests does not keep other callers
 waiting.
 """
 
@@ -45,73 +44,74 @@ __all__ = [
     "AdaptiveThrottler",
     "ConcurrencyLimitingThrottler",
     "RateLimitingThrottler",
+    "RequestThrottled",
     "RequestThrottler",
 ]
 
 
 class Sending(Protocol):
-    """The part of one sending of a request that throttlers see."""
+    """The part of an attempt that throttlers see."""
 
     @property
     def latency(self) -> float | None:
-        """Seconds until its answer came; None if none did."""
+        """Seconds until the response arrived; None if there was none."""
 
 
 class ThrottledRequest(Protocol):
     """The part of a request that throttlers see."""
 
     caller: object
-    """The thread or task that made it: callers take turns."""
+    """The thread or task that created it: callers take turns."""
     session: Any
     """The engine's session that it belongs to."""
     done: bool
-    """True if it is over."""
+    """True if it is finished."""
     error: BaseException | None
-    """The error that it ended with; None for an answer."""
+    """The error that it ended with; None if it succeeded."""
 
     @property
     def attempts(self) -> Sequence[Sending]:
-        """Its sendings so far, the last one last."""
+        """The attempts so far, in order."""
 
     def start_admitted(self) -> None:
-        """Begin, after a wait."""
+        """Start the request after a wait."""
 
     def fail(self, error: BaseException) -> None:
-        """End with an error.
+        """End the request with an error.
 
         :param error: the error.
         """
 
 
 class RequestThrottler:
-    """A queue of requests that wait for their turn. A subclass says when one may begin.
+    """A queue of requests that wait for their turn. A subclass decides when a request may start.
 
-    A throttler belongs to one cluster, whose engine calls it on its event loop, until the cluster
-    is shut down. Its numbers may be read in any thread.
+    A throttler belongs to one cluster. The engine calls it on its event loop until the cluster is
+    shut down. You may read its numbers in any thread.
 
-    :param max_queue_size: how many requests may wait.
+    :param max_queue_size: the maximum number of waiting requests.
     :raises ValueError: if it is negative.
     """
 
     def __init__(self, max_queue_size: int) -> None:
         self.max_queue_size = _checked_int("max_queue_size", max_queue_size, 0)
         self.under_way = 0
-        """Requests that have begun and are not over."""
+        """Running requests: started, but not finished."""
         self.waiting = 0
         """Requests in the queue."""
         self.refused = 0
-        """Requests that found the queue full."""
+        """Requests that were rejected because the queue was full."""
         self._loop: AbstractEventLoop | None = None
-        self._process = 0  # a forked child is another one
+        self._process = 0  # to detect a forked child
         self._is_draining = False
-        # By caller: each round, every caller has one request begun.
+        # By caller: in each round, one request of every caller starts.
         self._queues: OrderedDict[Any, deque[ThrottledRequest]] = OrderedDict()
 
     def attach(self, loop: AbstractEventLoop) -> None:
-        """Belong to the engine on `loop` from now on, until `detach`.
+        """Attach the throttler to the engine on `loop`, until `detach`.
 
-        :param loop: the engine's loop.
-        :raises ValueError: if it belongs to another engine that runs, on the same loop or another.
+        :param loop: the engine's event loop.
+        :raises ValueError: if it is attached to another running engine.
         """
         is_used = (
             self._loop is not None and not self._loop.is_closed() and self._process == os.getpid()
@@ -123,41 +123,42 @@ class RequestThrottler:
         self._begin_anew()
 
     def detach(self) -> None:
-        """Belong to no engine: that of the cluster is closed. Another one may attach it."""
+        """Detach the throttler, because its cluster is closed. Another engine may attach it."""
         self._loop = None
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        # Requests of the former engine are gone with it.
+        # Requests of the former engine no longer exist.
         self._queues.clear()
         self.under_way = self.waiting = 0
         self._is_draining = False
 
-    # -- of the subclass ---------------------------------------------------------------------------
+    # -- for subclasses ----------------------------------------------------------------------------
 
     def may_begin(self) -> bool:
-        """Return True if one more request may begin now."""
+        """Return True if another request may start now."""
         raise NotImplementedError
 
     def on_begun(self) -> None:
-        """A request begins."""
+        """Called when a request starts."""
 
     def on_over(self, request: ThrottledRequest) -> None:
-        """A request that has begun is over.
+        """Called when a request that had started is finished.
 
         :param request: the request.
         """
 
-    # -- of the engine -----------------------------------------------------------------------------
+    # -- for the engine ----------------------------------------------------------------------------
 
     def admit(self, request: ThrottledRequest) -> bool:
-        """Let a request begin, or put it into the queue.
+        """Let a request start, or put it into the queue.
 
         :param request: the request.
-        :returns: True if it may begin now.
+        :returns: True if it may start now.
         :raises RequestThrottled: if the queue is full.
         """
-        # Those that wait go first, even if there is room: a newcomer would overtake them.
+        # Waiting requests go first, even if there is capacity: a new request must not overtake
+        # them.
         if not self.waiting and self.may_begin():
             self._begin()
             return True
@@ -175,17 +176,18 @@ class RequestThrottler:
         return False
 
     def withdraw(self, request: ThrottledRequest) -> None:
-        """A request in the queue is given up.
+        """Called when a request in the queue is cancelled.
 
-        :param request: the request, which is done.
+        :param request: the request, which is finished.
         """
-        # It stays where it is, and is passed over when its turn comes: a queue is not searched.
+        # It stays in the queue and is skipped at its turn, because searching the queue would be
+        # slow.
         self.waiting -= 1
         if not self.waiting:
             self._queues.clear()
 
     def release(self, request: ThrottledRequest) -> None:
-        """A request that has begun is over: others may begin.
+        """Called when a request that had started is finished: others may start.
 
         :param request: the request.
         """
@@ -194,8 +196,8 @@ class RequestThrottler:
         self.drain()
 
     def drain(self) -> None:
-        """Let requests begin, for as long as they may."""
-        # A request that ends as it begins comes here again: the loop below goes on for it.
+        """Start requests while `may_begin` allows it."""
+        # If a request ends immediately, this is called again. The outer loop then continues.
         if self._is_draining:
             return
         self._is_draining = True
@@ -210,12 +212,13 @@ class RequestThrottler:
             self._is_draining = False
 
     def fail_all_of(self, session: object, error: BaseException) -> None:
-        """Fail the requests in the queue that are a session's.
+        """Fail a session's requests in the queue.
 
-        :param session: the engine's session, which is being closed.
-        :param error: their error.
+        :param session: the engine's session that is being closed.
+        :param error: the error for the requests.
         """
-        # Copies: a request that fails withdraws itself, and the last one clears the queues.
+        # Iterate over copies: a failing request withdraws itself, and the last one clears the
+        # queues.
         for queue in list(self._queues.values()):
             for request in list(queue):
                 if request.session is session:
@@ -226,16 +229,16 @@ class RequestThrottler:
         self.on_begun()
 
     def _next(self) -> ThrottledRequest | None:
-        """Take the next request of the next caller."""
+        """Remove and return the next request of the next caller."""
         while self._queues:
             caller, queue = next(iter(self._queues.items()))
             request = queue.popleft()
             if queue:
-                # Behind all others: it has had its turn in this round.
+                # Move the caller to the end: it has had its turn in this round.
                 self._queues.move_to_end(caller)
             else:
                 del self._queues[caller]
-            # One that was withdrawn is not counted any more.
+            # A withdrawn request is not counted any more.
             if not request.done:
                 self.waiting -= 1
                 return request
@@ -246,10 +249,10 @@ class RequestThrottler:
 
 
 class ConcurrencyLimitingThrottler(RequestThrottler):
-    """At most `max_concurrent_requests` are under way.
+    """Allows at most `max_concurrent_requests` running requests.
 
-    :param max_concurrent_requests: how many.
-    :param max_queue_size: how many may wait.
+    :param max_concurrent_requests: the maximum number of running requests.
+    :param max_queue_size: the maximum number of waiting requests.
     :raises ValueError: if a limit is out of range.
     """
 
@@ -264,13 +267,13 @@ class ConcurrencyLimitingThrottler(RequestThrottler):
 
 
 class RateLimitingThrottler(RequestThrottler):
-    """At most `max_requests_per_second` begin in a second, evenly.
+    """Lets at most `max_requests_per_second` requests start per second, evenly spread.
 
-    After a pause, as many begin at once as would have begun in `burst` seconds.
+    After a pause, the requests of up to `burst` seconds may start at once.
 
-    :param max_requests_per_second: how many.
-    :param max_queue_size: how many may wait.
-    :param burst: seconds.
+    :param max_requests_per_second: the maximum rate.
+    :param max_queue_size: the maximum number of waiting requests.
+    :param burst: the length of a burst, in seconds.
     :raises ValueError: if a limit is out of range.
     """
 
@@ -293,13 +296,13 @@ class RateLimitingThrottler(RequestThrottler):
 
     @property
     def _most(self) -> float:
-        # At least one, or none would ever begin at less than one in a burst.
+        # At least one; otherwise no request could ever start at less than one per burst.
         return max(1.0, self.max_requests_per_second * self.burst)
 
     def _begin_anew(self) -> None:
         super()._begin_anew()
         self._tokens = self._most
-        # Clocks of two loops have nothing to do with each other.
+        # The clocks of two event loops are unrelated.
         self._counted_at = None
         timer, self._timer = self._timer, None
         if timer is not None and self._loop is None:
@@ -313,9 +316,9 @@ class RateLimitingThrottler(RequestThrottler):
             earned = (now - self._counted_at) * self.max_requests_per_second
             self._tokens = min(self._most, self._tokens + earned)
         self._counted_at = now
-        if self._tokens > 1 - 1e-9:  # or rounding would have it wait for nothing
+        if self._tokens > 1 - 1e-9:  # otherwise, rounding could make it wait for nothing
             return True
-        # One timer serves all that wait: the queue is drained when it fires.
+        # One timer serves all waiting requests: when it fires, the queue is drained.
         if self._timer is None:
             lacking = (1 - self._tokens) / self.max_requests_per_second
             self._timer = loop.call_later(lacking, self._on_time)
@@ -330,24 +333,24 @@ class RateLimitingThrottler(RequestThrottler):
 
 
 class AdaptiveThrottler(ConcurrencyLimitingThrottler):
-    """As many are under way as the servers can take.
+    """Allows as many running requests as the servers can handle.
 
-    The limit rises by one for as many answers as it has room for, as long as it is used up, and
-    falls to `backoff` of itself if a server is overloaded, a request times out, or answers take
-    `tolerance` times as long as they usually do. It falls at most once in `patience` seconds.
+    The limit rises by one for each round of as many responses as the limit, while the limit is
+    reached. It falls to `backoff` of itself if a server is overloaded, a request times out, or
+    responses take `tolerance` times as long as usual. It falls at most once in `patience` seconds.
 
-    Like is compared with like: the latest answers to a statement with earlier ones to the same
-    statement, whatever its values are. A mixture of quick and slow answers is no overload: both the
-    median and the quickest tenth have to be slow, for longer than it takes to answer all that is
-    under way.
+    We compare recent responses to a statement with earlier responses to the same statement,
+    regardless of its values. A mixture of fast and slow responses is not an overload: both the
+    median and the fastest tenth must be slow, for longer than it takes to complete all running
+    requests.
 
-    :param initial: the limit to begin with.
+    :param initial: the initial limit.
     :param least: the lowest limit.
     :param most: the highest limit.
-    :param max_queue_size: how many may wait.
-    :param tolerance: how many times the usual latency is too long.
-    :param backoff: the limit's factor.
-    :param patience: seconds.
+    :param max_queue_size: the maximum number of waiting requests.
+    :param tolerance: the factor of the usual latency that counts as slow.
+    :param backoff: the factor by which the limit falls.
+    :param patience: the minimum time between two falls of the limit, in seconds.
     :raises ValueError: if a limit is out of range.
     """
 
@@ -385,7 +388,7 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
 
     def _begin_anew(self) -> None:
         super()._begin_anew()
-        # The clock of another loop, and perhaps other servers.
+        # The new event loop has another clock, and perhaps other servers.
         self._next_fall = 0.0
         self._speeds.clear()
 
@@ -394,7 +397,8 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
         if isinstance(error, _SIGNS):
             self._fall()
             return
-        # The last attempt alone: retries and speculation say little about the present load.
+        # Only the last attempt: retries and speculative executions say little about the present
+        # load.
         latency = request.attempts[-1].latency if request.attempts else None
         if latency is None:
             return
@@ -402,7 +406,7 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
         speed = self._speed_of(request)
         if speed.is_slow_after(latency, self._answers, self.under_way + 1, self.tolerance):
             self._fall()
-        # A limit that is not used up says nothing: it would rise while nobody is busy.
+        # Only raise a limit that is reached. Otherwise it would rise while there is no load.
         elif self.under_way + 1 >= self.max_concurrent_requests:
             self._set(min(self._limit + 1 / self._limit, float(self.most)))
 
@@ -418,7 +422,7 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
     def _fall(self) -> None:
         assert self._loop is not None
         now = self._loop.time()
-        # Many requests notice the same overload: the limit falls once for all of them.
+        # Many requests notice the same overload. The limit falls once for all of them.
         if now >= self._next_fall:
             self._next_fall = now + self.patience
             self._set(max(self._limit * self.backoff, float(self.least)))
@@ -429,10 +433,10 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
 
 
 class _Speed:
-    """How long the answers to one statement take: lately, and usually.
+    """The recent and the usual latency of one statement.
 
-    Usual seconds follow down soon and up slowly, over some thousand answers: what is slow for good
-    becomes usual.
+    The usual latency follows quickly downwards and slowly upwards, over some thousand responses: a
+    latency that stays high becomes usual.
     """
 
     __slots__ = ("_count", "_is_slow", "_latest", "_most_under_way", "_quick_at", "_usual")
@@ -440,22 +444,22 @@ class _Speed:
     def __init__(self) -> None:
         self._latest: deque[float] = deque(maxlen=_WINDOW)
         self._count = 0
-        # Logarithms of seconds, so that a single pause does not outweigh hundreds of answers: of
-        # the quickest tenth, and of the median. None before the first measure.
+        # Logarithms of seconds, so that a single pause does not outweigh hundreds of responses: of
+        # the fastest tenth, and of the median. None before the first measurement.
         self._usual: tuple[float, float] | None = None
-        # The throttler's answers when this statement was last found quick, and the most requests
-        # that were under way since.
+        # The throttler's count of responses when this statement was last fast, and the maximum
+        # number of running requests since then.
         self._quick_at = 0
         self._most_under_way = 1
         self._is_slow = False
 
     def is_slow_after(self, latency: float, answers: int, under_way: int, tolerance: float) -> bool:
-        """Take an answer in, and return True if answers take too long.
+        """Add a response, and return True if responses take too long.
 
-        :param latency: the seconds that it took.
-        :param answers: how many answers the throttler has seen, to all statements.
-        :param under_way: how many requests are under way.
-        :param tolerance: how many times the usual seconds are too long.
+        :param latency: the latency of the response in seconds.
+        :param answers: the number of responses to all statements that the throttler has seen.
+        :param under_way: the number of running requests.
+        :param tolerance: the factor of the usual latency that counts as slow.
         """
         self._latest.append(latency)
         self._count += 1
@@ -480,7 +484,7 @@ class _Speed:
             for late, early in zip(now, usual, strict=True)
         )
         self._usual = low, middle
-        # Requests that are sent together wait for each other: the last ones are slow each time.
+        # Requests that are sent together wait for each other, so the last ones are always slow.
         return answers - self._quick_at > max(_ROUNDS * self._most_under_way, _LONG)
 
 
@@ -489,7 +493,7 @@ def _logarithm(seconds: float) -> float:
 
 
 def _likeness(request: ThrottledRequest) -> Hashable:
-    """Return a key that requests share whose answers should take about the same time."""
+    """Return a key for requests that should have similar latencies."""
     body = getattr(request, "request_body", None)
     body = getattr(body, "inner", body)
     prepared = getattr(body, "prepared", None)
@@ -500,25 +504,25 @@ def _likeness(request: ThrottledRequest) -> Hashable:
         return None
     if hasattr(body, "count"):
         return "BATCH", int(body.count).bit_length()
-    # Without most of its values. A short piece will do: this is a part of each request's time.
+    # Remove most values. A short piece is enough, because this is executed for each request.
     return _VALUES.sub("?", (body.statement_text() or "")[:_LONGEST_TEXT])
 
 
 _VALUES = pattern(r"'(?:[^']|'')*(?:'|\Z)|\b\d[\w.-]*")
 _LONGEST_TEXT = 300
 _MOST_STATEMENTS = 500
-_WINDOW = 50  # answers that are "lately"
-_STEP = 10  # answers from one measure to the next
-_ROUNDS = 3  # times that all requests under way are answered, or more:
-_LONG = 30  # answers
-_DOWN = 0.3  # weight of a measure in what is usual, if it is quicker
-_MEMORY = 2500  # answers to a statement until what is slow becomes usual, or more:
-_ROUNDS_OF_MEMORY = 50  # times that all requests under way are answered
+_WINDOW = 50  # responses that count as recent
+_STEP = 10  # responses between two measurements
+_ROUNDS = 3  # rounds of all running requests, or more:
+_LONG = 30  # responses
+_DOWN = 0.3  # weight of a measurement in the usual latency, if it is faster
+_MEMORY = 2500  # responses to a statement until a high latency becomes usual, or more:
+_ROUNDS_OF_MEMORY = 50  # rounds of all running requests
 _SHORTEST = 1e-6  # seconds
 
-# A server, or the way to it, has more than it can do.
+# A server, or the network to it, is overloaded.
 _SIGNS = (OverloadedErrorMessage, IsBootstrappingErrorMessage, OperationTimedOut, WriteTimeout)
-_NOTICEABLE = math.log(0.005)  # of seconds: below it, a slow answer says nothing about load
+_NOTICEABLE = math.log(0.005)  # logarithm of seconds: a latency below this is not a sign of load
 
 
 def _checked_int(name: str, value: object, least: int) -> int:

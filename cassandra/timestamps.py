@@ -17,14 +17,15 @@ log = logging.getLogger(__name__)
 
 
 class MonotonicTimestampGenerator:
-    """A callable that returns the time in microseconds, each value greater than the one before.
+    """A callable that returns the time in microseconds. Each value is greater than the previous
+    one.
 
-    Any thread may call it. If the clock stands still or goes back, the values run ahead of it by a
-    microsecond each.
+    Any thread may call it. If the system clock stands still or goes back, the values run ahead of
+    it by a microsecond each.
 
-    :param warn_on_drift: True logs a warning if the values are too far ahead of the clock.
-    :param warning_threshold: seconds ahead from which they are.
-    :param warning_interval: seconds from one warning to the next, at least.
+    :param warn_on_drift: True to log a warning if the values are too far ahead of the clock.
+    :param warning_threshold: the drift in seconds that causes a warning.
+    :param warning_interval: the minimum number of seconds between two warnings.
     """
 
     def __init__(
@@ -36,7 +37,7 @@ class MonotonicTimestampGenerator:
         self.warn_on_drift = warn_on_drift
         self.warning_interval = warning_interval
         self._last_warn = 0
-        # The clock is safe for threads by itself: a second lock would cost each request.
+        # The clock is thread-safe: a second lock would slow down each request.
         self._clock = clock.MicrosecondClock(int(warning_threshold * 1e6), self._warn_of_drift)
 
     @property
@@ -50,7 +51,7 @@ class MonotonicTimestampGenerator:
 
     @property
     def warning_threshold(self) -> float:
-        """Seconds ahead of the clock from which a warning is due."""
+        """The drift ahead of the clock, in seconds, that causes a warning."""
         return self._clock.tolerance / 1e6
 
     @warning_threshold.setter
@@ -58,17 +59,17 @@ class MonotonicTimestampGenerator:
         self._clock.tolerance = int(seconds * 1e6)
 
     def read_from(self, time_ns: Callable[[], int]) -> None:
-        """Take the time from another clock, as clusters in a simulation do.
+        """Use another clock, as clusters in a simulation do.
 
         :param time_ns: returns nanoseconds since the Unix epoch.
         """
         self._clock.time_ns = time_ns
 
     def _next_timestamp(self, now: int, last: int) -> int:
-        """Return the timestamp after `last` if the clock says `now`, both in microseconds."""
+        """Return the timestamp after `last` if the clock shows `now`, both in microseconds."""
         if last - now > self._clock.tolerance:
             self._warn_of_drift(now, last)
-        # Servers keep one of two writes with equal timestamps, whichever has the greater value.
+        # If two writes have equal timestamps, servers keep the one with the greater value.
         self._clock.last = max(now, last + 1)
         return self._clock.last
 
@@ -76,9 +77,9 @@ class MonotonicTimestampGenerator:
         return self._clock.next()
 
     def _warn_of_drift(self, now: int, last: int) -> None:
-        # A clock that went back past the last warning must not silence the next ones.
-        due = now - self._last_warn >= self.warning_interval * 1e6 or self._last_warn > now
-        if self.warn_on_drift and due:
+        # If the clock went back past the last warning, further warnings must not be suppressed.
+        is_due = now - self._last_warn >= self.warning_interval * 1e6 or self._last_warn > now
+        if self.warn_on_drift and is_due:
             log.warning(
                 "Timestamps run %d microseconds ahead of the clock: the latest is %d, the clock "
                 "says %d",

@@ -1,4 +1,4 @@
-"""Help with TLS contexts."""
+"""Utilities for TLS contexts."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ log = logging.getLogger("cassandra.connection")
 
 
 class ReloadingContext:
-    """Makes a TLS context again when files have changed.
+    """Rebuilds a TLS context when files have changed.
 
-    Give it as ``Cluster(ssl_context=...)``: each new connection then has the certificates of the
-    moment, without a restart. If the new files cannot be loaded, because only some of them are
-    written yet, say, the earlier context stays in use, and a warning is logged.
+    Pass it as ``Cluster(ssl_context=...)``. Each new connection then uses the current certificates,
+    without a restart. If the new files cannot be loaded, for example because only some of them are
+    written yet, the previous context stays in use, and a warning is logged.
 
-    :param make: makes the context.
+    :param make: creates the context.
     :param paths: the files that it reads.
     :raises ValueError: if no path is given.
 
-    The first context is made at once, and the errors of `make` and of missing files are raised.
+    The first context is created immediately. Errors of `make` and of missing files are raised.
     """
 
     def __init__(self, make: Callable[[], ssl.SSLContext], *paths: str | os.PathLike[str]) -> None:
@@ -35,7 +35,7 @@ class ReloadingContext:
         self._make = make
         self._paths = paths
         self._lock = Lock()
-        # Before they are read: files that change meanwhile are read again.
+        # Recorded before reading: files that change in the meantime are read again.
         self._seen = self._state()
         self._context = make()
         renewed(self)
@@ -44,18 +44,18 @@ class ReloadingContext:
         self._lock = Lock()
 
     def _state(self) -> list[tuple[int, int, int]]:
-        found = map(os.stat, self._paths)
-        return [(status.st_mtime_ns, status.st_size, status.st_ino) for status in found]
+        statuses = map(os.stat, self._paths)
+        return [(status.st_mtime_ns, status.st_size, status.st_ino) for status in statuses]
 
     def __call__(self) -> ssl.SSLContext:
-        """Return the context for the files as they are now."""
+        """Return the context for the current files."""
         with self._lock:
             try:
                 state = self._state()
                 if state != self._seen:
                     self._context = self._make()
                     self._seen = state
-            except (OSError, ValueError) as error:  # OSError: ssl.SSLError, too
+            except (OSError, ValueError) as error:  # OSError includes ssl.SSLError
                 log.warning("the earlier TLS context stays in use: %s", error)
             return self._context
 

@@ -1,6 +1,6 @@
 """The numbers of the types in result metadata (native_protocol_v5.spec, section 4.2.5.2).
 
-They stand under the names of the types' classes.
+The names are those of the type classes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ DecimalType = 0x0006
 DoubleType = 0x0007
 FloatType = 0x0008
 Int32Type = 0x0009
-# "text" of the first protocol versions; servers send VarcharType.
+# "text" in the first protocol versions. Servers send VarcharType.
 UTF8Type = 0x000A
 DateType = 0x000B
 UUIDType = 0x000C

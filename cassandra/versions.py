@@ -1,4 +1,4 @@
-"""Protocol versions, and the names in schema changes and errors."""
+"""Protocol versions, and names used in schema changes and errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cassandra.errors import UnsupportedOperation
 class ProtocolVersion:
     """Versions of the native protocol.
 
-    This driver speaks 3, 4 and 5, and 6 as a beta. The others are known by number.
+    This driver supports 3, 4 and 5, and 6 as a beta. The other numbers are only names.
     """
 
     V1 = 1
@@ -23,11 +23,11 @@ class ProtocolVersion:
     DSE_V1 = 0x41
     DSE_V2 = 0x42
 
-    # From the highest to the lowest: a refused version is followed by the next one down.
+    # From the highest to the lowest: after a refused version, the next lower one is tried.
     SUPPORTED_VERSIONS = (V6, V5, V4, V3)
     BETA_VERSIONS = (V6,)
     MIN_SUPPORTED = V3
-    # The version that is tried first. 6 is a beta, and has to be asked for.
+    # The version that is tried first. Version 6 is a beta, so it must be requested.
     MAX_SUPPORTED = V5
 
     @classmethod
@@ -37,18 +37,24 @@ class ProtocolVersion:
         :param previous_version: the version that a server has refused.
         """
         for version in cls.SUPPORTED_VERSIONS:
-            # A downgrade never ends at a beta: that has to be asked for.
+            # A downgrade never ends at a beta version, which must be requested.
             if version < previous_version and version not in cls.BETA_VERSIONS:
                 return version
         return 0
 
     @classmethod
     def check_supported(cls, version: int, allow_beta: bool = False) -> None:
-        """Raise `UnsupportedOperation` if this driver cannot speak `version`.
+        """Raise `UnsupportedOperation` if this driver does not support `version`.
 
         :param version: the protocol version, a number.
-        :param allow_beta: accept versions that servers do not speak unless they are asked to.
+        :param allow_beta: accept beta versions, too.
         """
+        if isinstance(version, bool) or not isinstance(version, int):
+            raise TypeError(
+                f"protocol_version must be an int, but is {version!r} of type "
+                f"{type(version).__name__}: write protocol_version=ProtocolVersion.V5, or leave it "
+                "out to have the highest version that the servers speak"
+            )
         if version in cls.BETA_VERSIONS and not allow_beta:
             raise UnsupportedOperation(
                 f"native protocol version {version} is a beta; "
@@ -56,8 +62,7 @@ class ProtocolVersion:
             )
         if version not in cls.SUPPORTED_VERSIONS:
             spoken = ", ".join(str(v) for v in sorted(cls.SUPPORTED_VERSIONS))
-            # These numbers are named, because 65 alone would not tell a program's author what it
-            # is.
+            # Name these versions, because the number 65 alone would not be understood.
             name = {cls.DSE_V1: "DSE_V1 ", cls.DSE_V2: "DSE_V2 "}.get(version, "")
             raise UnsupportedOperation(
                 f"native protocol version {name}{version} is not supported; "
@@ -66,7 +71,7 @@ class ProtocolVersion:
 
     @classmethod
     def uses_segments(cls, version: int) -> bool:
-        """Return True if frames travel in checksummed segments (native_protocol_v5.spec 2).
+        """Return True if frames are sent in checksummed segments (native_protocol_v5.spec 2).
 
         :param version: the protocol version, a number.
         """
@@ -98,7 +103,7 @@ class ProtocolVersion:
 
     @classmethod
     def has_continuous_paging_support(cls, version: int) -> bool:
-        """Return True for the versions of DataStax Enterprise, which are not supported here.
+        """Return True for the versions of DataStax Enterprise, which this driver does not support.
 
         :param version: the protocol version, a number.
         """
@@ -106,7 +111,8 @@ class ProtocolVersion:
 
     @classmethod
     def has_continuous_paging_next_pages(cls, version: int) -> bool:
-        """Return True for the second version of DataStax Enterprise, which is not supported here.
+        """Return True for the second version of DataStax Enterprise, which this driver does not
+        support.
 
         :param version: the protocol version, a number.
         """
@@ -122,7 +128,7 @@ class ProtocolVersion:
 
     @classmethod
     def uses_keyspace_flag(cls, version: int) -> bool:
-        """Return True if a request may name its own keyspace.
+        """Return True if a request may have a keyspace.
 
         :param version: the protocol version, a number.
         """
@@ -130,7 +136,7 @@ class ProtocolVersion:
 
     @classmethod
     def uses_error_code_map(cls, version: int) -> bool:
-        """Return True if failures carry a code for each replica.
+        """Return True if failures include a code for each replica.
 
         :param version: the protocol version, a number.
         """
@@ -146,7 +152,7 @@ class ProtocolVersion:
 
 
 class SchemaChangeType:
-    """The kinds of change of a schema object (SCHEMA_CHANGE)."""
+    """The types of changes of a schema object (SCHEMA_CHANGE)."""
 
     DROPPED = "DROPPED"
     CREATED = "CREATED"
@@ -154,7 +160,7 @@ class SchemaChangeType:
 
 
 class SchemaTargetType:
-    """The kinds of schema object that change (SCHEMA_CHANGE)."""
+    """The types of schema objects that change (SCHEMA_CHANGE)."""
 
     KEYSPACE = "KEYSPACE"
     TABLE = "TABLE"
@@ -164,7 +170,7 @@ class SchemaTargetType:
 
 
 class OperationType(enum.Enum):
-    """The kind of operation that ScyllaDB's rate limit refused."""
+    """The type of operation that ScyllaDB's rate limit rejected."""
 
     Read = 0
     Write = 1
@@ -174,7 +180,7 @@ class SignatureDescriptor:
     """A function's or aggregate's name with the CQL types of its arguments.
 
     :param name: the name, without the keyspace.
-    :param argument_types: the types as CQL texts, in order.
+    :param argument_types: the types as CQL strings, in order.
     """
 
     name: str
@@ -194,7 +200,7 @@ class SignatureDescriptor:
         """Return ``name(type,type)``.
 
         :param name: the name of the function or aggregate.
-        :param argument_types: the CQL types of its arguments, as texts.
+        :param argument_types: the CQL types of its arguments, as strings.
         """
         return f"{name}({','.join(argument_types)})"
 

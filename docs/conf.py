@@ -101,6 +101,8 @@ def show_defaults(
     """Show the default of a setting that is an attribute of its class, in the place of NOT_SET."""
     if not given:
         return None
+    # What the calls take for the error's sake alone.
+    given = re.sub(r"(, )?\*\*_unknown(: [\w.]+)?", "", given)
     if what != "class":
         return given.replace("=NOT_SET", "=..."), returned
     if given.count("=") > MOST_SHOWN:

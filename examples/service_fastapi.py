@@ -1,22 +1,48 @@
 """A FastAPI service on ``cassandra.aio`` (``pip install fastapi uvicorn``).
 
 ``uvicorn --app-dir examples --factory service_fastapi:create_app``. The session lives as long as
-the application does; pages go out with a token for the next one.
+the application does; pages go out with a token for the next one. Errors of the driver become the
+statuses of the run book, and ``/ready`` says if the database can be used.
 """
 
 from __future__ import annotations
 
 import base64
 import contextlib
+import logging
 import os
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
-from cassandra import aio
-from cassandra.protocol import InvalidPagingState
+from cassandra import (
+    DriverException,
+    OperationTimedOut,
+    ReadTimeout,
+    Unavailable,
+    WriteTimeout,
+    aio,
+)
+from cassandra.cluster import NoHostAvailable
+from cassandra.connection import ConnectionException
+from cassandra.protocol import InvalidPagingState, OverloadedErrorMessage
+from cassandra.throttling import RequestThrottled
 
+logger = logging.getLogger(__name__)
+
+# docs/guides/runbook.rst says why. The first class that an error belongs to counts.
+STATUS: dict[type[Exception], tuple[int, str]] = {
+    InvalidPagingState: (400, "that is no token of ours"),
+    RequestThrottled: (429, "too many requests"),
+    Unavailable: (503, "the database is not available"),
+    NoHostAvailable: (503, "the database is not available"),
+    OverloadedErrorMessage: (503, "the database is overloaded"),
+    OperationTimedOut: (504, "the database did not answer in time"),
+    ReadTimeout: (504, "the database did not answer in time"),
+    WriteTimeout: (504, "the database did not answer in time"),
+    ConnectionException: (504, "the connection to the database broke"),
+}
 HOSTS = os.environ.get("CASSANDRA_HOSTS", "127.0.0.1").split(",")
 SCHEMA = (
     "CREATE KEYSPACE IF NOT EXISTS service WITH replication = "
@@ -73,23 +99,47 @@ class Notes:
         }
 
 
+def status_of(error: Exception) -> tuple[int, str]:
+    """The status and the text for clients. Others are mistakes of the service, or of the server."""
+    for kind, answer in STATUS.items():
+        if isinstance(error, kind):
+            return answer
+    return 500, "the request could not be served"
+
+
 def create_app(hosts: list[str] = HOSTS, **settings: Any) -> Any:
     from fastapi import FastAPI, HTTPException
+    from fastapi.responses import JSONResponse
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
         async with aio.Cluster(hosts, **settings) as cluster:
-            app.state.notes = Notes(await cluster.connect())
+            app.state.session = await cluster.connect()
+            app.state.notes = Notes(app.state.session)
             await app.state.notes.prepare()
             yield
 
     app = FastAPI(lifespan=lifespan)
 
+    @app.exception_handler(DriverException)
+    async def failed(request: Any, error: Exception) -> Any:
+        status, text = status_of(error)
+        logger.log(
+            logging.ERROR if status == 500 else logging.WARNING, "%s: %r", request.url, error
+        )
+        headers = {"Retry-After": "1"} if status in (429, 503) else None
+        return JSONResponse({"detail": text}, status, headers=headers)
+
+    @app.get("/ready")
+    async def ready() -> dict[str, bool]:
+        await app.state.session.execute("SELECT key FROM system.local", timeout=1.0)
+        return {"ready": True}
+
     @app.get("/notes/{owner}")
     async def page(owner: str, token: str | None = None) -> dict[str, Any]:
         try:
             found: dict[str, Any] = await app.state.notes.page(owner, token)
-        except (InvalidPagingState, ValueError) as error:
+        except ValueError as error:  # it is not base64
             raise HTTPException(400, "that is no token of ours") from error
         return found
 

@@ -1,4 +1,4 @@
-"""Copies of the tree to build extensions in, so that nothing stays behind in the tree itself."""
+"""Copies of the tree in which tests build extensions, so that the tree itself stays clean."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ PARTS = (
 
 
 def copied(folder: Path) -> None:
-    """Copy the tree without what was built in it."""
+    """Copy the tree without build products."""
     for part in PARTS:
         source = HOME / part
         if source.is_dir():
-            unwanted = shutil.ignore_patterns("*.so", "*.pyd", "*.c", "__pycache__", "*.pyc")
+            unwanted = shutil.ignore_patterns(
+                "*.so", "*.pyd", "*.c", "built-from.txt", "__pycache__", "*.pyc"
+            )
             shutil.copytree(source, folder / part, ignore=unwanted, dirs_exist_ok=True)
         elif source.exists():
             shutil.copy2(source, folder / part)
@@ -31,7 +33,7 @@ def copied(folder: Path) -> None:
 def translated(folder: Path) -> list[Path]:
     """Copy the tree, and return the C files of its extensions, the largest first.
 
-    They are the same for all interpreters and compilers.
+    The C files are the same for all interpreters and compilers.
     """
     copied(folder)
     subprocess.run(
@@ -41,5 +43,5 @@ def translated(folder: Path) -> list[Path]:
         stdout=subprocess.DEVNULL,
         check=True,
     )
-    found = (folder / "cassandra" / "_accel").glob("*.c")
-    return sorted(found, key=lambda one: -one.stat().st_size)
+    sources = (folder / "cassandra" / "_accel").glob("*.c")
+    return sorted(sources, key=lambda source: -source.stat().st_size)

@@ -1,11 +1,11 @@
-"""Builds the extensions with each C compiler that is here, warnings being errors, and uses them.
+"""Builds the extensions with each installed C compiler, with warnings as errors, and uses them.
 
-    python -m tests.compilers [--all] [--short] [NAME ...]
+python -m tests.compilers [--all] [--short] [NAME ...]
 
-Current compilers refuse what older ones only warned of. Each compiler that is found builds into a
-folder of its own: ``cc``, GCC by version (Debian: gcc-12, gcc-14, ...), Clang, and the Clang of the
-package ziglang. What was built must be what a process then runs on. Kinds that are not here are
-named; with ``--all``, for releases, that is an error. ``--short`` has each compiler read the C
+Current compilers refuse code that older ones only warned about. Each compiler builds into its own
+folder: ``cc``, GCC by version (Debian: gcc-12, gcc-14, ...), Clang, and the Clang of the package
+ziglang. A process must then load the modules that were built. Missing kinds of compilers are
+reported; with ``--all``, for releases, that is an error. ``--short`` has each compiler read the C
 files without optimizing, and builds nothing.
 """
 
@@ -30,7 +30,7 @@ WARNINGS = (
     "-Wall -Werror -Werror=incompatible-pointer-types -Werror=int-conversion -Wno-unreachable-code"
 )
 
-# Imports every compiled module, and binds and reads one row with them.
+# Import every compiled module, and bind and read one row with them.
 SMOKE = """
 import sys
 from cassandra import _impl, implementation
@@ -48,26 +48,26 @@ print("compiled, and in use:", cassandra.__path__[0])
 
 
 def gcc_of(version: str) -> int | None:
-    """Return the major version of a GCC by the first line of ``--version``; None of others."""
-    found = re.search(r"(?:gcc|cc)\b.* (\d+)\.\d+\.\d+$", version)
-    return int(found[1]) if found is not None and "clang" not in version else None
+    """Return GCC's major version from the first line of ``--version``; None for other compilers."""
+    match = re.search(r"(?:gcc|cc)\b.* (\d+)\.\d+\.\d+$", version)
+    return int(match[1]) if match is not None and "clang" not in version else None
 
 
 KINDS: dict[str, Callable[[str], bool]] = {
     "GCC before 14": lambda version: (gcc_of(version) or 14) < 14,
-    # These refuse wrong pointers.
+    # These compilers reject incompatible pointer types.
     "GCC 14 or newer": lambda version: (gcc_of(version) or 0) >= 14,
     "Clang": lambda version: "clang" in version,
 }
 
 
 def compilers() -> dict[str, str]:
-    """Return the command of each compiler that is here, by its name."""
+    """Return the command of each installed compiler, by its name."""
     names = ["cc", *(f"gcc-{version}" for version in range(12, 20)), "clang"]
-    found = {name: path for name in names if (path := shutil.which(name)) is not None}
+    commands = {name: path for name in names if (path := shutil.which(name)) is not None}
     if importlib.util.find_spec("ziglang") is not None:
-        found["ziglang"] = f"{sys.executable} -m ziglang cc"
-    return found
+        commands["ziglang"] = f"{sys.executable} -m ziglang cc"
+    return commands
 
 
 def build(command: str, folder: Path) -> Path:
@@ -88,38 +88,40 @@ def build(command: str, folder: Path) -> Path:
 
 
 def version_of(command: str) -> str:
-    """Return the first line of what a compiler says of itself."""
-    told = subprocess.run(
+    """Return the first line of a compiler's ``--version``."""
+    completed = subprocess.run(
         [*command.split(), "--version"], capture_output=True, text=True, check=False
     )
-    return (told.stdout.splitlines() or ["?"])[0]
+    return (completed.stdout.splitlines() or ["?"])[0]
 
 
-def look(name: str, command: str, sources: list[Path]) -> bool:
-    """Have one compiler read the C files; return True if it says nothing."""
+def compiles_without_warnings(name: str, command: str, sources: list[Path]) -> bool:
+    """Have one compiler read the C files; return True if it reports nothing."""
     print(f"{name}: {version_of(command)}", flush=True)
     include = sysconfig.get_path("include")
-    # Not -fsyntax-only, of which zig makes nothing.
+    # We do not use -fsyntax-only, because zig ignores it.
     flags = [*WARNINGS.split(), "-O0", "-c", "-DNDEBUG", f"-I{include}"]
 
     def passes(source: Path) -> bool:
-        made = str(source.with_suffix(".o"))
-        call = [*command.split(), *flags, f"-I{source.parent}", str(source), "-o", made]
+        output = str(source.with_suffix(".o"))
+        call = [*command.split(), *flags, f"-I{source.parent}", str(source), "-o", output]
         return subprocess.run(call, check=False).returncode == 0
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         return all(list(pool.map(passes, sources)))
 
 
-def looked_at(chosen: dict[str, str]) -> list[bool]:
-    """Translate once, and have each compiler read what was made."""
+def compile_without_building(chosen: dict[str, str]) -> list[bool]:
+    """Translate the Cython sources once, and have each compiler check the C files."""
     with tempfile.TemporaryDirectory() as folder:
         sources = translated(Path(folder))
-        return [look(name, command, sources) for name, command in chosen.items()]
+        return [
+            compiles_without_warnings(name, command, sources) for name, command in chosen.items()
+        ]
 
 
 def check(name: str, command: str) -> bool:
-    """Build with one compiler and use what it made; return True if all went well."""
+    """Build with one compiler and use the modules; return True if all went well."""
     print(f"{name}: {version_of(command)}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -138,27 +140,27 @@ def check(name: str, command: str) -> bool:
 
 
 def main() -> None:
-    """Try every compiler, or the ones that are named."""
+    """Try the named compilers, or all of them."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", help="cc, gcc-14, clang, ziglang; all by default")
     parser.add_argument("--all", action="store_true", help="fail if a kind is not here")
     parser.add_argument("--short", action="store_true", help="have the C files read, build nothing")
     options = parser.parse_args()
     names = options.names
-    found = compilers()
-    for name in set(names) - set(found):
-        sys.exit(f"{name} is not here; found: {', '.join(found) or 'none'}")
-    chosen = {name: found[name] for name in names or found}
+    commands = compilers()
+    for name in set(names) - set(commands):
+        sys.exit(f"{name} is not here; found: {', '.join(commands) or 'none'}")
+    chosen = {name: commands[name] for name in names or commands}
     if not chosen:
         sys.exit("no C compiler is here (Debian: apt install build-essential python3-dev)")
-    versions = [version_of(command) for command in found.values()]
+    versions = [version_of(command) for command in commands.values()]
     lacking = [kind for kind, is_it in KINDS.items() if not any(map(is_it, versions))]
     if lacking:
         print(f"not here: {', '.join(lacking)}", flush=True)
         if options.all:
             sys.exit("--all wants each kind of compiler")
     if options.short:
-        outcomes = looked_at(chosen)
+        outcomes = compile_without_building(chosen)
     else:
         outcomes = [check(name, command) for name, command in chosen.items()]
     print(f"{sum(outcomes)} passed, {len(outcomes) - sum(outcomes)} failed")

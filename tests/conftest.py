@@ -1,4 +1,4 @@
-"""What all tests share: the fixture that runs one test on both implementations."""
+"""The fixtures that all tests share, such as `twins`, which runs a test on both implementations."""
 
 from __future__ import annotations
 
@@ -13,39 +13,43 @@ from typing import Any
 
 import pytest
 
-from cassandra import _impl
+from cassandra import _build_stamp, _impl
 from tests import elsewhere
 
-# The lane under test: "c" (both twins, the compiled ones must be there) or "python" (a tree without
-# compiled modules).
+# The lane under test: "c" (both twins; the compiled modules must be there) or "python" (a tree
+# without compiled modules).
 LANE = os.environ.get("TURBOCQL_LANE", "c")
 
 
-if importlib.util.find_spec("hypothesis") is not None:  # the lane of shims has none
+if importlib.util.find_spec("hypothesis") is not None:  # the lane of the shims does not install it
     from hypothesis import HealthCheck, settings
 
-    # Its limits of 200 ms for an example, and of a second for making ten, are those of an idle
+    # Hypothesis's limits (200 ms for an example, a second for generating ten) assume an idle
     # machine.
     settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("busy")
 
 
-def pytest_report_header() -> str:
-    return f"turbocql: implementation={_impl.implementation}, lane={LANE}"
+def pytest_report_header() -> list[str]:
+    lines = [f"turbocql: implementation={_impl.implementation}, lane={LANE}"]
+    changed = _build_stamp.changed_files(thorough=True) if LANE == "c" else None
+    if changed:
+        lines.append(f"turbocql: {_impl.other_sources(changed)}")
+    return lines
 
 
 def pytest_collection_finish() -> None:
-    """Have the collector pass over what lives as long as the run, such as 14,000 tests.
+    """Exclude long-lived objects, such as 14,000 tests, from garbage collection.
 
-    Hundreds of tests collect, which takes some 20 ms then instead of 300.
+    Hundreds of tests run the collector. That takes some 20 ms then instead of 300.
     """
     gc.collect()
-    if hasattr(gc, "freeze"):  # PyPy has none
+    if hasattr(gc, "freeze"):  # PyPy lacks it
         gc.freeze()
 
 
 def _encodable(data: Any) -> Any:
-    """Return `data` with escapes in place of surrogates, which UTF-8 does not have."""
+    """Return `data` with surrogates escaped, because UTF-8 cannot encode them."""
     if isinstance(data, str):
         return data if data.isascii() else data.encode("utf-8", "backslashreplace").decode()
     if isinstance(data, dict):
@@ -57,21 +61,21 @@ def _encodable(data: Any) -> Any:
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """Have ``-n auto`` start one process more than there are cores.
+    """Make ``-n auto`` start one process more than there are cores.
 
-    Some tests wait for a server that is silent, which takes no core.
+    Some tests only wait for a silent server, which takes no core.
     """
     return 1 + (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_report_to_serializable() -> Generator[None, Any, Any]:
-    """Have pytest-xdist take reports of tests that log strange names."""
+    """Let pytest-xdist accept reports of tests that log surrogates."""
     return _encodable((yield))
 
 
-# What the other interpreters have no wheels of, or not at all. A test that needs one is skipped
-# there, and there alone: elsewhere `turbocql[test]` brings them.
+# Packages without wheels for other interpreters, or that do not support them. A test that needs one
+# is skipped on those interpreters only: elsewhere `turbocql[test]` installs them.
 LACKING_ELSEWHERE = re.compile(
     r"No module named '(numpy|lz4|snappy|cramjam|pyarrow|pandas|polars|duckdb|msgspec|cryptography)"
     r"|requires? (numpy|lz4|pyarrow|cryptography)|'ctypes' has no attribute 'pythonapi'"
@@ -79,7 +83,7 @@ LACKING_ELSEWHERE = re.compile(
 )
 
 
-# Its conftest.py makes certificates.
+# This folder's conftest.py makes certificates.
 collect_ignore = (
     ["unit/security"]
     if sys.implementation.name != "cpython" and importlib.util.find_spec("cryptography") is None
@@ -97,7 +101,7 @@ def _skipped_if_lacking(report: Any) -> Any:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests of CPython alone elsewhere."""
+    """Skip tests of CPython's behaviour on other interpreters."""
     if sys.implementation.name != "cpython":
         for item in items:
             why = elsewhere.reason_of(item.nodeid)
@@ -107,7 +111,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report() -> Generator[None, Any, Any]:
-    """Skip modules of tests that cannot be imported without packages that PyPy lacks."""
+    """Skip test modules that cannot be imported without packages that PyPy lacks."""
     return _skipped_if_lacking((yield))
 
 
@@ -118,7 +122,7 @@ def pytest_runtest_makereport() -> Generator[None, Any, Any]:
 
 
 class Twins:
-    """Hands out the modules of one implementation, by the names in `cassandra._impl.TWINS`."""
+    """Gives the modules of one implementation, by the names in `cassandra._impl.TWINS`."""
 
     def __init__(self, impl: str) -> None:
         self.impl = impl
@@ -132,13 +136,13 @@ class Twins:
 
 @pytest.fixture(scope="session", params=["python", "c"] if LANE == "c" else ["python"])
 def twins(request: pytest.FixtureRequest) -> Twins:
-    """Both implementations, one after the other: ``twins.codecs``, ``twins.rows``, ..."""
+    """Both implementations in turn: ``twins.codecs``, ``twins.rows``, ..."""
     return Twins(request.param)
 
 
 @pytest.fixture(scope="session")
 def compiled() -> Twins:
-    """The compiled implementation beside the Python one, for tests that compare the two."""
+    """The compiled implementation, for tests that compare it with the Python implementation."""
     if LANE != "c":
         pytest.skip("no compiled modules in the pure Python lane")
     importlib.import_module("cassandra._accel.codecs")

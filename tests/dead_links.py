@@ -1,8 +1,7 @@
 """Finds dead links within the built documentation: ``python -m tests.dead_links FOLDER``.
 
-Each link of a page to another page, a file or a heading has to lead there. Links to other sites are
-only looked at: they begin with https, and are few (`ELSEWHERE` has their sites), because nothing
-outside is asked.
+Each link to another page, a file or a heading must lead there. Links to other sites are not
+requested. They must begin with https and lead to a site in `ELSEWHERE`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-# The sites that pages may link to.
+# Other sites that pages may link to.
 ELSEWHERE = {
     "cassandra.apache.org",
     "docs.python.org",
@@ -24,7 +23,7 @@ ELSEWHERE = {
 
 
 class Page(HTMLParser):
-    """The links of a page, and the places in it that links may lead to."""
+    """Collects the links of a page, and the anchors that links may lead to."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +41,7 @@ class Page(HTMLParser):
 
 
 def read(folder: Path) -> dict[Path, Page]:
-    """Return the pages below `folder`, without those of sources, which Sphinx makes."""
+    """Return the pages below `folder`, without the source pages that Sphinx generates."""
     pages = {}
     for path in sorted(folder.rglob("*.html")):
         if "_modules" in path.relative_to(folder).parts:
@@ -53,7 +52,7 @@ def read(folder: Path) -> dict[Path, Page]:
 
 
 def fault_of(link: str, path: Path, pages: dict[Path, Page]) -> str | None:
-    """Return what is wrong with a link of the page at `path`; None if it is right."""
+    """Return the fault of a link in the page at `path`, or None."""
     parts = urlsplit(link)
     if parts.scheme in ("http", "https"):
         if parts.scheme == "http":
@@ -74,20 +73,20 @@ def fault_of(link: str, path: Path, pages: dict[Path, Page]) -> str | None:
 def dead_links(folder: Path) -> list[str]:
     """Return a line for each dead link of the pages below `folder`."""
     pages = read(folder)
-    found = []
+    faults = []
     for path, page in pages.items():
         for link in dict.fromkeys(page.links):
             fault = fault_of(link, path, pages)
             if fault is not None:
-                found.append(f"{path.relative_to(folder.resolve())}: {link}: {fault}")
-    return found
+                faults.append(f"{path.relative_to(folder.resolve())}: {link}: {fault}")
+    return faults
 
 
 def main() -> int:
     (folder,) = map(Path, sys.argv[1:])
-    found = dead_links(folder)
-    print("\n".join(found) or "no dead link")
-    return 1 if found else 0
+    faults = dead_links(folder)
+    print("\n".join(faults) or "no dead link")
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Tests that say something about CPython alone, and are skipped on other interpreters, with why.
+"""Tests of CPython's behaviour, with the reason why other interpreters skip them.
 
-PyPy is the one that is tried (``tox -e pypy``). What is not listed here passes there, unless it
-needs a package that PyPy lacks (see `tests.conftest`).
+PyPy is the interpreter that is tried (``tox -e pypy``). Tests that are not listed pass there,
+unless they need a package that PyPy lacks (see `tests.conftest`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ DIGITS = "decimals go through texts there, under sys.set_int_max_str_digits"
 BUILD = "extensions are for CPython"
 MESSAGE = "the interpreter's own message"
 
-# By the beginning of "path::name", below tests/unit.
+# Keys are the beginning of "path::name", below tests/unit.
 REASONS = {
     "aio/test_concurrent.py::test_an_error_is_not_held": COUNTS,
     "client/test_configuration.py::test_bad_settings_of_tls": MESSAGE,
@@ -24,10 +24,10 @@ REASONS = {
     "cqltypes/codecs/test_sharing.py::test_a_hundred_threads": ORDER,
     "cqltypes/test_failures.py::test_malformed_data": "lacks a limit of CPython's decimals",
     "cqltypes/test_failures.py::test_refusals": MESSAGE,
-    "engine/prepare/test_known.py::test_one_of_several": COUNTS,
-    "engine/prepare/test_known.py::test_what_is_dropped": COUNTS,
+    "engine/prepare/test_registry.py::test_one_of_several": COUNTS,
+    "engine/prepare/test_registry.py::test_statements_dropped": COUNTS,
     "engine/prepare/test_statements.py::test_a_host_that_comes_back": COUNTS,
-    "engine/test_awaited.py::test_it_can_be_referenced_weakly": COUNTS,
+    "engine/test_awaited.py::test_a_future_can_be_referenced_weakly": COUNTS,
     "engine/test_awaited.py::test_the_outcome_may_be_set_by_hand": MESSAGE,
     "engine/test_loop.py::test_without_descriptors": "opens /dev/urandom for itself",
     "faults/test_silence.py::test_blocking": "time-outs for compiled speed",

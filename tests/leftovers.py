@@ -1,7 +1,7 @@
-"""A fixture that fails a test if it leaves sockets, event loops, threads or processes behind.
+"""A fixture that fails a test if it leaves sockets, event loops, threads or processes open.
 
-A socket that nobody closes warns when the garbage collector happens to find it, which is during
-another test. So each test is held to its own: what it opened has to be closed when it is over.
+The garbage collector would report an unclosed socket during some other test. So this fixture checks
+after each test that everything it opened is closed.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ import pytest
 
 __all__ = ["nothing_is_left_open", "watch"]
 
-PATIENCE = 60.0  # seconds for what another thread is about to close, on a busy machine
+PATIENCE = 60.0  # seconds in which other threads may still close things on a busy machine
 HOME = str(Path(__file__).resolve().parents[1])
 OPEN_FILES = "/proc/self/fd"
 TASKS = Path("/proc/self/task")
 
-# Where sockets and threads were made, as far as Python made them.
+# Locations at which Python code created sockets and threads.
 _places: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 _processes_started = 0
 _reported: set[str] = set()  # processes that another test was charged with
@@ -38,21 +38,21 @@ _reported: set[str] = set()  # processes that another test was charged with
 
 def _place() -> str:
     """Return the innermost frames of this project, as `file:line`."""
-    found: list[str] = []
+    locations: list[str] = []
     frame: FrameType | None = sys._getframe(2)
-    while frame is not None and len(found) < 4:
+    while frame is not None and len(locations) < 4:
         name = frame.f_code.co_filename
         if name.startswith(HOME) and "site-packages" not in name:
-            found.append(f"{name[len(HOME) + 1 :]}:{frame.f_lineno}")
+            locations.append(f"{name[len(HOME) + 1 :]}:{frame.f_lineno}")
         frame = frame.f_back
-    return ", from ".join(found) or "an unknown place"
+    return ", from ".join(locations) or "an unknown place"
 
 
 def _heard(event: str, args: tuple[Any, ...]) -> None:
-    """Note what is being made; called by the interpreter for each event of an audit."""
+    """Note new resources; the interpreter calls this hook for each audit event."""
     global _processes_started
     if event == "socket.__new__":
-        # Those of the C module cannot be held weakly.
+        # The base class in C cannot be referenced weakly.
         if isinstance(args[0], socket.socket):
             _places[args[0]] = _place()
     elif event in ("_thread.start_new_thread", "_thread.start_joinable_thread"):
@@ -67,7 +67,7 @@ _is_watching = False
 
 
 def watch() -> None:
-    """Listen from now on; the interpreter has no way to stop that."""
+    """Start to listen; an audit hook cannot be removed."""
     global _is_watching
     if not _is_watching:
         _is_watching = True
@@ -77,8 +77,8 @@ def watch() -> None:
 
 
 def _open_what_stays() -> None:
-    """Have others open what stays for the process, before the first test does: libuv its pipe, and
-    multiprocessing that of its tracker, which any lock of it needs from Python 3.14 on.
+    """Open resources that stay open for the process, before the first test does: libuv's pipe, and
+    the pipe of multiprocessing's tracker, which any of its locks needs from Python 3.14 on.
     """
     if sys.version_info >= (3, 14):
         from multiprocessing import resource_tracker
@@ -93,30 +93,36 @@ def _open_what_stays() -> None:
 
 
 def _files() -> set[tuple[str, str]]:
-    """Return the numbers and the kinds of open files, sockets among them."""
+    """Return the numbers and the types of open files and sockets."""
     try:
         numbers = os.listdir(OPEN_FILES)
-    except OSError:  # no such thing on this system: Python's own sockets have to do
-        known = [one for one in list(_places) if isinstance(one, socket.socket)]
-        return {(str(one.fileno()), "socket") for one in known if one.fileno() >= 0}
-    found = set()
+    except OSError:  # on this system only the sockets of Python are known
+        sockets = [resource for resource in list(_places) if isinstance(resource, socket.socket)]
+        return {
+            (str(open_socket.fileno()), "socket")
+            for open_socket in sockets
+            if open_socket.fileno() >= 0
+        }
+    files = set()
     for number in numbers:
-        with contextlib.suppress(OSError):  # the directory itself, which is closed again
-            found.add((number, os.readlink(f"{OPEN_FILES}/{number}")))
-    return found
+        with contextlib.suppress(OSError):  # the listed directory itself, which is closed again
+            files.add((number, os.readlink(f"{OPEN_FILES}/{number}")))
+    return files
 
 
 def _threads() -> set[threading.Thread]:
-    # Dummies stand for threads that were not made by Python, such as those of Arrow.
-    return {one for one in threading.enumerate() if not isinstance(one, threading._DummyThread)}
+    # Dummies represent threads that Python did not start, such as those of Arrow.
+    return {
+        thread for thread in threading.enumerate() if not isinstance(thread, threading._DummyThread)
+    }
 
 
 def _children() -> set[str]:
-    found: set[str] = set()
-    with contextlib.suppress(OSError):  # not on this system, or a thread has ended
+    children: set[str] = set()
+    with contextlib.suppress(OSError):  # missing on this system, or a thread has ended
         for task in os.listdir(TASKS):
-            found.update((TASKS / task / "children").read_text().split())
-    return found
+            children.update((TASKS / task / "children").read_text().split())
+    return children
 
 
 def _name(pid: str) -> str:
@@ -128,7 +134,7 @@ def _name(pid: str) -> str:
 
 
 class _State:
-    """All that is open."""
+    """Everything that is open at this moment."""
 
     def __init__(self) -> None:
         self.files = _files()
@@ -136,21 +142,23 @@ class _State:
         self.started = _processes_started
 
     def added(self, before: _State) -> list[str]:
-        """Describe what is open here and was not open before."""
-        found = [_described(number, kind) for number, kind in sorted(self.files - before.files)]
+        """Describe the resources that are open here and were not open before."""
+        descriptions = [
+            _described(number, kind) for number, kind in sorted(self.files - before.files)
+        ]
         for thread in self.threads - before.threads:
-            place = _places.get(thread, "an unknown place")
-            found.append(f"thread {thread.name!r}, started in {place}")
-        return found
+            location = _places.get(thread, "an unknown place")
+            descriptions.append(f"thread {thread.name!r}, started in {location}")
+        return descriptions
 
 
 def _described(number: str, kind: str) -> str:
-    for one in list(_places):
-        if isinstance(one, socket.socket) and one.fileno() == int(number):
-            return f"{one!r}, made in {_places.get(one)}"
+    for resource in list(_places):
+        if isinstance(resource, socket.socket) and resource.fileno() == int(number):
+            return f"{resource!r}, made in {_places.get(resource)}"
     if kind.startswith("socket"):
         with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(number))) as copy:
-            # Made in C, by uvloop say: the addresses tell what it is.
+            # C code such as uvloop created the socket, so we can only show its addresses.
             return f"{kind}, {copy.family.name}, {copy.getsockname()!r} to {_peer(copy)}"
     return f"{kind} (file number {number})"
 
@@ -163,16 +171,16 @@ def _peer(sock: socket.socket) -> str:
 
 
 def _left(before: _State) -> list[str]:
-    """Describe what is left, after a while for what is being closed by other threads."""
+    """Describe the remaining resources, after waiting for other threads that close some."""
     deadline = time.monotonic() + PATIENCE
     pause = 0.001
     while True:
         now = _State()
-        found = now.added(before)
+        descriptions = now.added(before)
         if now.started != before.started:
-            found += [f"process {_name(pid)}" for pid in sorted(_children() - _reported)]
-        if not found or time.monotonic() > deadline:
-            return found
+            descriptions += [f"process {_name(pid)}" for pid in sorted(_children() - _reported)]
+        if not descriptions or time.monotonic() > deadline:
+            return descriptions
         time.sleep(pause)
         pause = min(2 * pause, 0.05)
 
@@ -182,13 +190,13 @@ def nothing_is_left_open() -> Iterator[None]:
     """Fail the test if anything is open afterwards that was not open before."""
     before = _State()
     yield
-    found = _left(before)
-    if not found:
+    descriptions = _left(before)
+    if not descriptions:
         return
     _reported.update(_children())
-    # Now, so that their warnings are not charged to another test.
-    with warnings.catch_warnings(record=True) as told:
+    # Collect now, so that warnings are not attributed to another test.
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         gc.collect()
-    found += [f"the collector says: {one.message}" for one in told]
-    pytest.fail("this test left open:\n  " + "\n  ".join(found), pytrace=False)
+    descriptions += [f"the collector says: {warning.message}" for warning in caught]
+    pytest.fail("this test left open:\n  " + "\n  ".join(descriptions), pytrace=False)

@@ -1,4 +1,4 @@
-"""Running code in an interpreter of its own, with the `cassandra` that these tests run with."""
+"""Runs code in another interpreter, with the `cassandra` that these tests use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import cassandra
 
 HOME = str(Path(cassandra.__file__).parents[1])
-# For code that imports from the tests as well: the `cassandra` of HOME comes first.
+# For code that also imports from the tests: the `cassandra` of HOME comes first.
 WITH_TESTS = {"PYTHONPATH": os.pathsep.join((HOME, str(Path(__file__).resolve().parents[1])))}
 
 
@@ -23,11 +23,11 @@ def run_python(
     as_file: bool = False,
     is_bare: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `code`, as a program's file if asked to; neither the working directory nor the tree
-    decides what it imports.
+    """Run `code`, on request from a file; neither the working directory nor the tree decides which
+    modules it imports.
 
-    If it `is_bare` there are no installed packages: what these import at the start of each
-    interpreter, as that of an editable install does, is not loaded then.
+    If `is_bare`, installed packages are hidden, and so are the imports that some of them, such as
+    editable installs, make at each start.
     """
     environment = {**os.environ, "PYTHONPATH": HOME, **(env or {})}
     with tempfile.TemporaryDirectory() as directory:

@@ -1,4 +1,4 @@
-"""Proxies before nodes, as a private network has them: one kind for all tests."""
+"""Proxies in front of fake nodes, as in a private network."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from cassandra.testing.fake import FakeCluster, FakeNode
 
-__all__ = ["Proxies", "Proxy", "Relay", "behind"]
+__all__ = ["Proxies", "Proxy", "Relay", "put_proxies_before"]
 
 CHUNK = 1 << 16
 
@@ -19,14 +19,14 @@ Address = tuple[str, int]
 
 
 class Relay:
-    """Hands the bytes of each connection on to a node, and back. Belongs to the loop it starts on.
+    """Relays the bytes of each connection to a node and back. Belongs to the loop that starts it.
 
-    `fault` is None, or one of: "drop" (bytes vanish both ways), "deaf" (what the client sends
-    vanishes), "mute" (what the node sends vanishes), "slow" (each piece takes 50 ms), "refuse" (new
+    `fault` is None, or one of: "drop" (bytes vanish both ways), "deaf" (bytes from the client
+    vanish), "mute" (bytes from the node vanish), "slow" (each piece takes 50 ms), "refuse" (new
     connections are closed at once).
 
-    :param target: the node, or a function that says for a new connection which one it is. None
-        means none: the connection is closed.
+    :param target: the node, or a function that returns the node for a new connection. None closes
+    the connection.
     """
 
     def __init__(self, target: Address | Callable[[asyncio.StreamWriter], Address | None]) -> None:
@@ -62,10 +62,10 @@ class Relay:
         self.opened += 1
         try:
             target = self.target(writer) if callable(self.target) else self.target
-            # A connection may still come out of the queue of a listener that was closed.
+            # A closed listener may still have a connection in its queue.
             if target is not None and self.fault != "refuse" and not self._closed:
                 await self._connect(reader, writer, target)
-        except (OSError, asyncio.CancelledError):  # nothing is owed to anybody at the end
+        except (OSError, asyncio.CancelledError):  # errors do not matter at the end
             pass
         finally:
             writer.transport.abort()
@@ -94,7 +94,7 @@ class Relay:
         is_silent = False
         try:
             while data := await reader.read(CHUNK):
-                # A stream that has lost bytes is of no use any more: it stays silent for good.
+                # A stream that has lost bytes is useless, so it stays silent for good.
                 is_silent = is_silent or self.fault in lost_in
                 if is_silent:
                     continue
@@ -108,7 +108,7 @@ class Relay:
             writer.close()
 
     async def _closing(self, writer: asyncio.StreamWriter) -> None:
-        """Wait for the end of the transport, which comes some turns after it was told to."""
+        """Wait for the end of the transport, which comes some turns after `close`."""
         with contextlib.suppress(OSError, asyncio.CancelledError):
             await writer.wait_closed()
         self._writers.discard(writer)
@@ -131,14 +131,14 @@ class Relay:
         self.reset()
         while self._writers:
             await self._closing(next(iter(self._writers)))
-        for _ in range(3):  # a transport tells of its end before its socket is closed
+        for _ in range(3):  # a transport reports its end before its socket is closed
             await asyncio.sleep(0)
 
 
 class Proxy(Relay):
-    """A relay before a fake node, on the node's loop: it listens when it is made.
+    """A relay in front of a fake node, on the node's loop. It listens from its creation.
 
-    :param path: where it listens in the file system, instead of at a port of `address`.
+    :param path: a path in the file system to listen at, instead of a port of `address`.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class Proxy(Relay):
         asyncio.run_coroutine_threadsafe(starting, self._loop).result(10)
 
     def close(self) -> None:
-        """Close it and its connections, and wait for that. A second call does nothing."""
+        """Close the proxy and its connections, and wait for that. A second call does nothing."""
         if not self._closed:
             asyncio.run_coroutine_threadsafe(self.stop(), self._loop).result(10)
 
@@ -169,9 +169,9 @@ class Proxy(Relay):
 Proxies = dict[uuid.UUID, Proxy]
 
 
-def behind(nodes: FakeCluster, connection_id: str = "c1") -> Proxies:
-    """Put a proxy before each node, and the way through it into the table."""
-    made = {node.host_id: Proxy(node) for node in nodes.nodes}
-    for host_id, proxy in made.items():
+def put_proxies_before(nodes: FakeCluster, connection_id: str = "c1") -> Proxies:
+    """Put a proxy in front of each node, and enter its address into the routes table."""
+    proxies = {node.host_id: Proxy(node) for node in nodes.nodes}
+    for host_id, proxy in proxies.items():
         nodes.scylla.route(connection_id, host_id, proxy.address, proxy.port)
-    return made
+    return proxies

@@ -1,12 +1,12 @@
-"""Threads that share what they may, over a build with ThreadSanitizer, without the GIL.
+"""Threads share all shareable objects, on a build with ThreadSanitizer, without the GIL.
 
-    python -m tests.races [--threads 4] [--minutes 2]
+python -m tests.races [--threads 4] [--minutes 2]
 
-Interpreter and compiled modules are built with ``-fsanitize=thread``: `tools/build_python` makes the
-former, once, which takes ten minutes. The modules are built in a copy of the tree, so that none of
-them stays behind. The sanitizer slows everything down by ten or more; it needs no luck to see a
-race, only that both threads come by. A report is a failure.
-"""  # noqa: E501
+The interpreter and the compiled modules are built with ``-fsanitize=thread``. `tools/build_python`
+builds the interpreter once, which takes ten minutes. The modules are built in a copy of the tree,
+so that the tree stays clean. The sanitizer makes everything at least ten times slower, but it
+reports a race whenever both threads run the code, whatever the timing. A report is a failure.
+"""
 
 from __future__ import annotations
 
@@ -27,20 +27,22 @@ FLAGS = ("-fsanitize=thread", "-shared", "-fPIC", "-O1", "-g", "-fno-omit-frame-
 
 
 def interpreter() -> str:
-    """Return the path of the sanitized interpreter, which is built if it is not there."""
-    made = subprocess.run(
+    """Return the path of the sanitized interpreter, building it if needed."""
+    completed = subprocess.run(
         [str(HOME / "tools" / "build_python"), VERSION],
         stdout=subprocess.PIPE,
         text=True,
         check=False,
     )
-    if made.returncode:
-        sys.exit(f"no interpreter with a sanitizer could be built: {made.returncode}")
-    return made.stdout.split()[-1]
+    if completed.returncode:
+        sys.exit(f"no interpreter with a sanitizer could be built: {completed.returncode}")
+    return completed.stdout.split()[-1]
 
 
-def without_chance() -> list[str]:
-    """Return the command that gives programs an address space as the sanitizer wants it."""
+def without_address_randomization() -> list[str]:
+    """Return the command that runs programs without address space randomization, for
+    the sanitizer.
+    """
     command = shutil.which("setarch")
     return [command, "-R"] if command is not None else []
 
@@ -48,18 +50,21 @@ def without_chance() -> list[str]:
 def build(python: str, folder: Path) -> None:
     """Build the modules in a copy of the tree."""
     sources = translated(folder)
-    asked = (
+    code = (
         "import sysconfig as s; print(s.get_path('include')); print(s.get_config_var('EXT_SUFFIX'))"
     )
     include, suffix = subprocess.run(
-        [*without_chance(), python, "-c", asked], stdout=subprocess.PIPE, text=True, check=True
+        [*without_address_randomization(), python, "-c", code],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
     ).stdout.split()
     compiler = os.environ.get("CC", "gcc").split()
     rooms = folder / "cassandra" / "_accel"
 
     def compile_one(source: Path) -> None:
-        made = rooms / (source.stem + suffix)
-        command = [*compiler, *FLAGS, f"-I{include}", f"-I{rooms}", str(source), "-o", str(made)]
+        output = rooms / (source.stem + suffix)
+        command = [*compiler, *FLAGS, f"-I{include}", f"-I{rooms}", str(source), "-o", str(output)]
         subprocess.run(command, check=True)
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -67,7 +72,7 @@ def build(python: str, folder: Path) -> None:
 
 
 def main() -> int:
-    """Build, have threads share, and return the status: 66 after a report."""
+    """Build the modules, run the threads, and return the status: 66 after a report."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -84,7 +89,14 @@ def main() -> int:
         build(python, folder)
         stress = ["tests.stress.threads", "--threads", str(options.threads)]
         done = subprocess.run(
-            [*without_chance(), python, "-m", *stress, "--minutes", str(options.minutes)],
+            [
+                *without_address_randomization(),
+                python,
+                "-m",
+                *stress,
+                "--minutes",
+                str(options.minutes),
+            ],
             cwd=folder,
             env={
                 **os.environ,

@@ -1,16 +1,15 @@
-"""The unit tests of the compiled modules over a build with address and undefined-behaviour
+"""The unit tests of the compiled modules on a build with address and undefined-behaviour
 sanitizers.
 
-    python -m tests.sanitize [--keep FOLDER] [--weekly] [arguments of pytest]
+python -m tests.sanitize [--keep FOLDER] [--weekly] [arguments of pytest]
 
-The tree is copied, so that no sanitized module stays behind in it, and built with
-CASS_DRIVER_SANITIZE=1. The interpreter itself has no sanitizer: the library of GCC or Clang is
-loaded before it, and Python's own allocator, which would hide overruns within its arenas, is off.
-What an interpreter leaves to the end of the process is no leak, so leaks are not looked for.
-Nothing goes on after a finding.
+The tree is copied, so that it contains no sanitized module, and built with CASS_DRIVER_SANITIZE=1.
+The interpreter itself has no sanitizer: the library of GCC or Clang is loaded first, and Python's
+allocator is off, because its arenas would hide overruns. An interpreter does not free everything at
+its end, so leaks are not reported. The run stops after a finding.
 
-The weekly form runs the unit tests of every room that compiled code has a part in, the faces and
-the mapper included, and then the fuzzers for `FUZZ_SECONDS`.
+The weekly form runs the unit tests of every package that uses compiled code, including both APIs
+and the mapper, and then the fuzzers for `FUZZ_SECONDS`.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ TESTS = [
     )
 ]
 
-# Whole rooms; the modules beside them are those of the short form.
+# Whole packages; the single modules are those of the short form.
 WEEKLY = [
     *(
         f"tests/unit/{room}"
@@ -89,10 +88,10 @@ FUZZ_SECONDS = 600
 
 
 def libraries(compiler: str) -> list[str]:
-    """The sanitizers' libraries of `compiler`; the process ends with a word about it where there
-    are none.
+    """Return the paths of the compiler's sanitizer libraries; exit with a message if one is
+    missing.
     """
-    found = []
+    paths = []
     for name in ("libasan.so", "libubsan.so"):
         done = subprocess.run(
             [compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=False
@@ -102,12 +101,12 @@ def libraries(compiler: str) -> list[str]:
             sys.exit(
                 f"no sanitizer here: {compiler} has no {name}; nothing was tested. GCC on Linux has both."  # noqa: E501
             )
-        found.append(os.path.realpath(path))
-    return found
+        paths.append(os.path.realpath(path))
+    return paths
 
 
 def environment(preloaded: list[str]) -> dict[str, str]:
-    """What sanitized modules need of the process that imports them."""
+    """Return the environment variables that sanitized modules need."""
     return {
         **os.environ,
         "LD_PRELOAD": " ".join(preloaded),
@@ -120,7 +119,7 @@ def environment(preloaded: list[str]) -> dict[str, str]:
 
 
 def main() -> int:
-    """Build, and test."""
+    """Build the modules, and run the tests."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -162,8 +161,8 @@ def main() -> int:
         if options.weekly:
             fuzzers = [sys.executable, "-m", "tests.fuzz", "--seconds", str(FUZZ_SECONDS)]
             commands.append([*fuzzers, "--impl", "c"])
-        for one in commands:
-            done = subprocess.run(one, cwd=folder, env=environment(preloaded), check=False)
+        for arguments in commands:
+            done = subprocess.run(arguments, cwd=folder, env=environment(preloaded), check=False)
             if done.returncode:
                 return done.returncode
         return 0

@@ -1,4 +1,4 @@
-"""Waiting for what other threads, and other tasks of the loop, are about to do."""
+"""Functions that wait for other threads, and for other tasks of the loop."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 __all__ = ["WAIT", "cancelled_after", "until", "until_on_loop"]
 
-# Seconds after which we give up what should have come. A test that passes never waits that long: it
-# is for the slowest machine, with other work on it.
+# Seconds after which we give up. A test that passes never waits that long: the limit is for the
+# slowest machine under load.
 WAIT = 60.0
 _PAUSE = 0.001
 
@@ -24,29 +24,29 @@ def until(
 ) -> Any:
     """Wait until the condition is true, and return its result.
 
-    A condition that asks another process may be asked less often, by ``pause``; ``reason`` is
-    called if time is over, for what it knows of the cause.
+    Increase ``pause`` if the condition is expensive, for example because it queries another
+    process. If the time is over, the error contains the result of ``reason``.
     """
     deadline = time.monotonic() + seconds
-    while not (found := condition()):
+    while not (result := condition()):
         assert time.monotonic() < deadline, (
             f"it did not come to that within {seconds} s {reason()}".rstrip()
         )
         time.sleep(pause)
-    return found
+    return result
 
 
 async def until_on_loop(condition: Callable[[], Any], seconds: float = WAIT) -> Any:
     """Do the same while the loop runs."""
     deadline = time.monotonic() + seconds
-    while not (found := condition()):
+    while not (result := condition()):
         assert time.monotonic() < deadline, f"it did not come to that within {seconds} s"
         await asyncio.sleep(_PAUSE)
-    return found
+    return result
 
 
 async def cancelled_after(turns: int, begin: Callable[[], Awaitable[Any]]) -> bool:
-    """Begin, cancel after so many turns, and wait; return True if it was over before that."""
+    """Begin, and cancel after `turns` turns of the loop; return True if it ended before that."""
 
     async def begun() -> None:
         await begin()

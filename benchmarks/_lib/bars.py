@@ -52,9 +52,9 @@ def svg(table: Table) -> str:
 
 
 def _group(parts: list[str], top: float, figures: Sequence[tuple[str, float]]) -> float:
-    most = max(figure for _, figure in figures)
+    highest = max(figure for _, figure in figures)
     for name, figure in figures:
-        length = (WIDTH - LABEL - 90) * figure / most
+        length = (WIDTH - LABEL - 90) * figure / highest
         color = OURS if name in ("aio", "blocking") else OTHERS
         parts.append(_text(LABEL - 8, top + 14, DRIVERS[name], color, 400, "end"))
         parts.append(

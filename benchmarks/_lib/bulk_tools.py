@@ -1,4 +1,4 @@
-"""The tools that others load tables with: cqlsh, from PyPI, and dsbulk, from Maven Central."""
+"""Third-party tools that load tables: cqlsh, from PyPI, and dsbulk, from Maven Central."""
 
 from __future__ import annotations
 
@@ -36,11 +36,10 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 
 class Tool:
-    """A tool, and the commands that it is started by.
+    """A tool and its commands.
 
-    :param name: of the column.
-    :param load: the command that loads the file at its end.
-    :param unload: the command that writes into the place at its end, for each format.
+    :param name: of the column. :param load: the command, to which the file is appended. :param
+    unload: for each format the command, to which the target is appended.
     """
 
     def __init__(self, name: str, load: list[str], unload: dict[str, list[str]]) -> None:
@@ -50,7 +49,7 @@ class Tool:
 
     @property
     def formats(self) -> list[str]:
-        """What it can unload to."""
+        """The formats that the tool can unload to."""
         return list(self._unload)
 
     def load(self, path: Path) -> list[str]:
@@ -65,12 +64,12 @@ class Tool:
 def turbocql(address: str, port: int, has_parquet: bool) -> Tool:
     """Return this driver's own tool."""
     command = [sys.executable, "-m", "cassandra.bulk"]
-    place = ["--hosts", address, "--port", str(port)]
+    server = ["--hosts", address, "--port", str(port)]
     forms = ["csv", "parquet"] if has_parquet else ["csv"]
     return Tool(
         "turbocql",
-        [*command, "load", NAME, "PATH", *place, "--no-progress"],
-        {form: [*command, "unload", NAME, "PATH", *place, "--format", form] for form in forms},
+        [*command, "load", NAME, "PATH", *server, "--no-progress"],
+        {form: [*command, "unload", NAME, "PATH", *server, "--format", form] for form in forms},
     )
 
 
@@ -104,9 +103,9 @@ def dsbulk(bench: Benchmark, address: str, port: int) -> Tool | None:
     bench.versions["dsbulk"] = VERSION
     main = "com.datastax.oss.dsbulk.runner.DataStaxBulkLoader"
     command = [java, "-cp", f"{folder}/jars/*", main]
-    place = ["-h", json.dumps([address]), "-port", str(port), "-logDir", str(folder / "logs")]
-    table = ["-k", NAME.split(".")[0], "-t", NAME.split(".")[1], *place]
-    # Moments as cqlsh writes them, which is not what dsbulk reads by itself.
+    server = ["-h", json.dumps([address]), "-port", str(port), "-logDir", str(folder / "logs")]
+    table = ["-k", NAME.split(".")[0], "-t", NAME.split(".")[1], *server]
+    # cqlsh writes timestamps in this format, which dsbulk does not read by default.
     table += ["--codec.timestamp", "yyyy-MM-dd HH:mm:ssZ"]
     return Tool(
         "dsbulk",
@@ -117,10 +116,10 @@ def dsbulk(bench: Benchmark, address: str, port: int) -> Tool | None:
 
 def _fetch(folder: Path, maven: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = [("com.datastax.oss", f"dsbulk-{part}", VERSION) for part in PARTS]
-    wanted.append(("ch.qos.logback", "logback-classic", "1.2.13"))
+    artifacts = [("com.datastax.oss", f"dsbulk-{part}", VERSION) for part in PARTS]
+    artifacts.append(("ch.qos.logback", "logback-classic", "1.2.13"))
     pom = folder / "pom.xml"
-    pom.write_text(POM.format("".join(DEPENDENCY.format(*one) for one in wanted)))
+    pom.write_text(POM.format("".join(DEPENDENCY.format(*artifact) for artifact in artifacts)))
     command = [maven, "-q", "-B", "-f", str(pom), PLUGIN, f"-DoutputDirectory={folder / 'jars'}"]
     subprocess.run(command, check=True, stdout=sys.stderr)
     (folder / "done").touch()

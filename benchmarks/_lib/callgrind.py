@@ -14,7 +14,7 @@ __all__ = ["collected", "count", "counted_environment", "work"]
 
 
 def counted_environment(implementation: str) -> dict[str, str]:
-    """Return what counted processes see: the order of sets and dicts is part of their cost."""
+    """Return the environment of counted processes: the order of sets and dicts affects the cost."""
     return {
         **peers.inherited(),
         **peers.own_settings(),
@@ -24,14 +24,14 @@ def counted_environment(implementation: str) -> dict[str, str]:
 
 
 def collected(report: str) -> int:
-    """Return the number of instructions that callgrind says it has counted.
+    """Return the number of instructions that callgrind reports.
 
-    :raises ValueError: if it does not say so.
+    :raises ValueError: if the report has no number.
     """
-    found = re.search(r"Collected\s*:\s*(\d+)", report)
-    if found is None:
+    match = re.search(r"Collected\s*:\s*(\d+)", report)
+    if match is None:
         raise ValueError(f"callgrind has not told what it counted:\n{report[-2000:]}")
-    return int(found[1])
+    return int(match[1])
 
 
 def work(

@@ -1,4 +1,4 @@
-"""Runs `_lib.worker_requests` through each face of this driver, and through others."""
+"""Runs `_lib.worker_requests` through each API of this driver, and through other drivers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks._lib.requirements import has
 
 WORKER = Path(__file__).with_name("worker_requests.py")
 
-# By lane and case: "us" of CPU, and "rate" a second.
+# By lane and case: "us" of CPU, and "rate" per second.
 Best = dict[str, dict[str, dict[str, float]]]
 
 
@@ -24,11 +24,14 @@ class Lane(NamedTuple):
     python: str
     settings: dict[str, str]
     face: str
-    port: int | None = None  # if it is another than that of the rest
+    port: int | None = None  # another port, if the lane has its own server
+    worker: Path = WORKER
 
 
 def our_lanes() -> list[Lane]:
-    """Return this driver's faces: those of the compiled modules, if there are any, and pure."""
+    """Return this driver's lanes: its APIs on the compiled modules, if there are any, and in pure
+    Python.
+    """
     settings = peers.own_settings()
     compiled = {**settings, "CASS_DRIVER_IMPL": peers.lanes()[0]}
     pure = {**settings, "CASS_DRIVER_IMPL": "python"}
@@ -50,7 +53,7 @@ def measure(
 ) -> Best:
     """Return the least CPU and the highest rate of all rounds; the lanes take turns.
 
-    A lane that fails has no figures, and a line says so.
+    If a lane fails, it has no figures, and a line reports it.
     """
     best: Best = {lane.name: {} for lane in lanes}
     failed = set()
@@ -62,23 +65,26 @@ def measure(
                     continue
                 arguments = [lane.face, address, str(lane.port or port), *cases]
                 try:
-                    figures = peers.run(lane.python, WORKER, arguments, lane.settings)
+                    figures = peers.run(lane.python, lane.worker, arguments, lane.settings)
                 except peers.WorkerFailed as error:
                     bar.clear()
                     bench.note(f"{lane.name} is left out: {str(error).splitlines()[-1]}")
                     failed.add(lane.name)
                     continue
-                for case, found in figures.items():
-                    known = best[lane.name].setdefault(case, dict(found))
-                    known["us"] = min(known["us"], found["us"])
-                    known["rate"] = max(known["rate"], found["rate"])
+                for case, measured in figures.items():
+                    least = best[lane.name].setdefault(case, dict(measured))
+                    least["us"] = min(least["us"], measured["us"])
+                    least["rate"] = max(least["rate"], measured["rate"])
     return best
 
 
 def rows_of(best: Best, figure: str) -> dict[str, dict[str, float | None]]:
     """Return the rows of a table, with one kind of figure: "us" or "rate"."""
-    cases = dict.fromkeys(case for found in best.values() for case in found)
+    cases = dict.fromkeys(case for measured in best.values() for case in measured)
     return {
-        case: {lane: found[case][figure] if case in found else None for lane, found in best.items()}
+        case: {
+            lane: measured[case][figure] if case in measured else None
+            for lane, measured in best.items()
+        }
         for case in cases
     }

@@ -20,7 +20,9 @@ OPENED = 20 if is_quick() else 300
 
 @contextmanager
 def tls_in_front(port: int, *files: str) -> Iterator[int]:
-    """A relay in front of the null server at `port`, with the files of `relay`; gives its port."""
+    """Run a relay in front of the null server at `port`, with the files of `relay`;
+    yield its port.
+    """
     command = [sys.executable, str(WORKER), str(port), *files]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -75,13 +77,13 @@ class _End:
         self.finished = True
 
     def go_on(self, other: _End) -> None:
-        """Take the next step, and hand what it wrote to the other end."""
+        """Take the next step, and pass its bytes to the other end."""
         if not self.finished:
             self._step(self._shake)
         other._incoming.write(self._outgoing.read())
 
     def read(self) -> None:
-        """Take in what has come behind the handshake: the tickets of TLS 1.3."""
+        """Read the bytes after the handshake: the tickets of TLS 1.3."""
         self._step(lambda: self.tls.read(16))
 
 

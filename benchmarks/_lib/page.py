@@ -27,7 +27,7 @@ def page_of(reports: Sequence[Mapping[str, Any]]) -> str:
 
 
 def conditions(reports: Sequence[Mapping[str, Any]]) -> str:
-    """Say when, where and with which drivers the figures were taken."""
+    """Describe when, where and with which drivers the figures were taken."""
     first = reports[0]
     machine = first["machine"]
     versions = {"turbocql": first["driver"]["version"]}
@@ -75,7 +75,7 @@ def as_rst(table: Table) -> list[str]:
 
 
 def escaped(text: str) -> str:
-    """Return text in which nothing is markup."""
+    """Return text with all markup escaped."""
     for sign in "\\*`|_":
         text = text.replace(sign, f"\\{sign}")
     return text

@@ -1,11 +1,12 @@
-"""Runs programs with this driver, and with others from PyPI in environments outside the clone.
+"""Runs programs with this driver, and with other drivers from PyPI in environments outside the
+clone.
 
-They own the same import package, so they can never share an environment with this driver or with
-each other. Environments are made once, under ``$TURBOCQL_BENCH_CACHE`` or
-``~/.cache/turbocql/bench``. Only their public API is called.
+All drivers have the same import package, so they never share an environment. Environments are
+created once, under ``$TURBOCQL_BENCH_CACHE`` or ``~/.cache/turbocql/bench``. Only the public API of
+the other drivers is called.
 
-This driver is the one that the benchmark's own process imports: the installed one, unless
-``PYTHONPATH``, an editable installation or ``python -m`` say otherwise.
+This driver is the one that the benchmark's process imports: the installed one, unless
+``PYTHONPATH``, an editable installation or ``python -m`` select another.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _NOT_INHERITED = ("PYTHONPATH", "CASS_DRIVER_IMPL", "PYTHONDONTWRITEBYTECODE")
 
 
 class WorkerFailed(Exception):
-    """A program has ended with an error; the message has the end of what it printed."""
+    """A program has ended with an error; the message has the end of its output."""
 
 
 def cache() -> Path:
@@ -51,7 +52,7 @@ def lanes() -> tuple[str, ...]:
 
 
 def own_lanes(bench: Benchmark) -> list[str]:
-    """Return the columns of this driver, the compiled one first; say if there is none."""
+    """Return the columns of this driver, the compiled one first; report if there is none."""
     if len(lanes()) == 1:
         bench.note(
             f"pure Python is measured: {package_root() / 'cassandra'} has no compiled modules "
@@ -69,12 +70,14 @@ def package_root() -> Path:
 
 
 def own_settings() -> dict[str, str]:
-    """Return the variables by which a process imports the driver that this one imports."""
+    """Return the environment variables with which a process imports the same driver as this
+    process.
+    """
     root = str(package_root())
-    places = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
-    installed = any(os.path.realpath(place) == root for place in places)
+    site_folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    installed = any(os.path.realpath(folder) == root for folder in site_folders)
     path = [] if installed else [root]
-    path += [place for place in [os.environ.get("PYTHONPATH")] if place]
+    path += [entry for entry in [os.environ.get("PYTHONPATH")] if entry]
     return {"PYTHONPATH": os.pathsep.join(path)} if path else {}
 
 
@@ -89,7 +92,7 @@ def run_ours(lane: str, script: Path, arguments: Sequence[str] = ()) -> Any:
     return run(sys.executable, script, arguments, settings)
 
 
-# -- the others ------------------------------------------------------------------------------------
+# -- other drivers ---------------------------------------------------------------------------------
 
 
 def home_of(peer: str) -> Path:
@@ -111,27 +114,27 @@ def environment(peer: str, extra: Sequence[str] = ("numpy",)) -> Path:
     """
     home = home_of(peer)
     python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    wanted = missing(peer, extra)
-    if wanted:
+    packages = missing(peer, extra)
+    if packages:
         done = home / "installed"
         there = done.read_text().split() if done.exists() else []
         if not there:
             venv.create(home, with_pip=True, clear=True)
         subprocess.run(
-            [python, "-m", "pip", "install", "--disable-pip-version-check", *wanted],
+            [python, "-m", "pip", "install", "--disable-pip-version-check", *packages],
             check=True,
             stdout=sys.stderr,
         )
-        done.write_text("\n".join([*there, *wanted]))
+        done.write_text("\n".join([*there, *packages]))
     return python
 
 
 def prepare(
     bench: Benchmark, names: Sequence[str] = PEERS, extra: Sequence[str] = ("numpy",)
 ) -> list[str]:
-    """Return those of `names` that can be measured, after making their environments.
+    """Return the drivers of `names` that can be measured, after creating their environments.
 
-    Each one that is to be made, or that is left out, is named first.
+    Environments to create, and drivers that are left out, are reported first.
     """
     if bench.options.no_peers:
         return []
@@ -154,9 +157,9 @@ def prepare(
 
 def version_of(peer: str) -> str:
     """Return the version of `peer` in its environment."""
-    places = [str(place) for place in home_of(peer).glob("[Ll]ib*/**/site-packages")]
-    found = next(iter(metadata.distributions(name=peer, path=places)), None)
-    return "unknown" if found is None else found.version
+    folders = [str(folder) for folder in home_of(peer).glob("[Ll]ib*/**/site-packages")]
+    distribution = next(iter(metadata.distributions(name=peer, path=folders)), None)
+    return "unknown" if distribution is None else distribution.version
 
 
 def run(
@@ -164,11 +167,10 @@ def run(
 ) -> Any:
     """Run `script` by `python`, and return the JSON on the last line of its output.
 
-    Every driver imports modules compiled to bytecode before, as installed ones are: those of a
-    source tree are written in the first round.
+    All drivers have their bytecode before: an installed driver has it already, a source tree gets
+    it in the first round.
 
-    :param settings: further environment variables.
-    :raises WorkerFailed: if it ends with an error.
+    :param settings: further environment variables. :raises WorkerFailed: if it ends with an error.
     """
     done = subprocess.run(
         [str(python), str(script), *arguments],
@@ -191,7 +193,7 @@ def run_peer(
 
 
 def run_any(column: str, script: Path, arguments: Sequence[str] = ()) -> Any:
-    """Run `script` with the driver of a column: "turbocql c", "turbocql python" or a peer."""
+    """Run `script` with a driver: "turbocql c", "turbocql python" or the name of a peer."""
     name, _, lane = column.partition(" ")
     if name == "turbocql":
         return run_ours(lane, script, arguments)

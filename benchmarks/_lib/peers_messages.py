@@ -1,8 +1,8 @@
-"""The comparison of messages and rows with the peer drivers, in one run.
+"""Compares messages and rows with those of other drivers, in one run.
 
-The peers' environments are those of `_lib.peers`. Every driver's times come from processes of their
-own that run `_lib.worker_messages`. The drivers take turns, round by round, so that other work of
-the machine falls on all of them.
+The other drivers' environments are those of `_lib.peers`. Each driver is timed in processes that
+run `_lib.worker_messages`. The drivers take turns, round by round, so that other load on the
+machine affects all of them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ class Lane(NamedTuple):
 
 
 def peer_lanes(bench: Benchmark, extra: Sequence[str] = ("numpy",)) -> list[Lane]:
-    """Return the peers' lanes: as they are installed, and without their compiled modules."""
+    """Return the other drivers' lanes: as they are installed, and without their
+    compiled modules.
+    """
     lanes = []
     for peer in peers.prepare(bench, extra=extra):
         python = peers.environment(peer, extra)
@@ -47,20 +49,20 @@ def without_compiled_modules(peer: str, python: Path) -> Path:
     """Return a directory with a copy of the peer's package that has no compiled modules in it."""
     home = peers.cache() / f"{peer}-without-compiled-modules"
     if not home.exists():
-        found = subprocess.run(
+        finished = subprocess.run(
             [str(python), "-c", "import cassandra; print(cassandra.__path__[0])"],
             cwd=peers.cache(), check=True, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         unfinished = home.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         ignored = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
-        shutil.copytree(found.stdout.strip(), unfinished / "cassandra", ignore=ignored)
+        shutil.copytree(finished.stdout.strip(), unfinished / "cassandra", ignore=ignored)
         unfinished.rename(home)
     return home
 
 
 def own_lanes(bench: Benchmark, apis: Sequence[str] = ("engine", "api")) -> list[Lane]:
-    """Return our lanes: the engine's functions and the drop-in messages, compiled and pure."""
+    """Return our lanes: the engine's functions and the compatible messages, compiled and pure."""
     names = peers.own_lanes(bench)
     settings = peers.own_settings()
     return [
@@ -77,8 +79,8 @@ def times_of(bench: Benchmark, group: str, lanes: Sequence[Lane]) -> dict[str, T
         for _ in range(bench.options.rounds):
             for lane in lanes:
                 bar.step(lane.name)
-                found = peers.run(lane.python, WORKER, (group, lane.api), lane.settings)
-                for case, spent in found.items():
+                timings = peers.run(lane.python, WORKER, (group, lane.api), lane.settings)
+                for case, spent in timings.items():
                     times[lane.name][case] = min(spent, times[lane.name].get(case, spent))
     return times
 
@@ -88,11 +90,11 @@ def by_case(times: dict[str, Times], unit: float = 1.0) -> dict[str, dict[str, f
 
     :param unit: nanoseconds of the table's unit.
     """
-    cases = dict.fromkeys(case for found in times.values() for case in found)
+    cases = dict.fromkeys(case for timings in times.values() for case in timings)
     return {
         case: {
-            lane: None if (spent := found.get(case)) is None else spent / unit
-            for lane, found in times.items()
+            lane: None if (spent := timings.get(case)) is None else spent / unit
+            for lane, timings in times.items()
         }
         for case in cases
     }
@@ -109,5 +111,5 @@ def compare(group: str, targets: dict[str, float], bench: Benchmark) -> None:
     others = [lane.name for lane in lanes if not lane.name.startswith("turbocql")]
     bench.show("nanoseconds", rows, {"peer / ours": least_over(rows, ours, others)})
     for case, target in targets.items():
-        found = times[ours][case]
-        bench.target(f"{case}: {found:,.0f} ns, at most {target:,.0f}", found <= target)
+        nanoseconds = times[ours][case]
+        bench.target(f"{case}: {nanoseconds:,.0f} ns, at most {target:,.0f}", nanoseconds <= target)

@@ -10,7 +10,8 @@ from benchmarks._lib.tables import Table
 
 __all__ = ["can_draw", "draw"]
 
-SPREAD = 20.0  # from here on, of the largest figure to the least, the scale is logarithmic
+# the scale is logarithmic if the largest figure is at least this multiple of the least
+SPREAD = 20.0
 
 
 def can_draw() -> bool:
@@ -47,14 +48,14 @@ def bars(axes: object, table: Table) -> None:
     assert isinstance(axes, Axes)
     columns, cases = table.columns, list(table.rows)
     thickness = 0.8 / len(columns)
-    for at, column in enumerate(columns):
-        places = [place + at * thickness for place in range(len(cases))]
+    for index, column in enumerate(columns):
+        positions = [row + index * thickness for row in range(len(cases))]
         lengths = [table.rows[case].get(column) or 0.0 for case in cases]
-        axes.barh(places, lengths, thickness, label=column)
-    known = [value for row in table.rows.values() for value in row.values() if value and value > 0]
-    if known and max(known) > SPREAD * min(known):
+        axes.barh(positions, lengths, thickness, label=column)
+    values = [value for row in table.rows.values() for value in row.values() if value and value > 0]
+    if values and max(values) > SPREAD * min(values):
         axes.set_xscale("log")
-    axes.set_yticks([place + 0.4 - thickness / 2 for place in range(len(cases))], cases)
+    axes.set_yticks([row + 0.4 - thickness / 2 for row in range(len(cases))], cases)
     axes.invert_yaxis()
     axes.set_title(table.title, loc="left", fontsize="medium")
     axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1.0))

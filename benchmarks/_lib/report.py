@@ -1,4 +1,4 @@
-"""How all benchmarks start and report: options, first line, progress, tables, JSON, picture."""
+"""Shared parts of all benchmarks: options, first line, progress, tables, JSON, picture."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Progress:
         self._done = 0
 
     def step(self, label: str) -> None:
-        """Say that the step `label` begins, and that the one before it is done."""
+        """Show that the step `label` begins, and that the previous step is done."""
         if self._shows:
             filled = BAR * self._done // max(self._total, 1)
             bar = "#" * filled + "." * (BAR - filled)
@@ -49,7 +49,7 @@ class Progress:
         self._done += 1
 
     def clear(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._shows:
             self._out.write("\r\033[K")
             self._out.flush()
@@ -58,11 +58,10 @@ class Progress:
 class Benchmark:
     """One benchmark, from its options to its report.
 
-    :param description: the script's docstring: its help.
-    :param subject: what is measured, in a few words; the first line that is printed.
-    :param takes: about how long it takes, such as "2 minutes".
-    :param quick: the same with ``--quick``.
-    :param with_peers: whether other drivers can be measured beside.
+    :param description: the script's docstring: its help. :param subject: the measured thing, in a
+    few words, for the first line of output. :param takes: about how long it takes, such as "2
+    minutes". :param quick: the same with ``--quick``. :param with_peers: whether other drivers can
+    be measured too.
     """
 
     def __init__(
@@ -97,7 +96,7 @@ class Benchmark:
         self._add_common()
         options = self.parser.parse_args(arguments)
         if options.quick:
-            os.environ["TURBOCQL_BENCH_QUICK"] = "1"  # for processes of their own, too
+            os.environ["TURBOCQL_BENCH_QUICK"] = "1"  # for child processes
             for name, value in quickly.items():
                 if getattr(options, name) == self.parser.get_default(name):
                     setattr(options, name, value)
@@ -138,12 +137,12 @@ class Benchmark:
         self.say(text)
 
     def target(self, text: str, is_met: bool) -> None:
-        """Compare a figure with one that the project wants; shown by ``--check``."""
+        """Compare a figure with a target of the project; shown by ``--check``."""
         self.targets.append((text, is_met))
 
     @contextmanager
     def progress(self, total: int) -> Iterator[Progress]:
-        """Show a bar of `total` steps meanwhile."""
+        """Show a bar of `total` steps during the block."""
         bar = Progress(total)
         try:
             yield bar
@@ -173,7 +172,7 @@ class Benchmark:
             self.stop(f"this benchmark needs {missing}")
 
     def stop(self, reason: str) -> None:
-        """End for want of something: with 0 if ``--quick`` asks for what can be had, else 1."""
+        """End because something is missing: with 0 if ``--quick`` accepts that, else 1."""
         if not self.options.quick:
             sys.exit(reason)
         self.note(reason)
@@ -220,7 +219,7 @@ class Benchmark:
 
 
 def machine() -> dict[str, Any]:
-    """Return what tells this machine from others, and how busy it is."""
+    """Return a description of this machine and its load."""
     model = platform.processor()
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():

@@ -1,4 +1,4 @@
-"""Checks what a benchmark needs beside the driver, before it starts."""
+"""Checks the requirements of a benchmark, besides the driver, before it starts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 
 __all__ = ["PROGRAMS", "has", "is_quick", "lacking", "need", "need_driver"]
 
-# Programs that some benchmarks need, and the Debian packages that bring them.
+# Programs that some benchmarks need, and their Debian packages.
 PROGRAMS = {"cc": "gcc", "strace": "strace", "valgrind": "valgrind"}
 
 
@@ -17,12 +17,12 @@ def has(*packages: str) -> bool:
     """Return True if all `packages` can be imported."""
     try:
         return all(importlib.util.find_spec(name) is not None for name in packages)
-    except ModuleNotFoundError:  # of the package that one of them is in
+    except ModuleNotFoundError:  # raised if a parent package is missing
         return False
 
 
 def lacking(program: str) -> str | None:
-    """Return what to install if `program` is not on the path, else None."""
+    """Return the package to install if `program` is not on the path, else None."""
     if shutil.which(program) is not None:
         return None
     return f"{program}, which is not installed (Debian: apt install {PROGRAMS[program]})"
@@ -40,16 +40,16 @@ def need(*packages: str, install: str) -> None:
 
 
 def need_driver() -> None:
-    """End the program with a line that says what to do, if turbocql is not installed."""
+    """End the program with a line of instructions if turbocql is not installed."""
     need("cassandra", "geomet", install="turbocql, in a clone by: pip install .")
-    found = importlib.util.find_spec("cassandra")
+    spec = importlib.util.find_spec("cassandra")
     if not has("cassandra._impl"):
         sys.exit(
-            f"this benchmark needs turbocql, but {found and found.origin} is another driver's: "
+            f"this benchmark needs turbocql, but {spec and spec.origin} is another driver's: "
             "make an environment of its own, and there, in a clone: pip install ."
         )
 
 
 def is_quick() -> bool:
-    """Return True if this process, or the one that has started it, has the option ``--quick``."""
+    """Return True if this process, or its parent, has the option ``--quick``."""
     return bool(os.environ.get("TURBOCQL_BENCH_QUICK"))

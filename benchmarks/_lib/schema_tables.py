@@ -53,7 +53,7 @@ OPTIONS: Row = {
 
 def schema_rows(tables: int, in_a_keyspace: int = 100) -> dict[str, list[Row]]:
     """Return the rows of the schema tables, by the table's name."""
-    found: dict[str, list[Row]] = {name: [] for name in SCHEMA_TABLES}
+    rows: dict[str, list[Row]] = {name: [] for name in SCHEMA_TABLES}
     for number in range(tables):
         keyspace, table = f"keyspace_{number // in_a_keyspace:03}", f"table_{number:05}"
         if number % in_a_keyspace == 0:
@@ -61,13 +61,13 @@ def schema_rows(tables: int, in_a_keyspace: int = 100) -> dict[str, list[Row]]:
                 "class": "org.apache.cassandra.locator.SimpleStrategy",
                 "replication_factor": "1",
             }
-            found["system_schema.keyspaces"].append(
+            rows["system_schema.keyspaces"].append(
                 {"keyspace_name": keyspace, "durable_writes": True, "replication": replication}
             )
         where = {"keyspace_name": keyspace, "table_name": table}
-        found["system_schema.tables"].append({**where, **OPTIONS, "id": uuid.UUID(int=number)})
-        found["system_schema.columns"].extend({**where, **column} for column in columns())
-        found["system_schema.indexes"].append(
+        rows["system_schema.tables"].append({**where, **OPTIONS, "id": uuid.UUID(int=number)})
+        rows["system_schema.columns"].extend({**where, **column} for column in columns())
+        rows["system_schema.indexes"].append(
             {
                 **where,
                 "index_name": f"{table}_b_idx",
@@ -75,7 +75,7 @@ def schema_rows(tables: int, in_a_keyspace: int = 100) -> dict[str, list[Row]]:
                 "options": {"target": "column_03"},
             }
         )
-    return found
+    return rows
 
 
 def columns() -> Iterator[Row]:
@@ -85,8 +85,8 @@ def columns() -> Iterator[Row]:
         ("clustering", 0, "desc"),
         *[("regular", -1, "none")] * 8,
     ]
-    for at, ((kind, position, order), cql_type) in enumerate(zip(kinds, TYPES, strict=True)):
-        name = f"column_{at:02}"
+    for number, ((kind, position, order), cql_type) in enumerate(zip(kinds, TYPES, strict=True)):
+        name = f"column_{number:02}"
         yield {
             "column_name": name, "column_name_bytes": name.encode(), "kind": kind,
             "position": position, "clustering_order": order, "type": cql_type,
@@ -94,11 +94,11 @@ def columns() -> Iterator[Row]:
 
 
 def body(
-    table: str, wanted: Sequence[tuple[str, str]], content: Sequence[Mapping[str, Any]]
+    table: str, columns: Sequence[tuple[str, str]], content: Sequence[Mapping[str, Any]]
 ) -> bytes:
     """Return a ROWS result of protocol version 4."""
-    kinds = [parse_type(kind) for _, kind in wanted]
-    names = [name for name, _ in wanted]
+    kinds = [parse_type(kind) for _, kind in columns]
+    names = [name for name, _ in columns]
     specs = b"".join(string(name) + kind.option(4) for name, kind in zip(names, kinds, strict=True))
     head = (
         struct.pack(">iii", 2, 0x01, len(names)) + b"".join(map(string, table.split("."))) + specs
@@ -106,7 +106,7 @@ def body(
     return (
         head
         + struct.pack(">i", len(content))
-        + b"".join(encode_row(kinds, names, row) for row in content)
+        + b"".join(encode_row(kinds, columns, row) for row in content)
     )
 
 
@@ -117,15 +117,15 @@ def rules(tables: int) -> list[Rule]:
 
 def rules_of(content: Mapping[str, Sequence[Row]]) -> list[Rule]:
     """Return the answers for rows of schema tables, by the table's name."""
-    # Some drivers insist on these two.
+    # Some drivers require these two options.
     supported = (
         string("CQL_VERSION") + b"\0\x01" + string("3.4.6") + string("COMPRESSION") + b"\0\0"
     )
-    found: list[Rule] = [(OPTIONS_OPCODE, b"", SUPPORTED, b"\0\x02" + supported)]
+    rules: list[Rule] = [(OPTIONS_OPCODE, b"", SUPPORTED, b"\0\x02" + supported)]
     for name, described in {**SCHEMA_TABLES, **SCHEMA_TABLES_OF_5_0}.items():
         rows = content.get(name, [])
         if name.endswith(".columns"):
             ours = [column for column in described if column[0] != "column_name_bytes"]
-            found.append((QUERY, f"type FROM {name}".encode(), RESULT, body(name, ours, rows)))
-        found.append((QUERY, f" {name}".encode(), RESULT, body(name, described, rows)))
-    return found
+            rules.append((QUERY, f"type FROM {name}".encode(), RESULT, body(name, ours, rows)))
+        rules.append((QUERY, f" {name}".encode(), RESULT, body(name, described, rows)))
+    return rules

@@ -1,4 +1,4 @@
-"""Times the steps of a request that choose a host and a connection, and maps of many tablets."""
+"""Times the steps of a request that choose a host and a connection, and large tablet maps."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ PASSES = 6 if is_quick() else 60
 
 def best(function: Callable[[], object], count: int = 4_000) -> float:
     """Return the microseconds of one call."""
-    found = float("inf")
+    least = float("inf")
     for _ in range(PASSES):
         started = time.thread_time()
         for _ in range(count):
             function()
-        found = min(found, time.thread_time() - started)
-    return found / count * 1e6
+        least = min(least, time.thread_time() - started)
+    return least / count * 1e6
 
 
 def choice(cluster: Any, session: Any) -> dict[str, float]:
@@ -53,11 +53,11 @@ def choice(cluster: Any, session: Any) -> dict[str, float]:
         tables = [pool.shards for pool in pools]
         connections = [pool.connections for pool in pools]
         for pool in pools:
-            # As without shards: one connection, any of them.
+            # Like without shards: one connection per host, whichever it is.
             pool.shards, pool.connections = None, pool.connections[:1]
         figures[f"{keyspace}, without"] = best(step)
-        for pool, table, own in zip(pools, tables, connections, strict=True):
-            pool.shards, pool.connections = table, own
+        for pool, table, pool_connections in zip(pools, tables, connections, strict=True):
+            pool.shards, pool.connections = table, pool_connections
     return figures
 
 
@@ -70,8 +70,8 @@ def answers(session: Any) -> tuple[float, float]:
     tablet = Tablet(-(1 << 62), 1 << 62, (Replica(uuid.UUID(int=1), 3),) * 3, 5)
     ((name, value),) = routing_payload(tablet, 1).items()
     assert value is not None
-    told = b"\0\1" + len(name).to_bytes(2, "big") + name.encode()
-    told += len(value).to_bytes(4, "big") + value + void
+    payload = b"\0\1" + len(name).to_bytes(2, "big") + name.encode()
+    payload += len(value).to_bytes(4, "big") + value + void
     connection = next(iter(engine.pools.values())).connections[0]
     body = type("Body", (), {"decodes": False})()
 
@@ -83,19 +83,19 @@ def answers(session: Any) -> tuple[float, float]:
 
         return step
 
-    return best(answered(0, void)), best(answered(4, told))
+    return best(answered(0, void)), best(answered(4, payload))
 
 
 def million(count: int) -> tuple[float, float, float]:
-    """Return megabytes, microseconds of a look-up, and microseconds of taking a tablet."""
-    replicas = [Replica(uuid.UUID(int=place + 1), place) for place in range(3)]
+    """Return megabytes, microseconds of a look-up, and microseconds of adding a tablet."""
+    replicas = [Replica(uuid.UUID(int=number + 1), number) for number in range(3)]
     tablets = _impl.tablets.TabletMap(limit=2 * count)
     step = (1 << 64) // count
     first = -(1 << 63)
     payloads = []
-    for place in range(count):
-        told = Tablet(first + place * step, first + (place + 1) * step, tuple(replicas), place)
-        payloads.append(routing_payload(told, 2)["tablets-routing-v2"])
+    for number in range(count):
+        tablet = Tablet(first + number * step, first + (number + 1) * step, tuple(replicas), number)
+        payloads.append(routing_payload(tablet, 2)["tablets-routing-v2"])
     before = resident()
     started = time.thread_time()
     for payload in payloads:
@@ -117,7 +117,7 @@ def _timed(function: Callable[[], object]) -> float:
 
 
 def resident() -> float:
-    """Return the megabytes of this process."""
+    """Return the resident memory of this process in megabytes."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmRSS"):
             return int(line.split()[1]) / 1024
@@ -133,8 +133,8 @@ def of_a_cluster() -> tuple[dict[str, float], float, float]:
         with Cluster(nodes.contact_points, port=nodes.port) as cluster:
             session = cluster.connect(wait_for_all_pools=True)
             while any(
-                one["connected"] < one["shards_count"]
-                for one in cluster.shard_aware_stats().values()
+                stats["connected"] < stats["shards_count"]
+                for stats in cluster.shard_aware_stats().values()
             ):
                 time.sleep(0.01)
             return choice(cluster, session), *answers(session)

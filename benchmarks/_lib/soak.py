@@ -1,4 +1,4 @@
-"""Fake nodes that break, hang and restart, and the mixed load of both faces on them."""
+"""Fake nodes that break, hang and restart, and a mixed load of both APIs on them."""
 
 from __future__ import annotations
 
@@ -45,11 +45,12 @@ INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
 COLUMNS = [("k", "int"), ("v", "text")]
 ROWS = 20
 WORKERS = 24
-# seconds that a worker rests between requests, on the average: the machine is not the subject
+# Average seconds that a worker rests between requests, because the machine is not the subject.
 PAUSE = 0.01
-LONGEST = 30.0  # seconds within which anything asked has to have an outcome
-GROWTH = 1.10  # of resident memory, from the first half's end to the second's
-SLACK = 4.0  # MiB that do not count
+LONGEST = 30.0  # seconds within which each call must have an outcome
+# allowed growth of resident memory, from the end of the first half to the end of the second
+GROWTH = 1.10
+SLACK = 4.0  # MiB that are ignored
 
 
 # -- the nodes, in a process of their own ----------------------------------------------------------
@@ -61,7 +62,9 @@ def executes(text: str) -> Callable[[Request], bool]:
 
 
 class Moody(Answer):
-    """Rows for SELECT and nothing for the rest, mostly; now and then a refusal or no answer."""
+    """Usually rows for SELECT and an empty result for other requests; sometimes a refusal or no
+    answer.
+    """
 
     def __init__(self, dice: random.Random) -> None:
         self._dice = dice
@@ -81,7 +84,7 @@ class Moody(Answer):
             self._dice.choice(self._refusals).perform(request)
         elif request.query == SELECT:
             (key,) = struct.unpack(">i", request.values[0])  # type: ignore[arg-type]
-            rows(COLUMNS, [(key, f"{key}-{place}") for place in range(ROWS)]).perform(request)
+            rows(COLUMNS, [(key, f"{key}-{number}") for number in range(ROWS)]).perform(request)
         else:
             self._void.perform(request)
 
@@ -118,8 +121,8 @@ def disturb(nodes: FakeCluster, dice: random.Random) -> None:
         node.drop_connections()
         time.sleep(dice.uniform(0.1, 1.0))
         node.accept_connections()
-    for one in nodes.nodes:
-        one.forget_requests()
+    for fake in nodes.nodes:
+        fake.forget_requests()
 
 
 def wait_for_end(over: threading.Event) -> None:
@@ -195,7 +198,7 @@ class Soak:
         }
 
     def note(self, failure: BaseException) -> None:
-        """Count an error if such faults cause it. Any other one ends the run."""
+        """Count an error if the faults can cause it. Any other error ends the run."""
         expected = isinstance(
             failure, (ConnectionException, DriverException, NoHostAvailable, OperationTimedOut)
         )
@@ -204,12 +207,14 @@ class Soak:
         else:
             self.faults.append(repr(failure))
 
-    def check(self, key: int, found: list[Any]) -> None:
-        """Check that the rows of `key` are those of `key`."""
-        if [tuple(row) for row in found] == [(key, f"{key}-{place}") for place in range(ROWS)]:
+    def check(self, key: int, rows_read: list[Any]) -> None:
+        """Check that the rows belong to `key`."""
+        if [tuple(row) for row in rows_read] == [
+            (key, f"{key}-{number}") for number in range(ROWS)
+        ]:
             self.outcomes["ok"] += 1
         else:
-            self.faults.append(f"asked for {key}, got {found[:2]!r}")
+            self.faults.append(f"asked for {key}, got {rows_read[:2]!r}")
 
 
 async def work(soak: Soak, session: aio.Session, select: Any, insert: Any) -> None:
@@ -232,8 +237,8 @@ async def work(soak: Soak, session: aio.Session, select: Any, insert: Any) -> No
             statement: Any = insert.bind((key, "x" * dice.randrange(2000)))
             if kind > 0.9:
                 statement = BatchStatement()
-                for place in range(20):
-                    statement.add(insert, (key + place, "y" * 50))
+                for number in range(20):
+                    statement.add(insert, (key + number, "y" * 50))
             await asyncio.wait_for(session.execute(statement), LONGEST)
             soak.outcomes["ok"] += 1
         except asyncio.TimeoutError:
@@ -272,7 +277,7 @@ def work_blocking(soak: Soak, cluster: Cluster) -> None:
 
 
 def figures(loops: list[asyncio.AbstractEventLoop]) -> dict[str, float]:
-    """Return what this process holds now."""
+    """Return the resources that this process holds now."""
     gc.collect()
     with open("/proc/self/statm", encoding="ascii") as file:
         resident = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
@@ -288,9 +293,9 @@ def figures(loops: list[asyncio.AbstractEventLoop]) -> dict[str, float]:
 def verdict(
     samples: list[dict[str, float]], after: dict[str, float], before: dict[str, float]
 ) -> list[str]:
-    """Return what has grown, or is left over after the end.
+    """Return the figures that have grown, or are left over after the end.
 
-    Growth is that of the second half against the first one, whose beginning warms up.
+    We compare the second half with the first, whose beginning is the warm-up.
     """
     half = len(samples) // 2
     first, second = samples[half // 2 : half], samples[half + half // 2 :]
@@ -310,7 +315,9 @@ def verdict(
 async def run(
     soak: Soak, interval: float, tell: Callable[[float, dict[str, float]], None]
 ) -> list[dict[str, float]]:
-    """Run the load until it is over; return the figures, which `tell` hears at each interval."""
+    """Run the load until it is over; return the figures, which are passed to `tell` at each
+    interval.
+    """
     samples: list[dict[str, float]] = []
     loop = asyncio.get_running_loop()
     with Cluster(soak.addresses, **soak.settings()) as blocking:

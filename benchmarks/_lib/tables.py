@@ -25,7 +25,7 @@ class Table:
     ratios: Mapping[str, Row] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Do without ratios that no case has, such as those of drivers that are left out."""
+        """Drop ratios that no case has, such as those of drivers that are left out."""
         self.ratios = {name: row for name, row in self.ratios.items() if row}
 
     @property
@@ -58,18 +58,20 @@ class Table:
         }
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Table:
+    def from_json(cls, described: Mapping[str, Any]) -> Table:
         """Return the table that `as_json` has described."""
         ratios: dict[str, dict[str, float | None]] = {}
-        for row in found["rows"]:
+        for row in described["rows"]:
             for name, ratio in row["ratios"].items():
                 if ratio is not None:
                     ratios.setdefault(name, {})[row["case"]] = ratio
-        return cls(found["title"], {row["case"]: row["values"] for row in found["rows"]}, ratios)
+        return cls(
+            described["title"], {row["case"]: row["values"] for row in described["rows"]}, ratios
+        )
 
 
 def shown(value: float | None) -> str:
-    """Return a figure with some three digits that count."""
+    """Return a figure with about three significant digits."""
     if value is None:
         return "-"
     size = abs(value)
@@ -78,11 +80,12 @@ def shown(value: float | None) -> str:
 
 
 def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows of cells as lines: the first column begins at the left, others end at the right.
+    """Return rows of cells as lines, with the first column left-aligned and the others
+    right-aligned.
 
     :param cells: the first row holds the headings, under which a line is drawn.
     """
-    widths = [max(len(row[at]) for row in cells) for at in range(len(cells[0]))]
+    widths = [max(len(row[index]) for row in cells) for index in range(len(cells[0]))]
     lines = [
         "  ".join(
             [row[0].ljust(widths[0])]
@@ -102,14 +105,14 @@ def least_over(
 ) -> dict[str, float | None]:
     """Return, by case, the least of the other columns' figures over ours; cases without are absent.
 
-    :param others: the columns that count; those that a case lacks do not.
-    :param beside: for cases of ours alone, the case of the others that does the same work.
+    :param others: the columns that count, if the case has them. :param beside: for cases that only
+    we have, the other columns' case with the same work.
     """
-    found: dict[str, float | None] = {}
+    ratios: dict[str, float | None] = {}
     for case, row in rows.items():
         theirs = rows.get((beside or {}).get(case, case), {})
-        known = [value for name in others if (value := theirs.get(name)) is not None]
-        own = row.get(ours)
-        if known and own:
-            found[case] = min(known) / own
-    return found
+        figures = [value for name in others if (value := theirs.get(name)) is not None]
+        figure = row.get(ours)
+        if figures and figure:
+            ratios[case] = min(figures) / figure
+    return ratios

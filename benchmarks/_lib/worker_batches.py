@@ -40,9 +40,9 @@ def blocks(build: Callable[[], Any]) -> float:
     """Return how many memory blocks the result of `build` has for each row."""
     if not hasattr(sys, "getallocatedblocks"):
         return -1.0
-    kept = [build(), build()]
+    batches = [build(), build()]
     before = sys.getallocatedblocks()
-    kept.append(build())
+    batches.append(build())
     return (sys.getallocatedblocks() - before) / ROWS
 
 

@@ -27,8 +27,8 @@ def arrow(path: str) -> Any:
     table = csv.read_csv(path, convert_options=types)
     texts = compute.utf8_slice_codeunits(table["placed"], 0, 19)
     moments = compute.strptime(texts, format="%Y-%m-%d %H:%M:%S", unit="ms")
-    at = table.schema.get_field_index("placed")
-    return table.set_column(at, "placed", moments).combine_chunks()
+    index = table.schema.get_field_index("placed")
+    return table.set_column(index, "placed", moments).combine_chunks()
 
 
 def main() -> None:

@@ -49,7 +49,7 @@ def cases() -> list[tuple[str, Any, Any, float | None, float | None]]:
         cqltypes.DoubleType,
     ]
     user_type = cqltypes.UserType.make_udt_class("ks", "five", ("a", "b", "c", "d", "e"), fields)
-    found: list[tuple[str, Any, Any, float | None, float | None]] = [
+    all_cases: list[tuple[str, Any, Any, float | None, float | None]] = [
         ("vector<float,768> of a list", vector([cqltypes.FloatType, 768]), floats, 2000, 10000),
         (
             "vector<float,768> of array.array",
@@ -114,22 +114,31 @@ def cases() -> list[tuple[str, Any, Any, float | None, float | None]]:
         ("date", cqltypes.SimpleDateType, util.Date(20000), 150, 150),
         ("uuid", cqltypes.UUIDType, uuid.UUID(int=2**127 + 12345), 80, 250),
         ("decimal", cqltypes.DecimalType, decimal.Decimal("12345.6789"), 500, 600),
+        (
+            "decimal of 28 digits",
+            cqltypes.DecimalType,
+            decimal.Decimal("12345678901234567890.12345678"),
+            500,
+            600,
+        ),
+        ("time of a datetime.time", cqltypes.TimeType, datetime.time(12, 30, 1, 5), 200, 150),
         ("duration", cqltypes.DurationType, util.Duration(1, 2, 3_000_000_000), 200, 300),
         ("int", cqltypes.Int32Type, 12345, None, None),
         ("text", cqltypes.UTF8Type, "hello, world", None, None),
         ("inet", cqltypes.InetAddressType, "192.168.1.1", None, None),
         ("varint", cqltypes.IntegerType, -123456789, None, None),
+        ("varint of 13 bytes", cqltypes.IntegerType, 2**100, 200, None),
     ]
     try:
         import numpy
     except ImportError:
-        return found
+        return all_cases
     single, double = numpy.array(floats, "f4"), numpy.array(floats)
-    found.insert(
+    all_cases.insert(
         2,
         ("vector<float,768> of NumPy float32", vector([cqltypes.FloatType, 768]), single, -1, None),
     )
-    found.insert(
+    all_cases.insert(
         3,
         (
             "vector<float,768> of NumPy float64",
@@ -139,7 +148,7 @@ def cases() -> list[tuple[str, Any, Any, float | None, float | None]]:
             None,
         ),
     )
-    return found
+    return all_cases
 
 
 def coding(cqltype: Any) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
@@ -166,23 +175,23 @@ def arrays() -> dict[str, float]:
     if not hasattr(cqltype, "codec"):
         return {}
     body = cqltype.codec().encode([0.5] * 768)
-    found = {
+    figures = {
         "vector<float,768> read as array.array": nanoseconds(
             cqltype.codec(PROTOCOL, "array").decode, body
         ),
     }
     target = array.array("f", [0.0]) * 768
     into = cqltype.codec().deserialize_into
-    found["vector<float,768> read into a buffer"] = nanoseconds(
+    figures["vector<float,768> read into a buffer"] = nanoseconds(
         lambda data: into(data, target), body
     )
     try:
-        found["vector<float,768> read as NumPy"] = nanoseconds(
+        figures["vector<float,768> read as NumPy"] = nanoseconds(
             cqltype.codec(PROTOCOL, "numpy").decode, body
         )
     except ImportError:
         pass
-    return found
+    return figures
 
 
 def main() -> None:

@@ -94,12 +94,12 @@ def blocking(address: str, port: int) -> Figures:
     for _ in passes(figures, "iteration over 5,000 rows, a row", 3 * ROWS):
         for _ in range(3):
             assert sum(1 for _ in page.objects.all()) == ROWS
-    kept = list(page.objects.all())
-    del kept
+    instances = list(page.objects.all())
+    del instances
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
-    kept = list(page.objects.all())
-    figures["bytes an instance"] = (tracemalloc.get_traced_memory()[0] - before) / len(kept)
+    instances = list(page.objects.all())
+    figures["bytes an instance"] = (tracemalloc.get_traced_memory()[0] - before) / len(instances)
     tracemalloc.stop()
     cluster.shutdown()
     return figures

@@ -18,6 +18,7 @@ import timeit
 import uuid
 from collections import namedtuple
 from collections.abc import Callable
+from functools import cache
 from io import BytesIO
 from typing import Any
 
@@ -154,7 +155,7 @@ def page(count: int) -> bytes:
 
 
 def row_cases() -> dict[str, Callable[[], Any]]:
-    whole = decodes(page(5000))
+    big_page = decodes(page(5000))
     columns = [("a", 0x0D), ("b", 0x09), ("c", 0x07)]
     row = [[b"text", struct.pack(">i", 1), struct.pack(">d", 1.5)]]
     first = decodes(rows_body(columns, row))()
@@ -177,8 +178,8 @@ def row_cases() -> dict[str, Callable[[], Any]]:
         return run
 
     return {
-        "page 5000 x 5, tuples": tuples(whole),
-        "page 5000 x 5, named tuples": named(whole),
+        "page 5000 x 5, tuples": tuples(big_page),
+        "page 5000 x 5, named tuples": named(big_page),
         "1 x 3, tuple": tuples(small),
         "1 x 3, named tuple": named(small),
         "1 x 3, named tuple, metadata skipped": named(skipped),
@@ -207,8 +208,8 @@ def result_cases() -> dict[str, Callable[[], Any]]:
     import numpy
     import pandas
 
-    whole, vectors = decodes(page(5000)), decodes(vector_page(1000))
-    cases = {f"5000 x 5, {name}": case for name, case in frames_of(whole, pandas).items()}
+    big_page, vectors = decodes(page(5000)), decodes(vector_page(1000))
+    cases = {f"5000 x 5, {name}": case for name, case in frames_of(big_page, pandas).items()}
     cases["1000 vectors, lists"] = lambda: vectors().parsed_rows
     cases["1000 vectors, matrix"] = lambda: numpy.array(
         [row[0] for row in vectors().parsed_rows], dtype="f4"
@@ -216,17 +217,17 @@ def result_cases() -> dict[str, Callable[[], Any]]:
     return cases
 
 
-def frames_of(whole: Callable[[], Any], pandas: Any) -> dict[str, Callable[[], Any]]:
+def frames_of(decode: Callable[[], Any], pandas: Any) -> dict[str, Callable[[], Any]]:
     def named() -> Any:
-        message = whole()
+        message = decode()
         return named_tuple_factory(message.column_names, message.parsed_rows)
 
     def frame() -> Any:
-        message = whole()
+        message = decode()
         return pandas.DataFrame(message.parsed_rows, columns=message.column_names)
 
     cases = {
-        "tuples": lambda: tuple_factory([], whole().parsed_rows),
+        "tuples": lambda: tuple_factory([], decode().parsed_rows),
         "named tuples": named,
         "DataFrame of rows": frame,
     }
@@ -235,10 +236,10 @@ def frames_of(whole: Callable[[], Any], pandas: Any) -> dict[str, Callable[[], A
     handler = getattr(protocol, "NumpyProtocolHandler", None)
     if handler is not None:
         arrays = decodes(page(5000), handler=handler)
-        found = arrays().parsed_rows
-        if isinstance(found, dict):
+        parsed = arrays().parsed_rows
+        if isinstance(parsed, dict):
             cases["DataFrame of arrays"] = lambda: pandas.DataFrame(arrays().parsed_rows)
-        elif found:
+        elif parsed:
             cases["DataFrame of arrays"] = lambda: pandas.DataFrame(arrays().parsed_rows[0])
     return cases
 
@@ -265,20 +266,23 @@ def engine_result_cases() -> dict[str, Callable[[], Any]]:
         metadata = decode_response(8, 0, body, VERSION).metadata
         return lambda: ResultSet(Page(), decode_response(8, 0, body, VERSION, None, None, metadata))
 
-    def rows(body: bytes, factory: Any) -> Callable[[], Any]:
-        metadata = decode_response(8, 0, body, VERSION).metadata
-        return lambda: decode_response(8, 0, body, VERSION, None, None, metadata).decode(factory)
+    def rows(body: bytes, factory: Any, as_: str = "list") -> Callable[[], Any]:
+        # Read at the first call: cases that lack their package are dropped before it.
+        metadata = cache(lambda: decode_response(8, 0, body, VERSION).metadata.with_vectors(as_))
+        return lambda: decode_response(8, 0, body, VERSION, None, None, metadata()).decode(factory)
 
-    whole, vectors = page(5000), vector_page(1000)
-    table, matrix = result(whole), result(vectors)
+    big_page, vectors = page(5000), vector_page(1000)
+    table, matrix = result(big_page), result(vectors)
     cases = {
-        "5000 x 5, tuples": rows(whole, tuple_factory),
-        "5000 x 5, named tuples": rows(whole, named_tuple_factory),
+        "5000 x 5, tuples": rows(big_page, tuple_factory),
+        "5000 x 5, named tuples": rows(big_page, named_tuple_factory),
         "5000 x 5, Arrow": lambda: table().to_arrow(),
         "5000 x 5, polars": lambda: table().to_polars(),
         "5000 x 5, pandas": lambda: table().to_pandas(),
         "5000 x 5, NumPy": lambda: table().to_numpy(),
         "1000 vectors, lists": rows(vectors, tuple_factory),
+        "1000 vectors, array.array": rows(vectors, tuple_factory, "array"),
+        "1000 vectors, rows of NumPy": rows(vectors, tuple_factory, "numpy"),
         "1000 vectors, matrix": lambda: matrix().to_numpy()["v"],
         "1000 vectors, Arrow": lambda: matrix().to_arrow(),
     }
@@ -313,7 +317,7 @@ def engine_message_cases() -> dict[str, Callable[[], Any]]:
         return lambda: bodies.batch_body(1, statements, plain, VERSION)
 
     select = QueryParams(1, page_size=5000)
-    known = decode_response(8, 0, SMALL, VERSION).metadata
+    metadata = decode_response(8, 0, SMALL, VERSION).metadata
 
     return {
         "EXECUTE 12 parameters": lambda: bodies.execute_body(b"i" * 16, None, params, VERSION),
@@ -321,7 +325,7 @@ def engine_message_cases() -> dict[str, Callable[[], Any]]:
         **{name: batch(count, row) for name, (count, row) in BATCHES.items()},
         "QUERY": lambda: bodies.query_body(SELECT, select, VERSION),
         "VOID": lambda: decode_response(8, 0, b"\x00\x00\x00\x01", VERSION),
-        "ROWS, known columns": lambda: decode_response(8, 0, SMALL, VERSION, None, None, known),
+        "ROWS, known columns": lambda: decode_response(8, 0, SMALL, VERSION, None, None, metadata),
         "ROWS, new columns": lambda: decode_response(8, 0, SMALL, VERSION),
     }
 

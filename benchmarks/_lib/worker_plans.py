@@ -115,7 +115,7 @@ def plans() -> dict[str, float]:
         policies["first host and token, Adaptive(DCAware)"] = adaptive(
             DCAwareRoundRobinPolicy("dc0")
         )
-    found = {}
+    figures = {}
     for name, policy in policies.items():
         policy.populate(cluster, hosts)
 
@@ -123,7 +123,7 @@ def plans() -> dict[str, float]:
             for statement in those:
                 next(iter(plan("ks", statement)))
 
-        found[name] = best(statements, first_hosts)
+        figures[name] = best(statements, first_hosts)
 
     def whole_plans(
         those: list[Any], policy: Any = policies["first host and token, TokenAware(DCAware)"]
@@ -135,11 +135,11 @@ def plans() -> dict[str, float]:
         for key in keys:
             metadata.get_replicas("ks", key)
 
-    found["whole plan, TokenAware(DCAware)"] = best(statements, whole_plans)
-    found["get_replicas(keyspace, key)"] = best(
+    figures["whole plan, TokenAware(DCAware)"] = best(statements, whole_plans)
+    figures["get_replicas(keyspace, key)"] = best(
         lambda: [number.to_bytes(16, "big") for number in range(STATEMENTS)], replicas
     )
-    return found
+    return figures
 
 
 def build(hosts: int, vnodes: int) -> float:

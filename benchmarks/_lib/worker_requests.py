@@ -19,6 +19,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
+# "lz4", or False for none.
+COMPRESSION: Any = os.environ.get("TURBOCQL_BENCH_COMPRESSION", False)
 QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
 PASSES = 2 if QUICK else 7
 IN_FLIGHT = 100
@@ -36,8 +38,8 @@ Figures = dict[str, Any]
 
 
 def chosen() -> Callable[[str], bool]:
-    wanted = sys.argv[4:]
-    return lambda case: not wanted or any(word in case for word in wanted)
+    words = sys.argv[4:]
+    return lambda case: not words or any(word in case for word in words)
 
 
 class Clock:
@@ -85,7 +87,7 @@ def blocking(address: str, port: int) -> Figures:
     clock = Clock()
     named = ExecutionProfile(RoundRobinPolicy())
     cluster = Cluster(
-        [address], port=port, protocol_version=4, compression=False,
+        [address], port=port, protocol_version=4, compression=COMPRESSION,
         schema_metadata_enabled=False, token_metadata_enabled=False,
         execution_profiles={EXEC_PROFILE_DEFAULT: named}, **security(),
     )  # fmt: skip
@@ -188,7 +190,7 @@ async def aio(address: str, port: int) -> Figures:
         "tuples": ExecutionProfile(RoundRobinPolicy(), row_factory=tuple_factory),
     }
     async with Cluster(
-        [address], port=port, protocol_version=4, compression=False,
+        [address], port=port, protocol_version=4, compression=COMPRESSION,
         schema_metadata_enabled=False, token_metadata_enabled=False,
         execution_profiles=profiles, **security(),
     ) as cluster:  # fmt: skip
@@ -224,18 +226,18 @@ async def aio(address: str, port: int) -> Figures:
                 )
 
         def batch() -> Awaitable[Any]:
-            made = BatchStatement(BatchType.UNLOGGED)
+            statement = BatchStatement(BatchType.UNLOGGED)
             for _ in range(BATCH_SIZE):
-                made.add(insert, ROW)
-            return execute(made)
+                statement.add(insert, ROW)
+            return execute(statement)
 
         for _ in clock.passes("batch of 50 bound inserts, 100 in flight", 200):
             await by_workers(batch, 200)
 
         def filled_batch() -> Awaitable[Any]:
-            made = BatchStatement(BatchType.UNLOGGED)
-            made.add_many(insert, [ROW] * BATCH_SIZE)
-            return execute(made)
+            statement = BatchStatement(BatchType.UNLOGGED)
+            statement.add_many(insert, [ROW] * BATCH_SIZE)
+            return execute(statement)
 
         for _ in clock.passes("batch of 50 by add_many, 100 in flight", 200):
             await by_workers(filled_batch, 200)
@@ -278,10 +280,10 @@ async def acsylla(address: str, port: int) -> Figures:
             assert len([row.as_tuple() for row in result]) == PAGE_ROWS
 
     def batch() -> Any:
-        made = driver.create_batch_unlogged()
+        statement = driver.create_batch_unlogged()
         for _ in range(BATCH_SIZE):
-            made.add_statement(bound(insert, ROW))
-        return session.execute_batch(made)
+            statement.add_statement(bound(insert, ROW))
+        return session.execute_batch(statement)
 
     for _ in clock.passes("batch of 50 bound inserts, 100 in flight", 200):
         await by_workers(batch, 200)

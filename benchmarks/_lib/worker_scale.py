@@ -85,12 +85,12 @@ def connect(address: str, port: int, settings: dict[str, Any]) -> Cluster:
 
 
 def measure(address: str, port: int, settings: dict[str, Any]) -> dict[str, float]:
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     before = memory()
     began, cpu = time.perf_counter(), time.process_time()
     cluster = connect(address, port, settings)
     sessions = [cluster.connect() for _ in range(settings["sessions"])]
-    found["connect ms"] = (time.perf_counter() - began) * 1000
+    figures["connect ms"] = (time.perf_counter() - began) * 1000
     expected = settings["nodes"] * settings["connections"]
 
     def all_open() -> bool:
@@ -100,28 +100,28 @@ def measure(address: str, port: int, settings: dict[str, Any]) -> dict[str, floa
         )
 
     wait_for(all_open)
-    found["all open ms"] = (time.perf_counter() - began) * 1000
-    found["CPU ms"] = (time.process_time() - cpu) * 1000
+    figures["all open ms"] = (time.perf_counter() - began) * 1000
+    figures["CPU ms"] = (time.process_time() - cpu) * 1000
     session = sessions[0]
     insert = session.prepare(INSERT)
     if settings["prepared"] > 1:
         began = time.perf_counter()
-        kept = [session.prepare(f"{INSERT} /* {n} */") for n in range(settings["prepared"])]
-        found["prepare us"] = (time.perf_counter() - began) / len(kept) * 1e6
-    found["request us"] = cost_of_requests(
+        statements = [session.prepare(f"{INSERT} /* {n} */") for n in range(settings["prepared"])]
+        figures["prepare us"] = (time.perf_counter() - began) / len(statements) * 1e6
+    figures["request us"] = cost_of_requests(
         session, insert, settings["requests"], settings["threads"]
     )
-    found["alone us"] = cost_alone(session, insert)
-    found["MiB"] = memory() - before
+    figures["alone us"] = cost_alone(session, insert)
+    figures["MiB"] = memory() - before
     if settings["idle"]:
         time.sleep(1)
         cpu = time.process_time()
         time.sleep(settings["idle"])
-        found["idle %"] = (time.process_time() - cpu) / settings["idle"] * 100
+        figures["idle %"] = (time.process_time() - cpu) / settings["idle"] * 100
     began = time.perf_counter()
     cluster.shutdown()
-    found["shutdown ms"] = (time.perf_counter() - began) * 1000
-    return found
+    figures["shutdown ms"] = (time.perf_counter() - began) * 1000
+    return figures
 
 
 def main() -> None:

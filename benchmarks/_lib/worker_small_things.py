@@ -117,7 +117,9 @@ def error() -> Sides:
 def of_page(columns: int, count: int, factory: Any, code: int = TEXT) -> tuple[Call, list[Any]]:
     """Return the decoding of a page of texts, and its rows as tuples."""
     names = [(f"column_{number}", code) for number in range(columns)]
-    cells = [[b"text %d of %d" % (row, at) for at in range(columns)] for row in range(count)]
+    cells = [
+        [b"text %d of %d" % (row, column) for column in range(columns)] for row in range(count)
+    ]
     body = rows_body(names, cells)
     metadata = decode_response(8, 0, body, VERSION).metadata
     plan = metadata.row_plan
@@ -157,10 +159,10 @@ def wide_dicts() -> Sides:
 
 def by_dict_factory() -> Sides:
     names = [f"column_{number}" for number in range(5)]
-    made = [tuple(f"text {row} of {at}" for at in range(5)) for row in range(100)]
+    rows = [tuple(f"text {row} of {column}" for column in range(5)) for row in range(100)]
     return (
-        lambda: dict_factory(names, made),
-        lambda: [dict(zip(names, row)) for row in made],  # noqa: B905
+        lambda: dict_factory(names, rows),
+        lambda: [dict(zip(names, row)) for row in rows],  # noqa: B905
     )
 
 

@@ -1,11 +1,12 @@
 """Arrow's C data interface in PyCapsules, compiled.
 
-`cassandra.protocol.columnar.arrow_capsules` is the Python twin, and says how it works.
+`cassandra.protocol.columnar.arrow_capsules` is the Python twin, and explains how it works.
 
-Each struct's private_data is a block of its own: the structs of its children, the addresses of its
-buffers, and references to the Python objects behind them. Callbacks may come from threads that
-Python does not know, and take the GIL. Once there is no interpreter any more they only mark the
-struct as released, as the interface demands: the rest goes with the process.
+The private_data of each struct is a separate block. It has the structs of the children, the
+addresses of the buffers, and references to the Python objects behind them. Callbacks may come from
+threads that Python does not know, so they acquire the GIL. After the interpreter has ended,
+callbacks only mark the struct as released, as the interface demands: the memory goes with the
+process.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -197,7 +198,7 @@ cdef void free_array(ArrayPrivate* private) noexcept:
 # -- streams ---------------------------------------------------------------------------------------
 
 cdef class Source:
-    """What a stream is made of."""
+    """The layout of a stream, the function that returns its next column, and its last error."""
 
     cdef object layout
     cdef object following
@@ -279,14 +280,14 @@ cdef void destroy_stream(object capsule) noexcept:
 
 
 cdef void* zeros(size_t size) except NULL:
-    cdef void* made = PyMem_RawCalloc(1, size)
-    if made == NULL:
+    cdef void* memory = PyMem_RawCalloc(1, size)
+    if memory == NULL:
         raise MemoryError()
-    return made
+    return memory
 
 
 def schema_capsule(layout):
-    """The Arrow schema of `layout`, an ``arrow_schema`` capsule."""
+    """Return the Arrow schema of `layout` in an ``arrow_schema`` capsule."""
     cdef ArrowSchema* schema = <ArrowSchema*> zeros(sizeof(ArrowSchema))
     capsule = PyCapsule_New(schema, "arrow_schema", destroy_schema)
     fill_schema(schema, layout, "")
@@ -304,7 +305,8 @@ def array_capsule(column):
 def stream_capsule(layout, following):
     """Return an ``arrow_array_stream`` of columns of `layout`.
 
-    `following` gives the next one, None at the end; its errors become the stream's.
+    `following` returns the next column, or None at the end. If it raises, the stream reports the
+    error.
     """
     cdef ArrowArrayStream* stream = <ArrowArrayStream*> zeros(sizeof(ArrowArrayStream))
     cdef Source source = Source.__new__(Source)
@@ -322,5 +324,5 @@ def stream_capsule(layout, following):
 
 
 def held_count():
-    """How many structs were handed out and not yet released."""
+    """Return how many structs were exported and not yet released."""
     return held

@@ -1,9 +1,9 @@
-/* The objects of the classes in `cassandra._accel.bases`: an ordinary object's head, and behind it
- * a pointer for each attribute. NULL is an attribute that was not set, or was deleted.
+/* The objects of the classes in `cassandra._accel.bases`: an ordinary object's head, followed by a
+ * pointer for each attribute. NULL is an attribute that was not set, or was deleted.
  *
- * The attributes that a class adds to the one it derives from are named here, once; `fields.pxd`
- * names again those that compiled code reads. FIELD is called with each, and the struct's name.
- */
+ * The attributes that a class adds to its base class are listed here, once; `fields.pxd` repeats
+ * the attributes that compiled code reads. FIELD is called with each attribute, and the struct's
+ * name. */
 #ifndef TURBOCQL_BASES_H
 #define TURBOCQL_BASES_H
 
@@ -36,7 +36,7 @@
     FIELD(S, query_id) FIELD(S, result_metadata_and_id) FIELD(S, routing_key_indexes) \
     FIELD(S, serial_consistency_level) FIELD(S, table) FIELD(S, table_keyspace)
 #define TURBOCQL_OF_CALL(FIELD, S) \
-    FIELD(S, custom_payload) FIELD(S, host) FIELD(S, paging_state) FIELD(S, profile) \
+    FIELD(S, custom_payload) FIELD(S, paging_state) FIELD(S, profile) FIELD(S, target) \
     FIELD(S, timeout) FIELD(S, trace)
 #define TURBOCQL_OF_PROFILE(FIELD, S) \
     FIELD(S, _is_shown) FIELD(S, _settings_at_hand)
@@ -201,9 +201,9 @@ typedef struct {
     TURBOCQL_OF_KEYED_MAP(TURBOCQL_POINTER, _)
 } turbocql_KeyedMapBase;
 
-/* The value of a field, or of the attribute of its name if the field is empty; NULL and an error
- * if there is none. Without the GIL another thread may replace the value meanwhile, which CPython
- * itself guards. */
+/* Returns the value of a field, or of the attribute of the same name if the field is empty; NULL
+ * with an error if there is no value. Without the GIL another thread may replace the value at the
+ * same time; CPython itself guards against that. */
 static inline PyObject *turbocql_value_of(PyObject **field, PyObject *owner, PyObject *name) {
 #ifdef Py_GIL_DISABLED
     PyMemberDef member = {"", T_OBJECT_EX, (char *)field - (char *)owner, 0, NULL};
@@ -237,7 +237,7 @@ static inline PyObject *turbocql_field_or_none(PyObject **field, PyObject *owner
     return value;
 }
 
-/* Fill a field of a new object, which nobody else has seen. */
+/* Fill a field of a new object, which is not shared yet. */
 static inline void turbocql_put(PyObject **field, PyObject *value) {
     Py_INCREF(value);
     *field = value;

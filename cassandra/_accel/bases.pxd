@@ -1,4 +1,4 @@
-# Which classes have the fields that `fields.pxd` names.
+# Checks which classes have the fields that `fields.pxd` names.
 
 from cpython.object cimport PyObject
 

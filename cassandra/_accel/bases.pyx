@@ -1,12 +1,12 @@
 """Private bases of classes whose attributes compiled code reads: the compiled twin of
 `cassandra.bases`.
 
-They are made by CPython's documented means: a type's specification whose members are
-``T_OBJECT_EX``, which is what ``__slots__`` of a Python class makes too. Cython's own classes would
-not do, because programs subclass, copy and patch what derives from these. An attribute of a ``cdef
-class`` that is deleted becomes None, so that `unittest.mock.patch.object` does not put it back;
-pickle and copy do not know it; ``object.__new__`` refuses the class; and Python code takes three
-times as long to read it.
+We create them with CPython's documented API: a type specification whose members are
+``T_OBJECT_EX``, the same members that ``__slots__`` of a Python class creates. Classes of Cython
+would not do, because applications subclass, copy and patch the classes that derive from these. If
+an attribute of a ``cdef class`` is deleted, it becomes None, so `unittest.mock.patch.object` does
+not restore it. Pickle and copy do not know the attribute, ``object.__new__`` refuses the class, and
+Python code takes three times as long to read it.
 """
 
 from cassandra._accel.checks cimport unpicklable
@@ -164,22 +164,22 @@ cdef extern from *:
 
 cdef dict _make_classes():
     """Return the classes by their names."""
-    cdef dict made = {}
-    cdef turbocql_class* one = turbocql_classes
+    cdef dict classes = {}
+    cdef turbocql_class* spec = turbocql_classes
     cdef PyMemberDef* member
-    while one.name != NULL:
-        parent = made[one.parent.decode()] if one.parent != NULL else object
-        kind = turbocql_make_base(one.name, parent, one.size, one.members)
+    while spec.name != NULL:
+        parent = classes[spec.parent.decode()] if spec.parent != NULL else object
+        kind = turbocql_make_base(spec.name, parent, spec.size, spec.members)
         names = []
-        member = one.members
+        member = spec.members
         while member.name != NULL:
             names.append(member.name.decode())
             member += 1
         # Python's own copy and pickle look here for an object's attributes.
         kind.__slots__ = tuple(names)
-        made[kind.__name__] = kind
-        one += 1
-    return made
+        classes[kind.__name__] = kind
+        spec += 1
+    return classes
 
 
 globals().update(_make_classes())
@@ -200,8 +200,9 @@ cdef bint reads_plainly(object kind, type base) except -1:
 
 
 cdef class Kind:
-    """Which classes have the fields of `base`: the last one that was met, and the last that has
-    not. Each is looked through once, when its first object comes.
+    """The classes that were last found to have, and not to have, the fields of `base`.
+
+    Each class is examined once, when its first object arrives.
     """
 
     def __cinit__(self, *arguments, **named):
@@ -215,13 +216,13 @@ cdef class Kind:
         raise unpicklable(self)
 
     cdef bint meet(self, type kind) except -1:
-        cdef bint found = reads_plainly(kind, self.base)
+        cdef bint is_plain = reads_plainly(kind, self.base)
         self._met.add(kind)
-        if found:
+        if is_plain:
             store_pointer(&self.plain, <PyObject*> kind)
         else:
             store_pointer(&self.other, <PyObject*> kind)
-        return found
+        return is_plain
 
 
 __all__ = [

@@ -40,7 +40,8 @@
  * same under private names. The plain way calls the methods of int.
  *
  * Gains, with the digits, in instructions: a UUID is written in 1,670 instead of 4,600, and read in
- * 1,960 instead of 5,220; a varint of 13 bytes is read in 2,160 instead of 6,650.
+ * 1,960 instead of 5,220; a varint of 13 bytes is read in 2,160 instead of 6,650, and written in
+ * 2,000 instead of 5,200.
  */
 /* 0 <= `number` < 2**128 as 16 big-endian bytes; -1 with an exception if it is not. */
 static inline int turbocql_int_to_16(PyObject *number, uint8_t *to) {
@@ -70,6 +71,32 @@ static inline int turbocql_int_to_16(PyObject *number, uint8_t *to) {
 #endif
 }
 
+/* Enough bytes for the two's complement of the int `number`, or 0: then only its methods help. */
+static inline Py_ssize_t turbocql_int_room(PyObject *number) {
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyLong_AsNativeBytes(number, NULL, 0, Py_ASNATIVEBYTES_BIG_ENDIAN);
+#elif defined(TURBOCQL_DIGITS)
+    return (TURBOCQL_DIGIT_COUNT(number) / 4 + 1) * 15 + 1;
+#else
+    (void)number;
+    return 0;
+#endif
+}
+
+/* The two's complement of the int `number` as `size` big-endian bytes, where `size` is what
+ * turbocql_int_room has said; -1 with an exception. */
+static inline int turbocql_int_to_signed(PyObject *number, uint8_t *to, Py_ssize_t size) {
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyLong_AsNativeBytes(number, to, size, Py_ASNATIVEBYTES_BIG_ENDIAN) < 0 ? -1 : 0;
+#elif defined(TURBOCQL_DIGITS)
+    return _PyLong_AsByteArray((PyLongObject *)number, to, (size_t)size, 0, 1);
+#else
+    (void)number;
+    memset(to, 0, (size_t)size);
+    return 0;
+#endif
+}
+
 /* The integer of `size` big-endian bytes. */
 static inline PyObject *turbocql_int_of(const uint8_t *from, size_t size, int is_signed) {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -91,6 +118,55 @@ static inline PyObject *turbocql_int_of(const uint8_t *from, size_t size, int is
 #else
     return _PyLong_FromByteArray(from, size, 0, is_signed);
 #endif
+}
+
+/* -- new floats ---------------------------------------------------------------------------------
+ *
+ * Why: a vector has hundreds of floats. PyFloat_FromDouble first looks for an unused float, of which
+ * CPython keeps at most 100, and calls a function that fills the header in. We allocate the float
+ * with PyObject_Malloc instead, which is what float's tp_free expects, and copy the header of
+ * another new float. PyFloat_FromDouble is used if float has another tp_free or size, and while a
+ * tracer of new objects is set. Tried on 3.10 to 3.13 and on 3.15.
+ *
+ * Gains: a vector of 768 floats is read and freed in 92,800 instructions instead of 124,200, a list
+ * of 1,000 doubles in 118,300 instead of 176,700.
+ */
+#if !defined(TURBOCQL_PLAIN_C) && !defined(Py_GIL_DISABLED) && !defined(Py_REF_DEBUG) \
+    && !defined(Py_TRACE_REFS) && PY_VERSION_HEX < 0x03100000
+#define TURBOCQL_COPIES_FLOATS 1
+#endif
+
+/* Whether the header of a new float may be copied. */
+static inline int turbocql_copies_floats(void) {
+#ifdef TURBOCQL_COPIES_FLOATS
+#if PY_VERSION_HEX >= 0x030D0000
+    void *data;
+    if (PyRefTracer_GetTracer(&data) != NULL)
+        return 0;
+#endif
+    return PyFloat_Type.tp_free == PyObject_Free
+        && PyFloat_Type.tp_basicsize == (Py_ssize_t)sizeof(PyFloatObject);
+#else
+    return 0;
+#endif
+}
+
+/* A new float. `model` is a copy of a new float, or NULL if headers must not be copied. */
+static inline PyObject *turbocql_new_float(const PyFloatObject *model, double value) {
+#ifdef TURBOCQL_COPIES_FLOATS
+    PyFloatObject *made;
+    if (model != NULL) {
+        made = (PyFloatObject *)PyObject_Malloc(sizeof(PyFloatObject));
+        if (made == NULL)
+            return PyErr_NoMemory();
+        *made = *model;
+        made->ob_fval = value;
+        return (PyObject *)made;
+    }
+#else
+    (void)model;
+#endif
+    return PyFloat_FromDouble(value);
 }
 
 /* -- am_send of a class that Cython makes -------------------------------------------------------

@@ -21,13 +21,13 @@ cdef class RowsBlock:
     cdef Py_ssize_t used                    # bytes of `start`: the rows, with the size of each
     cdef Py_ssize_t room
     cdef Py_ssize_t expected
-    cdef Py_ssize_t* places                 # where rows begin, if somebody has asked for some
-    cdef Py_ssize_t placed                  # how many of them are known
+    cdef Py_ssize_t* row_starts             # where rows begin, created at the first use
+    cdef Py_ssize_t start_count             # how many of them are known
 
     cdef ValuesBlock _values(self, Py_ssize_t pos, Py_ssize_t size)
     cdef int _append(self, const uint8_t* data, Py_ssize_t size) except -1
     cdef int _take(self, wbuf* out) except -1
-    cdef int _place_rows(self) except -1
+    cdef int _find_row_starts(self) except -1
 
 
 cdef class BindPlan:
@@ -38,12 +38,12 @@ cdef class BindPlan:
     cdef Py_ssize_t _count
     cdef tuple _names
     cdef bint _native
-    cdef bint _repeats       # whether a name stands for several markers
+    cdef bint _repeats       # whether several markers have the same name
     cdef Py_ssize_t _needed  # values that a row must have for its partition key
 
     cdef ValuesBlock _bind(self, tuple values, int version)
-    cdef int _add_all(self, wbuf* out, tuple given, int version) except -1
-    cdef int _add_dict(self, wbuf* out, dict given, int version) except -1
+    cdef int _add_all(self, wbuf* out, tuple values, int version) except -1
+    cdef int _add_dict(self, wbuf* out, dict values, int version) except -1
     cdef int _add_row(self, wbuf* out, object row, int version) except -1
     cdef int _add(self, wbuf* out, Py_ssize_t index, object value) except -1
-    cdef object _miscount(self, Py_ssize_t given)
+    cdef object _miscount(self, Py_ssize_t value_count)

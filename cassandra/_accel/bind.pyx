@@ -1,12 +1,12 @@
 # cython: nonecheck=False
-"""Binding: the compiled twin of `cassandra.protocol.bind`.
+"""Encode bound values: the compiled twin of `cassandra.protocol.bind`.
 
-Values go from Python objects into one C buffer, with no bytes object each.
+Values go from Python objects into one C buffer, without a bytes object for each.
 
-No look at None (nonecheck): an object whose ``__init__`` never ran has no columns, so that nothing
-of it is looked at. What programs may hand in (a block's data, a codec's bytes) goes through
-checks.pxd. Values' own code may run whatever a program can: rows are snapshots, places in the
-buffer are offsets, and a plan is made once (see docs/twins.rst).
+We need no checks for None (nonecheck): an object whose ``__init__`` never ran has no columns, so
+nothing of it is read. Everything that applications may pass (a block's data, a codec's bytes) goes
+through checks.pxd. The code of a value may run anything that an application can. Therefore rows are
+snapshots, positions in the buffer are offsets, and a plan is created once (see docs/twins.rst).
 """
 
 cimport cython
@@ -88,7 +88,9 @@ cdef class ValuesBlock:
         return type(self), (self.count, self.data, self.has_unset)
 
     cdef Py_ssize_t _next(self, Py_ssize_t pos, Py_ssize_t* size) except -1:
-        """Where the body of the value at `pos` begins; its size, or -1 or -2, goes to `size`."""
+        """Return where the body of the value at `pos` begins. Its size, or -1 or -2, goes to
+        `size`.
+        """
         cdef Py_ssize_t end = PyBytes_GET_SIZE(self.data)
         if end - pos < 4:
             raise ValueError(f"a block of {self.count} values ends in the middle of one")
@@ -99,19 +101,19 @@ cdef class ValuesBlock:
         return pos
 
     def values(self):
-        """The body of each value as bytes, None for null, UNSET_VALUE for one that is not set."""
-        cdef list found = []
+        """Return the body of each value: bytes, None for null, or UNSET_VALUE."""
+        cdef list bodies = []
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t size = 0
         cdef Py_ssize_t index
         for index in range(self.count):  # no-cython-lint: counts only
             pos = self._next(pos, &size)
             if size >= 0:
-                found.append(PyBytes_FromStringAndSize(PyBytes_AS_STRING(self.data) + pos, size))
+                bodies.append(PyBytes_FromStringAndSize(PyBytes_AS_STRING(self.data) + pos, size))
                 pos += size
             else:
-                found.append(None if size == -1 else _unset)
-        return found
+                bodies.append(None if size == -1 else _unset)
+        return bodies
 
     cdef Py_ssize_t _find(self, Py_ssize_t index, Py_ssize_t* size) except -1:
         cdef Py_ssize_t pos = 0
@@ -127,7 +129,7 @@ cdef class ValuesBlock:
     def routing_key(self, indexes):
         """Return the partition key's bytes from the values at `indexes`, in key order.
 
-        None if one of them is null or not set.
+        Returns None if a value of the key is null or not set.
         """
         cdef Py_ssize_t pos
         cdef Py_ssize_t size = 0
@@ -164,12 +166,12 @@ cdef class RowsBlock:
     """The bound values of many rows of one statement (see the Python twin).
 
     In the buffer, each row is preceded by the four bytes of its size. Several threads may append,
-    which may move the buffer: who touches it is in a critical section.
+    which may move the buffer, so all access is in a critical section.
     """
 
     def __cinit__(self, *arguments, **named):
         self.start = NULL
-        self.places = NULL
+        self.row_starts = NULL
 
     def __init__(self, width, rows=(), has_unset=False):
         self.width = width
@@ -180,7 +182,7 @@ cdef class RowsBlock:
 
     def __dealloc__(self):
         PyMem_Free(self.start)
-        PyMem_Free(self.places)
+        PyMem_Free(self.row_starts)
 
     @property
     def count(self):
@@ -203,7 +205,8 @@ cdef class RowsBlock:
         return type(self), (self.width, [row.data for row in self.rows()], self.has_unset)
 
     def reserve(self, rows):
-        """That so many rows are expected in all: room is made for them with the first one."""
+        """Set how many rows are expected in total; the first row reserves memory for all of them.
+        """
         self.expected = min(rows, MOST_RESERVED)
 
     cdef ValuesBlock _values(self, Py_ssize_t pos, Py_ssize_t size):
@@ -214,67 +217,67 @@ cdef class RowsBlock:
         return block
 
     def row(self, index):
-        """The values of one row; IndexError if there is none."""
-        cdef Py_ssize_t wanted = index
+        """Return the values of one row. Raises IndexError if there is no such row."""
+        cdef Py_ssize_t number = index
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t passed
         cdef Py_ssize_t count = load_size(&self._count)
-        if wanted < 0 or wanted >= count:
-            raise IndexError(f"row {wanted} of {count}")
+        if number < 0 or number >= count:
+            raise IndexError(f"row {number} of {count}")
         with cython.critical_section(self):
-            for passed in range(wanted):  # no-cython-lint: counts only
+            for passed in range(number):  # no-cython-lint: counts only
                 pos += 4 + <Py_ssize_t> get_be32(self.start + pos)
             return self._values(pos + 4, get_be32(self.start + pos))
 
     def rows(self):
-        """The values of all rows, one by one."""
-        cdef list found = []
+        """Return the values of each row."""
+        cdef list decoded = []
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t size
         with cython.critical_section(self):
             while pos < self.used:
                 size = get_be32(self.start + pos)
-                found.append(self._values(pos + 4, size))
+                decoded.append(self._values(pos + 4, size))
                 pos += 4 + size
-        return found
+        return decoded
 
     def take(self, rows):
         """Return a block of some of the rows (see the Python twin)."""
-        cdef RowsBlock made = RowsBlock.__new__(RowsBlock)
-        cdef Py_ssize_t wanted, pos, count
-        made.width = self.width
-        made.has_unset = self.has_unset
+        cdef RowsBlock block = RowsBlock.__new__(RowsBlock)
+        cdef Py_ssize_t number, pos, count
+        block.width = self.width
+        block.has_unset = self.has_unset
         for index in rows:
-            wanted = index
+            number = index
             count = load_size(&self._count)
-            if wanted < 0 or wanted >= count:
-                raise IndexError(f"row {wanted} of {count}")
-            # Anew after each: the program's iterator may have appended rows.
+            if number < 0 or number >= count:
+                raise IndexError(f"row {number} of {count}")
+            # Repeat this after each row, because the application's iterator may have appended rows.
             with cython.critical_section(self):
-                self._place_rows()
-                pos = self.places[wanted]
-                made._append(self.start + pos + 4, get_be32(self.start + pos))
-        return made
+                self._find_row_starts()
+                pos = self.row_starts[number]
+                block._append(self.start + pos + 4, get_be32(self.start + pos))
+        return block
 
-    cdef int _place_rows(self) except -1:
+    cdef int _find_row_starts(self) except -1:
         """Know where each row begins."""
         cdef Py_ssize_t pos = 0
-        cdef Py_ssize_t at
+        cdef Py_ssize_t row
         cdef Py_ssize_t* grown
-        if self.placed == self._count:
+        if self.start_count == self._count:
             return 0
-        grown = <Py_ssize_t*> PyMem_Realloc(self.places, self._count * sizeof(Py_ssize_t))
+        grown = <Py_ssize_t*> PyMem_Realloc(self.row_starts, self._count * sizeof(Py_ssize_t))
         if grown == NULL:
             raise MemoryError()
-        self.places = grown
-        for at in range(self._count):
-            self.places[at] = pos
+        self.row_starts = grown
+        for row in range(self._count):
+            self.row_starts[row] = pos
             pos += 4 + <Py_ssize_t> get_be32(self.start + pos)
-        self.placed = self._count
+        self.start_count = self._count
         return 0
 
     def append(self, values):
-        """Another row; ValueError if it has another number of values."""
+        """Append a row. Raises ValueError if its number of values differs."""
         if values.count != self.width:
             raise ValueError(f"a row of {values.count} values, but the others have {self.width}")
         data = exact_bytes(values.data, "the data of a block")
@@ -283,23 +286,23 @@ cdef class RowsBlock:
             self.has_unset = True
 
     cdef int _append(self, const uint8_t* data, Py_ssize_t size) except -1:
-        cdef Py_ssize_t wanted
+        cdef Py_ssize_t needed
         cdef Py_ssize_t room
         cdef uint8_t* grown
         with cython.critical_section(self):
-            wanted = self.used + size + 4
-            if wanted > self.room:
+            needed = self.used + size + 4
+            if needed > self.room:
                 room = self.room * 2
                 if self.used == 0 and self.expected > 1:
                     room = min((size + 4) * self.expected, <Py_ssize_t> MOST_RESERVED)
-                grown = <uint8_t*> PyMem_Realloc(self.start, max(room, wanted, 256))
+                grown = <uint8_t*> PyMem_Realloc(self.start, max(room, needed, 256))
                 if grown == NULL:
                     raise MemoryError()
                 self.start = grown
-                self.room = max(room, wanted, 256)
+                self.room = max(room, needed, 256)
             put_be32(self.start + self.used, <uint32_t> size)
             memcpy(self.start + self.used + 4, data, size)
-            self.used = wanted
+            self.used = needed
             store_size(&self._count, self._count + 1)
         return 0
 
@@ -320,9 +323,9 @@ cdef class RowsBlock:
 
 
 def composite_key(parts):
-    """Return the routing key of the partition key columns `parts`; None if there is none.
+    """Return the routing key of the partition key columns `parts`; None if there are no columns.
 
-    :raises ValueError: if one of several takes 64 KiB or more.
+    :raises ValueError: if there are several columns and one takes 64 KiB or more.
     """
     if len(parts) <= 1:
         return parts[0] if parts else None
@@ -337,7 +340,7 @@ def composite_key(parts):
 
 
 cdef class BindPlan:
-    """How values are bound to the markers of one prepared statement (see the Python twin).
+    """Encoders for the markers of one prepared statement (see the Python twin).
 
     Immutable, and shared by threads.
     """
@@ -374,7 +377,7 @@ cdef class BindPlan:
         raise unpicklable(self)
 
     def bind(self, values, version):
-        """Encode `values`, one for each marker in order (see the Python twin for the rules)."""
+        """Encode `values`, in the order of the markers (see the Python twin for the rules)."""
         # A snapshot: a value's own code may change the list while it is encoded.
         cdef tuple held = (
             <tuple> values if type(values) is tuple else as_values(values, self._count)
@@ -396,9 +399,9 @@ cdef class BindPlan:
         finally:
             wbuf_close(&out)
 
-    cdef int _add_all(self, wbuf* out, tuple given, int version) except -1:
-        """Append the values of one row; 1 if one is not set."""
-        cdef Py_ssize_t count = PyTuple_GET_SIZE(given)
+    cdef int _add_all(self, wbuf* out, tuple values, int version) except -1:
+        """Append the values of one row; return 1 if a value is not set."""
+        cdef Py_ssize_t count = PyTuple_GET_SIZE(values)
         cdef Py_ssize_t missing = self._count - count
         cdef Py_ssize_t index = 0
         cdef bint has_unset = missing > 0
@@ -406,7 +409,7 @@ cdef class BindPlan:
             raise self._miscount(count)
         # A tuple does not change, and the caller holds it while the values' own code runs.
         for index in range(count):
-            if self._add(out, index, <object> PyTuple_GET_ITEM(given, index)):
+            if self._add(out, index, <object> PyTuple_GET_ITEM(values, index)):
                 has_unset = True
         if has_unset and version < 4:
             raise _unset_unsupported(version)
@@ -414,29 +417,29 @@ cdef class BindPlan:
             put_be32(wbuf_extend(out, 4), 0xFFFFFFFE)
         return has_unset
 
-    cdef int _add_dict(self, wbuf* out, dict given, int version) except -1:
-        """Append the values of one row that are found by name; 1 if one is not set."""
+    cdef int _add_dict(self, wbuf* out, dict values, int version) except -1:
+        """Append the values of one row by name; return 1 if a value is not set."""
         cdef Py_ssize_t index
-        cdef Py_ssize_t found = 0
+        cdef Py_ssize_t found_count = 0
         cdef bint has_unset = False
-        cdef PyObject* place
+        cdef PyObject* item
         cdef object value
         for index in range(PyTuple_GET_SIZE(self._names)):
-            place = PyDict_GetItemWithError(given, <object> PyTuple_GET_ITEM(self._names, index))
-            if place == NULL:
+            item = PyDict_GetItemWithError(values, <object> PyTuple_GET_ITEM(self._names, index))
+            if item == NULL:
                 _refuse_missing(self._names, index, self.routing_key_indexes, version)
                 put_be32(wbuf_extend(out, 4), 0xFFFFFFFE)
                 has_unset = True
             else:
-                found += 1
-                value = <object> place  # owned: its own code may remove it from the dict
+                found_count += 1
+                value = <object> item  # owned: its own code may remove it from the dict
                 if value is _unset:
                     _refuse_missing(self._names, index, self.routing_key_indexes, version)
                 if self._add(out, index, value):
                     has_unset = True
-        # A name that stands for several markers is found several times.
-        if self.strict and (found != len(given) or self._repeats):
-            unknown = [name for name in given if name not in self._names]
+        # If several markers have the same name, the name is counted several times.
+        if self.strict and (found_count != len(values) or self._repeats):
+            unknown = [name for name in values if name not in self._names]
             if unknown:
                 _refuse_unknown(unknown, self._names)
         if has_unset and version < 4:
@@ -444,28 +447,28 @@ cdef class BindPlan:
         return has_unset
 
     cdef int _add_row(self, wbuf* out, object row, int version) except -1:
-        """Append one row of any kind; 1 if a value is not set."""
-        cdef tuple given
+        """Append a row of any kind; return 1 if a value is not set."""
+        cdef tuple values
         cdef bint has_unset
         if type(row) is tuple:
-            given = <tuple> row
+            values = <tuple> row
         elif type(row) is dict:
             # Without the GIL, other threads may change it at any time.
             if IS_FREE_THREADED:
                 return self._add_dict(out, (<dict> row).copy(), version)
             return self._add_dict(out, <dict> row, version)
         elif type(row) is list:
-            given = tuple(<list> row)
+            values = tuple(<list> row)
         else:
-            given = _values_of(row, self._names, version, self.routing_key_indexes, self.strict)
-        if PyTuple_GET_SIZE(given) < self._needed:
+            values = _values_of(row, self._names, version, self.routing_key_indexes, self.strict)
+        if PyTuple_GET_SIZE(values) < self._needed:
             for index in self.routing_key_indexes:
-                if index >= PyTuple_GET_SIZE(given):
+                if index >= PyTuple_GET_SIZE(values):
                     _refuse_missing(self._names, index, self.routing_key_indexes, version)
-        has_unset = self._add_all(out, given, version)
+        has_unset = self._add_all(out, values, version)
         if has_unset and self._needed:
             for index in self.routing_key_indexes:
-                if given[index] is _unset:
+                if values[index] is _unset:
                     _refuse_missing(self._names, index, self.routing_key_indexes, version)
         return has_unset
 
@@ -493,8 +496,8 @@ cdef class BindPlan:
             raise ValueError(f"a row of {self._count} values, but the others have {rows.width}")
         wbuf_open(&out)
         try:
-            # Into a buffer of its own first: a value's code may run another thread, which adds to
-            # the same block.
+            # Encode into a separate buffer first: the code of a value may run another thread, which
+            # adds to the same block.
             if self._add_row(&out, row, version):
                 rows.has_unset = True
             rows._append(out.data, out.size)
@@ -506,14 +509,14 @@ cdef class BindPlan:
         cdef RowsBlock block = RowsBlock.__new__(RowsBlock)
         cdef int protocol = version
         cdef Py_ssize_t index = 0
-        cdef Py_ssize_t place
+        cdef Py_ssize_t row_start
         cdef Py_ssize_t expected = min(len(rows), MOST_RESERVED) if hasattr(rows, "__len__") else 0
         cdef wbuf out
         block.width = self._count
         wbuf_open(&out)
         try:
             for row in rows:
-                place = out.size
+                row_start = out.size
                 wbuf_extend(&out, 4)
                 try:
                     if self._add_row(&out, row, protocol):
@@ -521,7 +524,7 @@ cdef class BindPlan:
                 except Exception as error:
                     _locate_row(error, index)
                     raise
-                put_be32(out.data + place, <uint32_t> (out.size - place - 4))
+                put_be32(out.data + row_start, <uint32_t> (out.size - row_start - 4))
                 index += 1
                 if index == 1 and expected > 1:
                     wbuf_reserve(&out, min(out.size * expected, <Py_ssize_t> MOST_RESERVED))
@@ -532,8 +535,8 @@ cdef class BindPlan:
             wbuf_close(&out)
 
     cdef int _add(self, wbuf* out, Py_ssize_t index, object value) except -1:
-        """Append one [value]; 1 if it is not set."""
-        cdef Py_ssize_t place = out.size
+        """Append one [value]; return 1 if it is not set."""
+        cdef Py_ssize_t start = out.size
         cdef object codec
         cdef bytes data
         if value is None:
@@ -544,8 +547,9 @@ cdef class BindPlan:
             return 1
         wbuf_extend(out, 4)
         try:
-            # Callers stay below `_count`, the number of codecs; if `_native`, each is a Codec. The
-            # plan keeps them: to count a reference to one that threads share would cost most.
+            # Callers keep `index` below `_count`, the number of codecs. If `_native` is set, each
+            # is a Codec. The plan owns the codecs, so we need no reference here: counting
+            # references of an object that threads share would be the largest cost.
             if self._native:
                 (<Codec> <object> PyTuple_GET_ITEM(self._codecs, index)).write(out, value)
             else:
@@ -553,24 +557,24 @@ cdef class BindPlan:
                 data = exact_bytes(codec.encode(value), "what a codec made")
                 wbuf_write(out, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
         except Exception as error:
-            # What stands for null in other libraries has no encoding: every codec refuses it.
-            # Asking before would cost each value.
+            # Null values of other libraries have no encoding, so every codec refuses them. We check
+            # for them only here, because a check before would slow down each value.
             codec = <object> PyTuple_GET_ITEM(self._codecs, index)
             if turbocql_maybe_missing(value) and _is_missing(value, codec.cql_name):
-                out.size = place
+                out.size = start
                 put_be32(wbuf_extend(out, 4), 0xFFFFFFFF)
                 return 0
-            _locate(error, column_place(self.columns[index]))
+            _locate(error, column_label(self.columns[index]))
             raise
-        put_be32(out.data + place, <uint32_t> (out.size - place - 4))
+        put_be32(out.data + start, <uint32_t> (out.size - start - 4))
         return 0
 
-    cdef object _miscount(self, Py_ssize_t given):
-        wanted = self._count
-        few_or_many = "Too many" if given > wanted else "Too few"
+    cdef object _miscount(self, Py_ssize_t value_count):
+        marker_count = self._count
+        few_or_many = "Too many" if value_count > marker_count else "Too few"
         return ValueError(
             f"{few_or_many} values for the statement's bind markers: "
-            f"{given} given, {wanted} wanted ({', '.join(self._names)})"
+            f"{value_count} given, {marker_count} wanted ({', '.join(self._names)})"
         )
 
 
@@ -580,9 +584,13 @@ cdef object _unset_unsupported(int version):
     )
 
 
-def as_values(values, wanted=-1):
-    """A snapshot of the sequence `values`; TypeError if it is not one (see the Python twin)."""
-    if isinstance(values, (str, bytes, bytearray, _Mapping)) and not _is_lone_text(values, wanted):
+def as_values(values, marker_count=-1):
+    """Return a snapshot of the sequence `values`; TypeError if it is not a sequence (see the Python
+    twin).
+    """
+    if isinstance(values, (str, bytes, bytearray, _Mapping)) and not _is_lone_text(
+        values, marker_count
+    ):
         raise TypeError(
             f"values are {values!r} ({type(values).__name__}); "
             "they have to be a sequence, one for each bind marker"
@@ -590,7 +598,7 @@ def as_values(values, wanted=-1):
     return tuple(values)
 
 
-def column_place(column):
-    """What stands in front of an error about a value for `column`: its name, CQL type and class."""
-    shown = getattr(column.type, "__name__", type(column.type).__name__)
-    return f'column "{column.name}" ({column.type.codec().cql_name}, {shown})'
+def column_label(column):
+    """Return the beginning of an error about a value for `column`: its name, CQL type and class."""
+    class_name = getattr(column.type, "__name__", type(column.type).__name__)
+    return f'column "{column.name}" ({column.type.codec().cql_name}, {class_name})'

@@ -1,7 +1,7 @@
-"""The bound statement of a prepared one: the compiled twin of `cassandra.query.binding`.
+"""Create bound statements: the compiled twin of `cassandra.query.binding`.
 
-Settings are copied from field to field. Changes of these classes after their import have no effect;
-subclasses of `PreparedStatement` keep what they override.
+Settings are copied from field to field. Changes to these classes after their import have no effect;
+subclasses of `PreparedStatement` keep the methods that they override.
 """
 
 from cpython.object cimport PyObject
@@ -12,8 +12,8 @@ from cassandra._accel.fields cimport (
 )
 
 
-# Before the imports: those of `cassandra.query` want this function, also if this module is the very
-# first one that a process imports.
+# This comes before the imports, because modules of `cassandra.query` import this function, even if
+# this module is the first that a process imports.
 def bind(prepared, values):
     """Return a `BoundStatement` of the prepared statement; see `BoundStatement.bind`.
 
@@ -21,25 +21,25 @@ def bind(prepared, values):
     :raises TypeError: if a value does not fit its column's type.
     :raises ValueError: if there are too many values, unknown names, or a value out of range.
     """
-    cdef PreparedBase own = None  # if the fields of both statements may be used
+    cdef PreparedBase fields = None  # if the fields of both statements may be used
     if _bound_has_fields and has_fields(_kind, prepared):
-        own = <PreparedBase> prepared
-        bound = _made_of(own)
-        serial = value_of(&own.serial_consistency_level, prepared, "serial_consistency_level")
+        fields = <PreparedBase> prepared
+        bound = _new_bound(fields)
+        serial = value_of(&fields.serial_consistency_level, prepared, "serial_consistency_level")
     else:
-        bound = _made_slowly(prepared)
+        bound = _new_bound_by_name(prepared)
         serial = prepared.serial_consistency_level
     if serial is not None:
         bound.serial_consistency_level = serial
     if (type(values) is tuple or type(values) is list) and (
-        len(values) >= _needed_values(prepared, own)
+        len(values) >= _needed_values(prepared, fields)
     ):
         try:
-            block = _block_of(prepared, own, values)
+            block = _block_of(prepared, fields, values)
         except (TypeError, ValueError) as error:
             _name_statement(error, prepared.query_string)
             raise error  # with the traceback that it has now
-        if own is not None:
+        if fields is not None:
             turbocql_put(&(<BoundBase> bound).block, block)
         else:
             bound.block = block
@@ -50,10 +50,10 @@ def bind(prepared, values):
     return bound.bind(values)
 
 
-cdef object _made_of(PreparedBase prepared):
-    """A new bound statement with all but its block."""
-    cdef object made = turbocql_new(_BoundStatement)
-    cdef BoundBase bound = <BoundBase> made
+cdef object _new_bound(PreparedBase prepared):
+    """Return a new bound statement without its block."""
+    cdef object statement = turbocql_new(_BoundStatement)
+    cdef BoundBase bound = <BoundBase> statement
     turbocql_put(&bound.prepared_statement, prepared)
     turbocql_put(&bound._routing_key, None)
     turbocql_put(&bound._serial_consistency_level, None)
@@ -65,24 +65,24 @@ cdef object _made_of(PreparedBase prepared):
     _copy(&bound.vector_type, &prepared.vector_type, prepared, "vector_type")
     _copy(&bound.keyspace, &prepared.table_keyspace, prepared, "table_keyspace")
     _copy(&bound.table, &prepared.table, prepared, "table")
-    return made
+    return statement
 
 
-cdef object _made_slowly(prepared):
-    """The same of a class that has properties in the place of settings, say."""
-    made = _new(_BoundStatement)
-    made.prepared_statement = prepared
-    made._routing_key = made._serial_consistency_level = None
-    made.take_settings(prepared)
-    made.keyspace = prepared.table_keyspace
-    made.table = prepared.table
-    return made
+cdef object _new_bound_by_name(prepared):
+    """Do the same for a class whose settings are not plain fields, but properties for example."""
+    bound = _new(_BoundStatement)
+    bound.prepared_statement = prepared
+    bound._routing_key = bound._serial_consistency_level = None
+    bound.take_settings(prepared)
+    bound.keyspace = prepared.table_keyspace
+    bound.table = prepared.table
+    return bound
 
 
-cdef inline object _needed_values(prepared, PreparedBase own):
-    if own is None:
+cdef inline object _needed_values(prepared, PreparedBase fields):
+    if fields is None:
         return prepared.needed_values
-    return value_of(&own.needed_values, prepared, "needed_values")
+    return value_of(&fields.needed_values, prepared, "needed_values")
 
 
 cdef inline int _copy(PyObject** to, PyObject** field, prepared, str name) except -1:
@@ -107,13 +107,13 @@ cdef bint _bound_has_fields = reads_plainly(_BoundStatement, BoundBase)
 cdef Kind _kind = Kind(PreparedBase)
 
 
-cdef inline object _block_of(prepared, PreparedBase own, values):
-    """The block of the values in a tuple or list."""
-    if own is None:
+cdef inline object _block_of(prepared, PreparedBase fields, values):
+    """Return the block of the values in a tuple or list."""
+    if fields is None:
         bind_plan, version = prepared.bind_plan, prepared.protocol_version
     else:
-        bind_plan = value_of(&own.bind_plan, prepared, "bind_plan")
-        version = value_of(&own.protocol_version, prepared, "protocol_version")
+        bind_plan = value_of(&fields.bind_plan, prepared, "bind_plan")
+        version = value_of(&fields.protocol_version, prepared, "protocol_version")
     if type(bind_plan) is BindPlan:
         held = values if type(values) is tuple else tuple(values)
         return (<BindPlan> bind_plan)._bind(<tuple> held, version)

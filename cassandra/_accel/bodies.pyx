@@ -1,8 +1,8 @@
 """Bodies of QUERY, EXECUTE, BATCH and PREPARE: the compiled twin of `cassandra.protocol.bodies`.
 
-A small body is gathered on the stack and becomes a bytes object at its end. A larger one is written
-straight into the bytes object that will be handed on, which grows as it has to and is cut to size:
-a second copy of a batch of vectors would cost as much as the first.
+A small body is built on the stack and becomes a bytes object at the end. A larger body is written
+directly into the bytes object that is returned, which grows as needed and is cut to size at the
+end. A second copy of a batch of vectors would cost as much as the first.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -43,10 +43,11 @@ cdef enum:
 
 
 cdef extern from "Python.h":
-    # As pointers: a bytes object that is still written could not be resized if it were counted.
+    # We use pointers here: a bytes object with a counted reference cannot be resized while we write
+    # it.
     PyObject* new_bytes "PyBytes_FromStringAndSize"(const char* data, Py_ssize_t size) except NULL
-    int resize_bytes "_PyBytes_Resize"(PyObject** made, Py_ssize_t size) except -1
-    char* start_of "PyBytes_AS_STRING"(PyObject* made)
+    int resize_bytes "_PyBytes_Resize"(PyObject** bytes_object, Py_ssize_t size) except -1
+    char* start_of "PyBytes_AS_STRING"(PyObject* bytes_object)
 
 cdef enum:
     OBUF_INLINE = 2048
@@ -56,7 +57,7 @@ cdef struct obuf:
     uint8_t* data
     Py_ssize_t size
     Py_ssize_t capacity
-    PyObject* made              # the bytes object that `data` is in; NULL while that is inline_data
+    PyObject* owner             # the bytes object that `data` is in; NULL while that is inline_data
     uint8_t inline_data[OBUF_INLINE]
 
 
@@ -64,30 +65,30 @@ cdef inline void obuf_open(obuf* b) noexcept:
     b.data = b.inline_data
     b.size = 0
     b.capacity = OBUF_INLINE
-    b.made = NULL
+    b.owner = NULL
 
 
 cdef inline void obuf_close(obuf* b) noexcept:
-    Py_XDECREF(b.made)
-    b.made = NULL
+    Py_XDECREF(b.owner)
+    b.owner = NULL
 
 
 cdef int obuf_grow(obuf* b, Py_ssize_t extra) except -1:
-    cdef Py_ssize_t wanted
+    cdef Py_ssize_t needed
     cdef Py_ssize_t capacity = b.capacity * 2
     if extra < 0 or extra > OBUF_LIMIT - b.size:
         raise OverflowError(
             f"a body of {b.size} + {extra} bytes is longer than the protocol's limit of 2 GiB"
         )
-    wanted = b.size + extra
-    if capacity < wanted:
-        capacity = wanted
-    if b.made == NULL:
-        b.made = new_bytes(NULL, capacity)
-        memcpy(start_of(b.made), b.inline_data, b.size)
+    needed = b.size + extra
+    if capacity < needed:
+        capacity = needed
+    if b.owner == NULL:
+        b.owner = new_bytes(NULL, capacity)
+        memcpy(start_of(b.owner), b.inline_data, b.size)
     else:
-        resize_bytes(&b.made, capacity)
-    b.data = <uint8_t*> start_of(b.made)
+        resize_bytes(&b.owner, capacity)
+    b.data = <uint8_t*> start_of(b.owner)
     b.capacity = capacity
     return 0
 
@@ -114,18 +115,20 @@ cdef inline int obuf_write(obuf* b, const void* source, Py_ssize_t size) except 
 
 
 cdef bytes obuf_bytes(obuf* b):
-    if b.made == NULL:
+    if b.owner == NULL:
         return PyBytes_FromStringAndSize(<char*> b.data, b.size)
-    resize_bytes(&b.made, b.size)
-    # Counted once more for the caller: obuf_close gives back the count that `made` stands for.
-    return <bytes> b.made
+    resize_bytes(&b.owner, b.size)
+    # Add a reference for the caller: obuf_close releases the reference of `owner`.
+    return <bytes> b.owner
 
 
 cdef int64_t _number(object number, int64_t low, int64_t high, str message) except? -1:
-    """`number` as a C number of its range; ValueError with `message`, in which {} stands for it."""
+    """Return `number` as a C number of its range; ValueError with `message`, whose {} is the
+    number.
+    """
     cdef int64_t value
     if type(number) is not int:
-        number = _whole(number, message)
+        number = _integer(number, message)
     try:
         value = number
     except OverflowError:
@@ -135,13 +138,13 @@ cdef int64_t _number(object number, int64_t low, int64_t high, str message) exce
     return value
 
 
-cdef object _whole(object number, str message):
-    """`number` as an int; a float is refused, even a whole one."""
+cdef object _integer(object number, str message):
+    """Return `number` as an int; refuse floats, even integral floats."""
     try:
         return _index(number)
     except TypeError:
-        said = message.partition(";")[0].format(repr(number))
-        raise TypeError(f"{said}; it has to be an integer{_constant_of(number)}") from None
+        complaint = message.partition(";")[0].format(repr(number))
+        raise TypeError(f"{complaint}; it has to be an integer{_constant_of(number)}") from None
 
 
 cdef int _short(obuf* out, object number, str what) except -1:
@@ -254,7 +257,7 @@ cdef int _add_block(obuf* out, Py_ssize_t count, bytes data, bint has_unset, int
 cdef int _add_values(obuf* out, object values, object names, int version) except -1:
     """Append <n>[name_1]<value_1>... of a block or sequence of values."""
     cdef ValuesBlock block
-    cdef Py_ssize_t place, count
+    cdef Py_ssize_t count_offset, count
     if names is None:
         if isinstance(values, ValuesBlock):
             block = <ValuesBlock> values
@@ -267,7 +270,7 @@ cdef int _add_values(obuf* out, object values, object names, int version) except
     if names is not None:
         return _add_named(out, values, names, version)
     # The number is written when it is known: a value's own code could change the list.
-    place = out.size
+    count_offset = out.size
     obuf_extend(out, 2)
     count = 0
     if type(values) is list:
@@ -280,20 +283,20 @@ cdef int _add_values(obuf* out, object values, object names, int version) except
             count += 1
     if count > 0xFFFF:
         raise ValueError(f"{count} values in one statement; the protocol has room for 65535")
-    put_be16(out.data + place, <uint16_t> count)
+    put_be16(out.data + count_offset, <uint16_t> count)
     return 0
 
 
 cdef int _add_named(obuf* out, object values, object names, int version) except -1:
-    cdef list given = list(values)
-    cdef list called = list(names)
+    cdef list value_list = list(values)
+    cdef list name_list = list(names)
     cdef Py_ssize_t index
-    _count(out, len(given), "values in one statement")
-    if len(called) != len(given):
-        raise ValueError(f"{len(given)} values and {len(called)} names for them")
-    for index in range(len(given)):
-        _string(out, called[index], "a value's name")
-        _add_value(out, given[index], version)
+    _count(out, len(value_list), "values in one statement")
+    if len(name_list) != len(value_list):
+        raise ValueError(f"{len(value_list)} values and {len(name_list)} names for them")
+    for index in range(len(value_list)):
+        _string(out, name_list[index], "a value's name")
+        _add_value(out, value_list[index], version)
     return 0
 
 
@@ -355,11 +358,11 @@ cdef int _byte(obuf* out, object value, str message) except -1:
     return 0
 
 
-cdef int _patch_flags(obuf* out, Py_ssize_t place, int flags, int version) except -1:
+cdef int _patch_flags(obuf* out, Py_ssize_t offset, int flags, int version) except -1:
     if version >= 5:
-        put_be32(out.data + place, <uint32_t> flags)
+        put_be32(out.data + offset, <uint32_t> flags)
     else:
-        out.data[place] = <uint8_t> flags
+        out.data[offset] = <uint8_t> flags
     return 0
 
 
@@ -379,7 +382,9 @@ cdef int _check_message(object message) except -1:
 
 
 cdef int _add_message_params(obuf* out, object message, int version) except -1:
-    """The same of a `QueryMessage` or `ExecuteMessage`, without a `QueryParams` between."""
+    """Append the parameters of a `QueryMessage` or `ExecuteMessage` without creating a
+    `QueryParams`.
+    """
     return _add_params(
         out, message.consistency_level, message.query_params, None, message.skip_meta,
         message.fetch_size, message.paging_state, message.serial_consistency_level,
@@ -393,9 +398,9 @@ cdef int _add_params(
     object keyspace, object now_in_seconds, int version,
 ) except -1:
     cdef int flags = 0
-    cdef Py_ssize_t place
+    cdef Py_ssize_t flags_offset
     _consistency(out, consistency, "is not a consistency level")
-    place = out.size
+    flags_offset = out.size
     obuf_extend(out, 4 if version >= 5 else 1)
     # No values and an empty block are the same: without the flag, zero values need no count.
     if values is not None and (len(values) or names):
@@ -406,7 +411,7 @@ cdef int _add_params(
     if skip_metadata:
         flags |= FLAG_SKIP_METADATA
     if page_size is not None and type(page_size) is not int:
-        page_size = _whole(page_size, "page_size is {}; ")
+        page_size = _integer(page_size, "page_size is {}; ")
     if page_size is not None and page_size > 0:
         flags |= FLAG_PAGE_SIZE
         _int32(out, page_size, "page_size is {}; the protocol has a signed number of 32 bits")
@@ -414,7 +419,7 @@ cdef int _add_params(
         flags |= FLAG_PAGING_STATE
         _add_bytes(out, _bytes_of(paging_state, "paging_state"))
     flags |= _tail(out, serial_consistency, timestamp, keyspace, now_in_seconds, version)
-    return _patch_flags(out, place, flags, version)
+    return _patch_flags(out, flags_offset, flags, version)
 
 
 cdef int _add_execute_head(obuf* out, object query_id, object metadata_id) except -1:
@@ -429,7 +434,7 @@ cdef int _add_execute_head(obuf* out, object query_id, object metadata_id) excep
 
 
 def long_string(text):
-    """A [long string]."""
+    """Return a [long string]."""
     cdef obuf out
     obuf_open(&out)
     try:
@@ -451,7 +456,7 @@ def query_params_body(params, version):
 
 
 def query_body(query, params, version):
-    """The body of a QUERY."""
+    """Return the body of a QUERY."""
     cdef obuf out
     obuf_open(&out)
     try:
@@ -463,7 +468,7 @@ def query_body(query, params, version):
 
 
 def query_of_message(query, message, version):
-    """The body of a QUERY whose parameters are the attributes of a `QueryMessage`."""
+    """Return the body of a QUERY whose parameters are the attributes of a `QueryMessage`."""
     cdef obuf out
     _check_message(message)
     obuf_open(&out)
@@ -476,7 +481,7 @@ def query_of_message(query, message, version):
 
 
 def execute_head(query_id, result_metadata_id):
-    """What stands before the <query_parameters> of an EXECUTE."""
+    """Return the bytes that precede the <query_parameters> of an EXECUTE."""
     cdef obuf out
     obuf_open(&out)
     try:
@@ -487,14 +492,14 @@ def execute_head(query_id, result_metadata_id):
 
 
 def execute_body(query_id, result_metadata_id, params, version, tablet_version_block=None):
-    """The body of an EXECUTE (see the Python twin)."""
+    """Return the body of an EXECUTE (see the Python twin)."""
     return _execute(query_id, result_metadata_id, params, False, version, tablet_version_block)
 
 
 def execute_of_message(
     query_id, result_metadata_id, message, version, tablet_version_block=None
 ):
-    """The body of an EXECUTE whose parameters are the attributes of an `ExecuteMessage`."""
+    """Return the body of an EXECUTE whose parameters are the attributes of an `ExecuteMessage`."""
     return _execute(query_id, result_metadata_id, message, True, version, tablet_version_block)
 
 
@@ -530,7 +535,7 @@ cdef bytes execute_of(
     object paging_state, object serial_consistency, object timestamp, bint skip_metadata,
     int version,
 ):
-    """The body of an EXECUTE, from C."""
+    """Return the body of an EXECUTE; called from C."""
     cdef obuf out
     obuf_open(&out)
     try:
@@ -601,9 +606,9 @@ cdef int _add_rows(
 
 
 def batch_body(batch_type, statements, params, version):
-    """The body of a BATCH (see the Python twin)."""
+    """Return the body of a BATCH (see the Python twin)."""
     cdef int protocol = version
-    cdef Py_ssize_t place
+    cdef Py_ssize_t offset
     cdef int flags
     cdef obuf out
     cdef Py_ssize_t count = len(statements)
@@ -613,7 +618,7 @@ def batch_body(batch_type, statements, params, version):
         _byte(
             &out, batch_type, "a batch's type is {}; the protocol has an unsigned number of 8 bits"
         )
-        place = out.size
+        offset = out.size
         obuf_extend(&out, 2)
         count = 0
         for prepared, statement, values in statements:
@@ -624,14 +629,14 @@ def batch_body(batch_type, statements, params, version):
             _add_statement(&out, prepared, statement, values, protocol)
             count += 1
             if count == 1 and out.size > 256:
-                # Statements of a batch are mostly of one size: room for all of them, so that the
-                # bytes need not be moved later.
+                # The statements of a batch usually have similar sizes. We reserve memory for all of
+                # them, so that the bytes need not be moved later.
                 obuf_reserve(&out, min((out.size + 16) * (total - 1) + 64, MOST_RESERVED))
         if count > 0xFFFF:
             raise ValueError(f"a batch of {count} statements; the protocol has room for 65535")
-        put_be16(out.data + place, <uint16_t> count)
+        put_be16(out.data + offset, <uint16_t> count)
         _consistency(&out, params.consistency, "is not a consistency level")
-        place = out.size
+        offset = out.size
         obuf_extend(&out, 4 if protocol >= 5 else 1)
         flags = _tail(
             &out,
@@ -641,14 +646,14 @@ def batch_body(batch_type, statements, params, version):
             params.now_in_seconds,
             protocol,
         )
-        _patch_flags(&out, place, flags, protocol)
+        _patch_flags(&out, offset, flags, protocol)
         return obuf_bytes(&out)
     finally:
         obuf_close(&out)
 
 
 def prepare_body(query, keyspace, version):
-    """The body of a PREPARE; `keyspace` needs version 5."""
+    """Return the body of a PREPARE; `keyspace` requires version 5."""
     cdef int protocol = version
     cdef obuf out
     if keyspace is not None and protocol < 5:

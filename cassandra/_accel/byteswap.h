@@ -1,10 +1,9 @@
 /* Copies of arrays with the bytes of each element reversed, between host order and the wire's
  * big-endian order.
  *
- * Each loop is compiled twice if compiler and C library can choose at load time
- * (target_clones needs ifunc: GCC on x86-64 with glibc), so that one binary serves every
- * processor and uses AVX2 where it is. Elsewhere the plain loop stands.
- */
+ * Each loop is compiled twice if compiler and C library can choose at load time (target_clones
+ * needs ifunc: GCC on x86-64 with glibc), so that one binary serves every processor and uses AVX2
+ * if it is available. On other platforms the plain loop is used. */
 #ifndef TURBOCQL_BYTESWAP_H
 #define TURBOCQL_BYTESWAP_H
 
@@ -19,7 +18,7 @@
 #define TURBOCQL_CLONES
 #endif
 
-/* Not every module that includes a header calls all of its functions. */
+/* No module that includes a header calls all of its functions. */
 #if defined(__GNUC__) || defined(__clang__)
 #define TURBOCQL_UNUSED __attribute__((unused))
 #else
@@ -99,7 +98,7 @@ static inline void turbocql_copy(
         turbocql_swap64(to, from, count);
 }
 
-/* One element, at any address. */
+/* Copy one element, at any address. */
 static inline void turbocql_copy_one(uint8_t *to, const uint8_t *from, size_t width, int swap) {
     if (!swap) {
         memcpy(to, from, width);
@@ -145,8 +144,8 @@ static inline void turbocql_copy_strided(
     }
 }
 
-/* `count` native doubles, side by side, as big-endian floats; 0 if one is finite and goes
- * beyond a float's range. */
+/* Copies `count` adjacent native doubles as big-endian floats. Returns 0 if one is finite and
+ * exceeds the range of a float. */
 TURBOCQL_CLONES TURBOCQL_UNUSED static int turbocql_narrow_floats(
     uint8_t *to, const uint8_t *from, size_t count) {
     unsigned beyond = 0;
@@ -165,8 +164,8 @@ TURBOCQL_CLONES TURBOCQL_UNUSED static int turbocql_narrow_floats(
     return !beyond;
 }
 
-/* `count` native 64-bit integers, side by side, as big-endian 32-bit ones, `gap` bytes apart; 0 if
- * one does not fit. */
+/* Copies `count` adjacent native 64-bit integers as big-endian 32-bit integers, `gap` bytes apart.
+ * Returns 0 if one does not fit. */
 TURBOCQL_UNUSED static int turbocql_narrow_integers(
     uint8_t *to, ptrdiff_t gap, const uint8_t *from, size_t count) {
     uint64_t beyond = 0;

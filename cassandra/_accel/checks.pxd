@@ -1,5 +1,5 @@
-# What a parameter declared `bytes` does not refuse: None. The macros that read a bytes object would
-# read whatever None is.
+# A parameter declared `bytes` accepts None. The macros that read a bytes object would then read the
+# memory of None.
 
 from cpython.tuple cimport PyTuple_CheckExact, PyTuple_GET_SIZE
 
@@ -16,8 +16,7 @@ cdef inline object unpicklable(object thing):
     return TypeError(f"cannot pickle or copy {type(thing).__name__!r} object")
 
 
-# What `cdef tuple` does not refuse: None, and tuples of another length, whose items would be read
-# past their end.
+# `cdef tuple` accepts None, and tuples of another length, whose items would be read past their end.
 cdef inline tuple exact_pair(object value, str what):
     if not PyTuple_CheckExact(value) or PyTuple_GET_SIZE(value) != 2:
         raise TypeError(

@@ -9,7 +9,7 @@ __all__ = ["MicrosecondClock"]
 cdef object _time_ns = _time_ns_function
 
 cdef extern from "Python.h":
-    # Only builds without a GIL need a critical section: a GIL holds off all other threads.
+    # Only builds without a GIL need a critical section; otherwise the GIL keeps out other threads.
     """
     #if PY_VERSION_HEX >= 0x030D0000
     #define BEGIN_CLOCK(o) Py_BEGIN_CRITICAL_SECTION(o)
@@ -24,7 +24,8 @@ cdef extern from "Python.h":
 
 
 cdef class MicrosecondClock:
-    """Microseconds since the Unix epoch, each greater than the one before, from any thread.
+    """Return microseconds since the Unix epoch, each greater than the last; may be called from any
+    thread.
 
     See the Python twin.
     """

@@ -15,7 +15,7 @@ static inline double turbocql_monotonic(PyObject *monotonic) {
         return -1.0;
     return PyTime_AsSecondsDouble(now);
 #elif defined(__linux__)
-    /* What CPython asks there, and how it makes seconds of it. */
+    /* The function that CPython calls, and its conversion to seconds. */
     struct timespec now;
     (void)monotonic;
     if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) {

@@ -1,5 +1,5 @@
-# What the other compiled modules (bind, rows) see of a codec. The Python methods `encode` and
-# `decode` (the same as in the Python twin, cassandra/cqltypes/codecs/) are for everybody else.
+# The interface of codecs for the other compiled modules (bind, rows). All other code uses the
+# Python methods `encode` and `decode` (the same as in the Python twin, cassandra/cqltypes/codecs/).
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
@@ -21,18 +21,18 @@ cdef enum Kind:
     KIND_TIMESTAMP = 11
 
 
-# What is counted over one page, or over one value that is decoded by itself. It lives on the stack
-# of the function that reads, and goes along with each value: threads have one each, and so has a
-# value whose own code reads another one.
+# Counters of one page, or of one value that is decoded on its own. The struct lives on the stack of
+# the function that reads, and is passed along with each value. So each thread has its own, and so
+# has a value whose code reads another value.
 cdef struct Page:
     int64_t lacking     # fields that values of tuples and user-defined types lacked
 
 
 cdef class Codec:
-    cdef readonly str cql_name              # "list<int>": stands in error messages
+    cdef readonly str cql_name              # "list<int>": used in error messages
     cdef readonly Py_ssize_t fixed_size     # bytes of a value in a vector without lengths, or -1
     cdef readonly bint empty_is_value       # no bytes are a value ('' of text and blob)
-    cdef readonly object legacy_empty       # what a legacy empty is read as: None, or EMPTY
+    cdef readonly object legacy_empty       # the value of a legacy empty: None, or EMPTY
     cdef readonly Py_ssize_t width          # bytes of every non-empty value, or -1
     cdef readonly str struct_code           # the struct letter of a plain number, or ""
     cdef Kind kind
@@ -43,12 +43,12 @@ cdef class Codec:
     # The value of a body of `size` >= 0 bytes. Reads those bytes only; keeps no pointer into them.
     cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page)
 
-    # The same for a [bytes] whose length field was `size`: None for a negative size, the legacy
-    # empty value for zero bytes that are one.
+    # Does the same for a [bytes] whose length field was `size`: None for a negative size, the
+    # legacy empty value for zero bytes that are a legacy empty.
     cdef object read_nullable(self, const uint8_t* data, Py_ssize_t size, Page* page)
 
 
-# Whether `codec` is one that a function of the module has made: others may be empty inside.
+# Returns True if a function of the module has created `codec`; other objects may be uninitialized.
 cdef inline bint is_made(object codec):
     return isinstance(codec, Codec) and (<Codec> codec).cql_name is not None
 

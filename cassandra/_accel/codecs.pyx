@@ -1,25 +1,26 @@
 # cython: nonecheck=False
 """Codecs of all CQL types, compiled; `cassandra.cqltypes.codecs` is the reference.
 
-Theory of operation. A codec is immutable; containers hold the codecs of their elements, so
-one virtual call per value leads from a column to its bytes. `write` appends to the growing buffer
-of the caller (wbuf.pxd: on the caller's stack, so a value's own code that encodes something gets
-another one); `read` looks at a region of memory and keeps nothing of it. Lists, sets and vectors of
-plain numbers have loops of their own, without a call or an object per element, and arrays of
-numbers go through byteswap.h.
+A codec is immutable. Containers hold the codecs of their elements, so one virtual call per value
+leads from a column to its bytes. `write` appends to the growing buffer of the caller. (The buffer
+is on the caller's stack, see wbuf.pxd, so code of a value that encodes something itself gets
+another buffer.) `read` reads a region of memory and keeps no pointer to it. Lists, sets and vectors
+of plain numbers have separate loops, without a call or an object per element, and arrays of numbers
+go through byteswap.h.
 
-What may run a user's code (``__index__``, ``__float__``, a class's to_binary, `is_null`, the end of
-an object) may also change the container that is being encoded. So a list's size is looked at before
-each element and before each run of plain ones, elements are held while they are converted, and an
-exporter's buffer is held for as long as it is read (see docs/twins.rst).
+User code that runs during an encode (``__index__``, ``__float__``, a class's to_binary, `is_null`,
+the finalizer of an object) may change the container that is being encoded. Therefore we check a
+list's size before each element and before each run of plain elements, hold elements while we
+convert them, and hold an exporter's buffer while we read it (see docs/twins.rst).
+
 Everything off the fast path (strings for dates, floats for decimals, every refusal) is left to the
-functions in `cassandra.cqltypes.coerce` that the reference uses too: rules and messages are written
-once.
+functions in `cassandra.cqltypes.coerce`, which the reference uses too. So rules and messages are
+written once.
 
-No look at None (nonecheck) for each element: what codecs hold is there from when `codec_of` lets
-them out, and casts are behind a look at the type.
+We need no check for None (nonecheck) for each element: codecs are complete when `codec_of` returns
+them, and every cast follows a check of the type.
 
-The parts: base and numbers here, then the other scalars, arrays and containers in the files
+The base and numbers are in this file; the other scalars, arrays and containers are in the files
 included below.
 """
 
@@ -50,7 +51,7 @@ from cpython.list cimport (
     PyList_New,
     PyList_SET_ITEM,
 )
-from cpython.long cimport PyLong_Check, PyLong_FromLong, PyLong_FromLongLong
+from cpython.long cimport PyLong_Check, PyLong_FromLong, PyLong_FromLongLong, PyLong_FromString
 from cpython.number cimport PyIndex_Check, PyNumber_Index
 from cpython.object cimport Py_LT, PyObject, PyObject_RichCompareBool
 from cpython.ref cimport Py_INCREF
@@ -157,7 +158,12 @@ cdef extern from "objects.h":
     Py_ssize_t turbocql_pack_ints(
         object, Py_ssize_t, Py_ssize_t, uint8_t*, Py_ssize_t, int
     ) noexcept
+    Py_ssize_t turbocql_unpack_floats(
+        object, Py_ssize_t, const uint8_t*, Py_ssize_t, int
+    ) except -1
     object turbocql_int_of(const uint8_t*, size_t, int)
+    Py_ssize_t turbocql_int_room(object) except -1
+    int turbocql_int_to_signed(object, uint8_t*, Py_ssize_t) except -1
     object turbocql_readable(object)
     int turbocql_enter(const char*) except -1
     bint turbocql_maybe_missing(object) noexcept
@@ -265,7 +271,7 @@ cdef class Codec:
         return f"<codec of {self.cql_name}>"
 
 
-# `codec` as a codec that one of the functions of this module has made; TypeError for anything else.
+# Returns `codec` if a function of this module has created it; TypeError for anything else.
 cdef Codec codec_of(object codec):
     if not isinstance(codec, Codec) or (<Codec> codec).cql_name is None:
         raise TypeError(f"{codec!r} is not a codec of this module")
@@ -296,7 +302,7 @@ cdef inline bint is_null(Codec codec, object value) except -1:
 
 
 cdef int write_bytes(Codec codec, wbuf* out, object value) except -1:
-    cdef Py_ssize_t at
+    cdef Py_ssize_t offset
     cdef Py_ssize_t size
     cdef uint8_t* p
     if value is None:
@@ -306,7 +312,7 @@ cdef int write_bytes(Codec codec, wbuf* out, object value) except -1:
         and PyUnicode_CheckExact(value)
         and PyUnicode_IS_COMPACT_ASCII(value)
     ):
-        # Most elements of most collections: length and bytes in one claim.
+        # Most elements of most collections take this path: reserve length and bytes at once.
         size = PyUnicode_GET_LENGTH(value)
         p = wbuf_extend(out, size + 4)
         put_be32(p, <uint32_t> size)
@@ -314,11 +320,11 @@ cdef int write_bytes(Codec codec, wbuf* out, object value) except -1:
         return 0
     if turbocql_maybe_missing(value) and is_missing(value, codec.cql_name):
         return wbuf_int32(out, -1)
-    at = out.size
+    offset = out.size
     wbuf_extend(out, 4)
     codec.write(out, value)
-    # The buffer may have moved meanwhile: the place is known by its offset.
-    put_be32(out.data + at, <uint32_t> (out.size - at - 4))
+    # The buffer may have moved during the write, so we address the length by its offset.
+    put_be32(out.data + offset, <uint32_t> (out.size - offset - 4))
     return 0
 
 
@@ -382,17 +388,18 @@ cdef class Number(Codec):
         return get_number(self.kind, data)
 
 
-# As many numbers of a list or tuple as need no look at each (see objects.h); the place of the first
-# that does.
+# Packs as many numbers of a list or tuple as need no individual check (see objects.h). Returns the
+# index of the first number that does.
 cdef inline Py_ssize_t put_plain(
-    Number codec, object sequence, Py_ssize_t at, Py_ssize_t count, uint8_t* to, Py_ssize_t gap
+    Number codec, object sequence, Py_ssize_t index, Py_ssize_t count, uint8_t* to, Py_ssize_t gap
 ) noexcept:
     if codec.kind <= KIND_INT64:
-        return turbocql_pack_ints(sequence, at, count, to, gap, <int> codec.width)
-    return turbocql_pack_floats(sequence, at, count, to, gap, codec.kind == KIND_FLOAT32)
+        return turbocql_pack_ints(sequence, index, count, to, gap, <int> codec.width)
+    return turbocql_pack_floats(sequence, index, count, to, gap, codec.kind == KIND_FLOAT32)
 
 
-# The bytes of `item` at `p`, which has room for 8; how many they are: the width, or 0 for EMPTY.
+# Writes the bytes of `item` at `p`, which has 8 bytes free. Returns their number: the width, or 0
+# for EMPTY.
 cdef inline Py_ssize_t put_number(Number codec, uint8_t* p, object item) except -1:
     cdef Kind kind = codec.kind
     cdef int64_t number
@@ -436,7 +443,7 @@ cdef inline Py_ssize_t put_real(Number codec, uint8_t* p, double real, object it
     return 8
 
 
-# For a value that is not an int64 of any kind: EMPTY, a member of an enum, or a mistake.
+# Handles a value that is not any kind of int64: EMPTY, a member of an enum, or a mistake.
 cdef Py_ssize_t other_integer(Number codec, uint8_t* p, object item) except -1:
     if item is EMPTY:
         return 0
@@ -451,7 +458,7 @@ cdef Py_ssize_t other_integer(Number codec, uint8_t* p, object item) except -1:
     )
 
 
-# For a number that is not a float; -1.0 with EMPTY stands for EMPTY. It runs the code of the item's
+# Converts a number that is not a float; returns -1.0 for EMPTY. This runs the code of the item's
 # __float__ or __index__.
 cdef double double_of(Number codec, object item) except? -1.0:
     if item is EMPTY:
@@ -482,10 +489,10 @@ cdef inline object get_number(Kind kind, const uint8_t* p):
 
 
 cdef Codec number(Kind kind, str code, Py_ssize_t width, bint packed, str name, object empty):
-    cdef Codec made = Number.__new__(Number)
-    describe(made, kind, name, width if packed else -1, width, False, empty)
-    made.struct_code = code
-    return made
+    cdef Codec codec = Number.__new__(Number)
+    describe(codec, kind, name, width if packed else -1, width, False, empty)
+    codec.struct_code = code
+    return codec
 
 
 include "codecs_scalars.pxi"
@@ -496,7 +503,9 @@ include "codecs_containers.pxi"
 # -- the calls of type classes ---------------------------------------------------------------------
 
 cdef object encoded(Codec codec, object value):
-    """The body of `value`, without the growing buffer if the type is a plain number or bytes."""
+    """Return the body of `value`, without the growing buffer if the type is a plain number or
+    bytes.
+    """
     cdef uint8_t[8] number
     cdef wbuf out
     cdef Kind kind = codec.kind
@@ -524,7 +533,7 @@ cdef object encoded(Codec codec, object value):
 
 
 cdef object decoded(Codec codec, object data):
-    """The value of a body."""
+    """Return the value of a body."""
     cdef Page page
     if PyBytes_CheckExact(data):
         if codec.kind == KIND_BLOB:
@@ -540,7 +549,7 @@ cdef object decoded(Codec codec, object data):
 cdef class TypeCalls:
     """The methods of one type class, over its codec (see the Python twin).
 
-    They are built-in functions: no class method costs as little.
+    They are built-in functions, which cost less than any class method.
     """
 
     cdef readonly object owner
@@ -594,7 +603,7 @@ cdef class TypeCalls:
         return decoded(self._codec, byts)
 
 
-# Stands in calls that were never made.
+# A placeholder in calls that were never initialized.
 cdef Codec _NOTHING = nothing()
 
 

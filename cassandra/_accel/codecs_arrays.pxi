@@ -7,7 +7,7 @@ cdef enum Sort:
     SORT_REAL = 3
 
 
-# What the elements of an exported buffer are.
+# The type of the elements of an exported buffer.
 cdef struct Elements:
     Sort sort
     Py_ssize_t size
@@ -19,45 +19,45 @@ cdef struct Elements:
 
 # Reads the struct format of a one-dimensional buffer; SORT_NONE if it is not a plain number.
 cdef Elements elements_in(const Py_buffer* view) noexcept:
-    cdef Elements found
+    cdef Elements elements
     cdef const char* form = view.format
     cdef char letter = c"B"
-    found.sort = SORT_NONE
-    found.size = view.itemsize
-    found.big = not TURBOCQL_LITTLE
-    found.start = <uint8_t*> view.buf
-    found.count = 0
-    found.stride = view.itemsize
+    elements.sort = SORT_NONE
+    elements.size = view.itemsize
+    elements.big = not TURBOCQL_LITTLE
+    elements.start = <uint8_t*> view.buf
+    elements.count = 0
+    elements.stride = view.itemsize
     if view.ndim != 1 or view.itemsize <= 0 or view.suboffsets != NULL and view.suboffsets[0] >= 0:
-        return found
+        return elements
     if form != NULL:
         if form[0] == c"<" or form[0] == c">" or form[0] == c"!":
-            found.big = form[0] != c"<"
+            elements.big = form[0] != c"<"
             form += 1
         elif form[0] == c"=" or form[0] == c"@":
             form += 1
         if strlen(form) != 1:
-            return found
+            return elements
         letter = form[0]
     if letter in b"bhilqn":
-        found.sort = SORT_SIGNED
+        elements.sort = SORT_SIGNED
     elif letter in b"BHILQN":
-        found.sort = SORT_UNSIGNED
+        elements.sort = SORT_UNSIGNED
     elif letter == c"f" or letter == c"d":
-        found.sort = SORT_REAL
-    if found.size not in (1, 2, 4, 8) or (
-        found.sort == SORT_REAL and found.size != (4 if letter == c"f" else 8)
+        elements.sort = SORT_REAL
+    if elements.size not in (1, 2, 4, 8) or (
+        elements.sort == SORT_REAL and elements.size != (4 if letter == c"f" else 8)
     ):
-        found.sort = SORT_NONE
-    found.count = view.shape[0] if view.shape != NULL else view.len // view.itemsize
+        elements.sort = SORT_NONE
+    elements.count = view.shape[0] if view.shape != NULL else view.len // view.itemsize
     if view.strides != NULL:
-        found.stride = view.strides[0]
-    return found
+        elements.stride = view.strides[0]
+    return elements
 
 
-# Writes the elements `gap` bytes apart at `to` as `codec`'s numbers. False if the kinds do not go
-# together or an element is out of range: then the caller looks at one element after the other, and
-# its error names the first that does not fit.
+# Writes the elements as numbers of `codec`, `gap` bytes apart at `to`. Returns False if the types
+# are incompatible or an element is out of range. The caller then encodes the elements one by one,
+# and its error names the first that does not fit.
 cdef bint convert(Number codec, const Elements* source, uint8_t* to, Py_ssize_t gap) except -1:
     cdef Kind kind = codec.kind
     cdef bint real = kind == KIND_FLOAT32 or kind == KIND_FLOAT64
@@ -65,7 +65,7 @@ cdef bint convert(Number codec, const Elements* source, uint8_t* to, Py_ssize_t 
     cdef Py_ssize_t i
     cdef uint8_t raw[8]
     cdef uint8_t* p
-    cdef int64_t whole
+    cdef int64_t integer
     if source.sort == SORT_NONE or (source.sort == SORT_REAL and not real):
         return False
     if source.size == codec.width and source.sort == (SORT_REAL if real else SORT_SIGNED):
@@ -77,7 +77,7 @@ cdef bint convert(Number codec, const Elements* source, uint8_t* to, Py_ssize_t 
             )
         return True
     if source.size == 8 and source.stride == 8 and source.big != TURBOCQL_LITTLE:
-        # What NumPy makes unasked: doubles for a vector of floats, int64 for a list of ints.
+        # NumPy's default types: doubles for a vector of floats, int64 for a list of ints.
         if kind == KIND_FLOAT32 and source.sort == SORT_REAL and gap == 4:
             return turbocql_narrow_floats(to, source.start, source.count)
         if kind == KIND_INT32 and source.sort == SORT_SIGNED:
@@ -89,12 +89,12 @@ cdef bint convert(Number codec, const Elements* source, uint8_t* to, Py_ssize_t 
             if not store_real(kind, p, get_float(raw, source.size)):
                 return False
             continue
-        whole = get_integer(raw, source.size, source.sort == SORT_SIGNED)
-        if source.sort == SORT_UNSIGNED and whole < 0:
+        integer = get_integer(raw, source.size, source.sort == SORT_SIGNED)
+        if source.sort == SORT_UNSIGNED and integer < 0:
             return False  # an unsigned 64-bit number beyond the signed range
         if real:
-            store_real(kind, p, <double> whole)
-        elif not store_integer(kind, p, whole):
+            store_real(kind, p, <double> integer)
+        elif not store_integer(kind, p, integer):
             return False
     return True
 
@@ -139,22 +139,22 @@ cdef inline bint store_real(Kind kind, uint8_t* p, double real) noexcept:
     return True
 
 
-cdef inline bint store_integer(Kind kind, uint8_t* p, int64_t whole) noexcept:
-    if not turbocql_low[<int> kind] <= whole <= turbocql_high[<int> kind]:
+cdef inline bint store_integer(Kind kind, uint8_t* p, int64_t integer) noexcept:
+    if not turbocql_low[<int> kind] <= integer <= turbocql_high[<int> kind]:
         return False
     if kind == KIND_INT32:
-        put_be32(p, <uint32_t> whole)
+        put_be32(p, <uint32_t> integer)
     elif kind == KIND_INT64:
-        put_be64(p, <uint64_t> whole)
+        put_be64(p, <uint64_t> integer)
     elif kind == KIND_INT16:
-        put_be16(p, <uint16_t> whole)
+        put_be16(p, <uint16_t> integer)
     else:
-        p[0] = <uint8_t> whole
+        p[0] = <uint8_t> integer
     return True
 
 
-# Whether a value is an array of numbers to be read through its buffer (text, bytes and the
-# containers of Python are not).
+# Returns True if a value is an array of numbers that we read through its buffer. Text, bytes and
+# Python's containers are not.
 cdef inline bint is_array(object value) except -1:
     return PyObject_CheckBuffer(value) and not PyBytes_Check(value) and not (
         turbocql_maybe_masked(value) and masked_array(value) is not None
@@ -170,7 +170,7 @@ cdef bint open_array(object value, Py_buffer* view) except -1:
     return True
 
 
-# -- decoding into storage that somebody else owns -------------------------------------------------
+# -- decoding into storage of the caller -----------------------------------------------------------
 
 # Copies `count` packed elements, `gap` bytes apart at `data`, into the buffer `out`, which must
 # hold numbers of the same kind.
@@ -180,14 +180,14 @@ cdef Py_ssize_t store_into(
     cdef Py_buffer view
     cdef Elements target
     cdef bint swap
-    cdef Sort wanted = SORT_REAL if codec.kind >= KIND_FLOAT32 else SORT_SIGNED
+    cdef Sort sort = SORT_REAL if codec.kind >= KIND_FLOAT32 else SORT_SIGNED
     try:
         PyObject_GetBuffer(out, &view, PyBUF_WRITABLE | PyBUF_FORMAT | PyBUF_ND)
     except (BufferError, ValueError):
         raise TypeError(unsuitable(codec, name, out)) from None
     try:
         target = elements_in(&view)
-        if target.sort != wanted or target.size != codec.width:
+        if target.sort != sort or target.size != codec.width:
             raise TypeError(unsuitable(codec, name, out))
         if target.count < count:
             raise ValueError(f"{name}: {count} elements do not fit a buffer of {target.count}")

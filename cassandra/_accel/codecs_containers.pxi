@@ -10,9 +10,9 @@ cdef const char* ENCODING = " while encoding a nested value"
 cdef const char* DECODING = " while decoding a nested value"
 
 
-# The length field at *p, which moves behind it; -1 for a null. Refuses what goes beyond `left`, and
-# other negative lengths: [bytes] calls them null (native_protocol_v5.spec 3), but servers write -1,
-# so that another is damage.
+# Reads the length field at *p and moves *p past it; returns -1 for a null. Refuses a length beyond
+# `left`, and other negative lengths: the spec allows them as null ([bytes], native_protocol_v5.spec
+# 3), but servers write -1, so any other value is damage.
 cdef inline Py_ssize_t take(const uint8_t** p, Py_ssize_t* left) except -2:
     cdef Py_ssize_t size
     if left[0] < 4:
@@ -48,15 +48,15 @@ cdef Py_ssize_t count_of(
     return count
 
 
-# The element at `at` of a list or tuple that had `count` elements, held; refuses one whose size has
-# changed.
-cdef inline object element_at(object sequence, Py_ssize_t at, Py_ssize_t count):
+# Returns the element at `index` of a list or tuple that had `count` elements, with a reference.
+# Refuses a list whose size has changed.
+cdef inline object element_at(object sequence, Py_ssize_t index, Py_ssize_t count):
     if PyList_CheckExact(sequence):
         if PyList_GET_SIZE(sequence) != count:
             refuse_value(sequence, f"changed its size from {count} while it was being encoded")
-        return <object> PyList_GET_ITEM(sequence, at)
+        return <object> PyList_GET_ITEM(sequence, index)
     # turbocql_readable gives a list or a tuple, and a tuple keeps its size.
-    return <object> PyTuple_GET_ITEM(sequence, at)
+    return <object> PyTuple_GET_ITEM(sequence, index)
 
 
 cdef inline Py_ssize_t size_of(object sequence) noexcept:
@@ -103,8 +103,8 @@ cdef class ListCodec(Codec):
             Py_LeaveRecursiveCall()
         return 0
 
-    # One claim of room for all, no call per plain element. `numbers` says that `element` is a
-    # Number.
+    # Reserves memory once for all elements, without a call per plain element. `numbers` means that
+    # `element` is a Number.
     cdef int write_numbers(self, wbuf* out, object sequence, Py_ssize_t count) except -1:
         cdef Number element = <Number> self.element
         cdef Py_ssize_t i = 0
@@ -134,36 +134,36 @@ cdef class ListCodec(Codec):
         except Exception as error:
             locate(error, f"element {i} of {self.cql_name}")
             raise
-        # Nulls and empty values took less than was claimed. `p` still points into the buffer:
-        # nobody else has it.
+        # Nulls and empty values took less than we reserved. `p` still points into the buffer, which
+        # is not shared.
         out.size = p - out.data
         return 0
 
-    # The element at `*at` and the nulls behind it, which `put_plain` leaves. Returns the place
-    # behind them. Apart from the loop of plain elements, which is faster alone.
+    # Writes the element at `*index` and the nulls after it, which `put_plain` skips. Returns the
+    # position after them. This is separate from the loop of plain elements, which is faster alone.
     cdef uint8_t* put_others(
-        self, uint8_t* p, object sequence, Py_ssize_t* at, Py_ssize_t count
+        self, uint8_t* p, object sequence, Py_ssize_t* index, Py_ssize_t count
     ) except NULL:
         cdef Number element = <Number> self.element
         cdef Py_ssize_t size
-        item = element_at(sequence, at[0], count)
+        item = element_at(sequence, index[0], count)
         if not is_null(element, item):
             size = put_number(element, p + 4, item)
             put_be32(p, <uint32_t> size)
             p += 4 + size
-            at[0] += 1
-        while at[0] < count and is_null(element, element_at(sequence, at[0], count)):
+            index[0] += 1
+        while index[0] < count and is_null(element, element_at(sequence, index[0], count)):
             put_be32(p, 0xFFFFFFFF)
             p += 4
-            at[0] += 1
+            index[0] += 1
         return p
 
-    # Whether `value` could be read through its buffer.
+    # Writes `value` through its buffer; returns False if that is not possible.
     cdef bint write_array(self, wbuf* out, object value) except -1:
         cdef Number element = <Number> self.element
         cdef Py_buffer view
         cdef Elements source
-        cdef Py_ssize_t at = out.size
+        cdef Py_ssize_t start = out.size
         cdef Py_ssize_t gap = 4 + element.width
         cdef Py_ssize_t i
         cdef uint8_t* p
@@ -177,7 +177,7 @@ cdef class ListCodec(Codec):
             put_be32(p, <uint32_t> source.count)
             p += 4
             if not convert(element, &source, p + 4, gap):
-                out.size = at
+                out.size = start
                 return False
             for i in range(source.count):
                 put_be32(p + i * gap, <uint32_t> element.width)
@@ -194,13 +194,20 @@ cdef class ListCodec(Codec):
         cdef Kind kind = element.kind
         cdef Py_ssize_t width = element.width
         cdef bint numbers = self.numbers
+        cdef Py_ssize_t first = 0
         cdef const uint8_t* p = data + 4
-        # Its places are NULL until they are set. Nobody else has it before all are; after an error
-        # its end allows for those that are still empty.
-        found = PyList_New(count)
+        # The items are NULL until they are set, and the list is not shared before all are set.
+        # After an error, its deallocation allows for empty items.
+        items = PyList_New(count)
+        if numbers and kind >= KIND_FLOAT32:
+            first = turbocql_unpack_floats(
+                items, min(count, left // (4 + width)), p, 4 + width, kind == KIND_FLOAT32
+            )
+            p += first * (4 + width)
+            left -= first * (4 + width)
         turbocql_enter(DECODING)
         try:
-            for i in range(count):
+            for i in range(first, count):
                 if numbers and left >= 4 + width and get_be32(p) == <uint32_t> width:
                     item = get_number(kind, p + 4)
                     p += 4 + width
@@ -212,7 +219,7 @@ cdef class ListCodec(Codec):
                         p += length
                         left -= length
                 Py_INCREF(item)
-                PyList_SET_ITEM(found, i, item)
+                PyList_SET_ITEM(items, i, item)
         except Exception as error:
             locate(error, f"element {i} of {self.cql_name}")
             raise
@@ -220,7 +227,7 @@ cdef class ListCodec(Codec):
             Py_LeaveRecursiveCall()
         if left:
             return malformed(self.cql_name, f"{left} bytes left over after {count} elements")
-        return sorted_set(found) if self.is_set else found
+        return sorted_set(items) if self.is_set else items
 
     def deserialize_into(self, data, out):
         """Decode plain numbers into `out`; see `Codec.deserialize_into`."""
@@ -246,7 +253,7 @@ cdef class ListCodec(Codec):
                     break
         if not regular:
             page.lacking = 0
-            # Raises an error that says what is malformed, if something is.
+            # This raises an error that explains what is malformed, if something is.
             self.read(data, size, &page)
             malformed(
                 self.cql_name, "has null or empty elements, which a buffer of numbers cannot hold"
@@ -266,16 +273,16 @@ cdef object sorted_set(object items):
         for i in range(1, count):
             if PyList_GET_SIZE(items) != count:
                 return READ_SET(arrived)
-            # Held: a program's class compares in code of its own.
+            # Hold both elements: a class of the application compares them in its own code.
             left = <object> PyList_GET_ITEM(items, i - 1)
             right = <object> PyList_GET_ITEM(items, i)
             if not PyObject_RichCompareBool(left, right, Py_LT):
                 return READ_SET(arrived)
     except TypeError:
         return READ_SET(arrived)
-    made = turbocql_new(SortedSet)
-    turbocql_put(&(<SetBase> made)._items, items)
-    return made
+    result = turbocql_new(SortedSet)
+    turbocql_put(&(<SetBase> result)._items, items)
+    return result
 
 
 # -- map (native_protocol_v5.spec 5.13) ------------------------------------------------------------
@@ -291,18 +298,19 @@ cdef class MapCodec(Codec):
     cdef int write(self, wbuf* out, object value) except -1:
         cdef Py_ssize_t count
         cdef Py_ssize_t i = 0
-        cdef Py_ssize_t place = 0
+        cdef Py_ssize_t cursor = 0
         cdef bint at_key = True
         cdef PyObject* key
         cdef PyObject* item
         if PyDict_CheckExact(value):
-            # A copy of our own: what elements' code does to the original does not matter.
+            # Iterate over a copy, so that changes to the original by the elements' code do not
+            # matter.
             pairs = PyDict_Copy(value)
             count = PyDict_Size(pairs)
             wbuf_int32(out, count)
             turbocql_enter(ENCODING)
             try:
-                while PyDict_Next(pairs, &place, &key, &item):
+                while PyDict_Next(pairs, &cursor, &key, &item):
                     at_key = True
                     write_bytes(self.key, out, <object> key)
                     at_key = False
@@ -316,7 +324,7 @@ cdef class MapCodec(Codec):
             return 0
         if value is EMPTY:
             return 0
-        # Lists of their own, of one length, which nobody else has.
+        # These are new lists of equal length, which are not shared.
         keys, values = coerce.pairs(value, self.cql_name)
         count = PyList_GET_SIZE(keys)
         wbuf_int32(out, count)
@@ -371,12 +379,12 @@ cdef class MapCodec(Codec):
             return malformed(self.cql_name, f"{left} bytes left over after {count} pairs")
         if not MAPS_HAVE_FIELDS:
             return OrderedMapSerializedKey._of(keys, values, self.encode_key)
-        made = turbocql_new(OrderedMapSerializedKey)
-        turbocql_put(&(<KeyedMapBase> made)._keys, keys)
-        turbocql_put(&(<KeyedMapBase> made)._values, values)
-        turbocql_put(&(<KeyedMapBase> made)._index, None)
-        turbocql_put(&(<KeyedMapBase> made)._encode_key, self.encode_key)
-        return made
+        mapping = turbocql_new(OrderedMapSerializedKey)
+        turbocql_put(&(<KeyedMapBase> mapping)._keys, keys)
+        turbocql_put(&(<KeyedMapBase> mapping)._values, values)
+        turbocql_put(&(<KeyedMapBase> mapping)._index, None)
+        turbocql_put(&(<KeyedMapBase> mapping)._encode_key, self.encode_key)
+        return mapping
 
 
 # -- tuple and user-defined types (native_protocol_v5.spec 5.21, 6) --------------------------------
@@ -388,19 +396,22 @@ cdef class TupleCodec(Codec):
     cdef tuple fields       # each is a Codec: `tuple_codec` has seen to that
     cdef tuple names        # None for a tuple
     cdef object make        # None for a tuple
-    cdef object own         # the class of named tuples that `make` gives, by position; else None
+    cdef object tuple_class  # the class of named tuples that `make` gives, by position; else None
 
-    cdef str where(self, Py_ssize_t at):
+    cdef str where(self, Py_ssize_t index):
         if self.names is None:
-            return f"item {at} of {self.cql_name}"
-        return f'field "{self.names[at]}" of {self.cql_name}'
+            return f"item {index} of {self.cql_name}"
+        return f'field "{self.names[index]}" of {self.cql_name}'
 
     cdef int write(self, wbuf* out, object value) except -1:
         cdef Py_ssize_t count = PyTuple_GET_SIZE(self.fields)
-        cdef Py_ssize_t given
+        cdef Py_ssize_t value_count
         cdef Py_ssize_t i = 0
         if (
-            not (PyTuple_CheckExact(value) or (self.own is not None and type(value) is self.own))
+            not (
+                PyTuple_CheckExact(value)
+                or (self.tuple_class is not None and type(value) is self.tuple_class)
+            )
             or PyTuple_GET_SIZE(value) > count
         ):
             if value is EMPTY:
@@ -409,11 +420,11 @@ cdef class TupleCodec(Codec):
                 value = tuple(coerce.tuple_items(value, self.cql_name, count))
             else:
                 value = tuple(coerce.udt_items(value, self.cql_name, self.names))
-        given = PyTuple_GET_SIZE(value)
+        value_count = PyTuple_GET_SIZE(value)
         turbocql_enter(ENCODING)
         try:
             for i in range(count):
-                if i < given:
+                if i < value_count:
                     write_bytes(
                         <Codec> PyTuple_GET_ITEM(self.fields, i),
                         out,
@@ -435,7 +446,7 @@ cdef class TupleCodec(Codec):
         cdef Py_ssize_t i = 0
         cdef const uint8_t* p = data
         cdef bint cut = False
-        found = PyTuple_New(count)
+        items = PyTuple_New(count)
         turbocql_enter(DECODING)
         try:
             for i in range(count):
@@ -453,7 +464,7 @@ cdef class TupleCodec(Codec):
                         p += length
                         left -= length
                 Py_INCREF(item)
-                PyTuple_SET_ITEM(found, i, item)
+                PyTuple_SET_ITEM(items, i, item)
         except Exception as error:
             locate(error, self.where(i))
             raise
@@ -461,10 +472,10 @@ cdef class TupleCodec(Codec):
             Py_LeaveRecursiveCall()
         if left:
             return malformed(self.cql_name, f"{left} bytes left over after {count} fields")
-        return found if self.make is None else self.make(found)
+        return items if self.make is None else self.make(items)
 
 
-# Vectors of more bytes than this have their elements counted before room is made for them.
+# Vectors of more bytes than this have their elements counted before memory is reserved.
 cdef enum:
     COUNTED_FIRST = 65536
 
@@ -486,19 +497,20 @@ cdef class VectorCodec(Codec):
         refuse_value(value, f"has {count} elements, {self.cql_name} takes {self.dimension}")
 
     def encode(self, value):
-        """The body of any iterable of the right length without nulls."""
+        """Return the body of any iterable of the right length without nulls."""
         if not self.numbers:
             return Codec.encode(self, value)
         if self.fixed_size > COUNTED_FIRST:
             value = self.counted(value)
-        # The size is known: straight into the result, which nobody else sees before it is full.
+        # The size is known, so we write directly into the result, which is not shared before it is
+        # full.
         result = PyBytes_FromStringAndSize(NULL, self.fixed_size)
         self.fill(<uint8_t*> PyBytes_AS_STRING(result), value)
         return result
 
     cdef int write(self, wbuf* out, object value) except -1:
         cdef Py_ssize_t i = 0
-        cdef Py_ssize_t at
+        cdef Py_ssize_t start
         cdef Py_ssize_t size
         cdef Codec element = self.element
         if self.numbers:
@@ -512,11 +524,11 @@ cdef class VectorCodec(Codec):
                 item = element_at(sequence, i, self.dimension)
                 if is_null(element, item):
                     raise EncodeTypeError("null is not allowed in a vector")
-                at = out.size
+                start = out.size
                 element.write(out, item)
-                size = out.size - at
+                size = out.size - start
                 if element.fixed_size < 0:
-                    self.insert_length(out, at, size)
+                    self.insert_length(out, start, size)
                 elif size != element.fixed_size:
                     raise EncodeTypeError("an empty value is not allowed in a vector")
         except Exception as error:
@@ -526,20 +538,20 @@ cdef class VectorCodec(Codec):
             Py_LeaveRecursiveCall()
         return 0
 
-    # Puts the length in front of the `size` bytes at `at`: its own size is known only now.
-    cdef int insert_length(self, wbuf* out, Py_ssize_t at, Py_ssize_t size) except -1:
+    # Puts the length in front of the `size` bytes at `start`: its own size is known only now.
+    cdef int insert_length(self, wbuf* out, Py_ssize_t offset, Py_ssize_t size) except -1:
         cdef uint8_t length[9]
         cdef Py_ssize_t taken = put_uvint(length, <uint64_t> size)
         cdef Py_ssize_t i
         cdef uint8_t* p
         wbuf_extend(out, taken)
-        p = out.data + at
+        p = out.data + offset
         memmove(p + taken, p, size)
         memcpy(p, length, taken)
         return 0
 
-    # `value`, or its elements, once their number is known to be right: so that no large vector is
-    # made room for in vain.
+    # Returns `value`, or a list of its elements, after checking their number, so that we never
+    # reserve memory for a large vector in vain.
     cdef object counted(self, object value):
         if isinstance(value, (str, bytes, dict)) or not hasattr(type(value), "__len__"):
             items = elements_of(value, self.cql_name)
@@ -555,7 +567,7 @@ cdef class VectorCodec(Codec):
         return items
 
     cdef object sequence_of(self, object value):
-        # One that is masked away may have elements that can be written, of lists say.
+        # A masked array may have elements that could be written, lists for example.
         if turbocql_maybe_missing(value) and is_missing(value, self.cql_name):
             raise EncodeTypeError("it stands for null")
         items = value if is_sequence(value) else elements_of(value, self.cql_name)
@@ -564,7 +576,7 @@ cdef class VectorCodec(Codec):
             self.refuse_count(value, size_of(items))
         return items
 
-    # The packed numbers of `value` at `p`, which has room for all.
+    # Writes the packed numbers of `value` at `p`, which has space for all of them.
     cdef int fill(self, uint8_t* p, object value) except -1:
         cdef Number element = <Number> self.element
         cdef Py_ssize_t count = self.dimension
@@ -575,7 +587,7 @@ cdef class VectorCodec(Codec):
         sequence = self.sequence_of(value)
         try:
             while True:
-                # As in `ListCodec.write_numbers`.
+                # See `ListCodec.write_numbers`.
                 if size_of(sequence) != count:
                     element_at(sequence, 0, count)
                 i = put_plain(element, sequence, i, count, p, width)
@@ -629,7 +641,7 @@ cdef class VectorCodec(Codec):
         elif self.dimension > size:
             # Each element of variable size takes its length byte at least.
             return malformed(self.cql_name, f"{size} bytes cannot hold {self.dimension} elements")
-        found = PyList_New(self.dimension)
+        items = PyList_New(self.dimension)
         turbocql_enter(DECODING)
         try:
             for i in range(self.dimension):
@@ -639,7 +651,7 @@ cdef class VectorCodec(Codec):
                 data += length
                 left -= length
                 Py_INCREF(item)
-                PyList_SET_ITEM(found, i, item)
+                PyList_SET_ITEM(items, i, item)
         except Exception as error:
             locate(error, f"element {i} of {self.cql_name}")
             raise
@@ -649,7 +661,7 @@ cdef class VectorCodec(Codec):
             return malformed(
                 self.cql_name, f"{left} bytes left over after {self.dimension} elements"
             )
-        return found
+        return items
 
     cdef Py_ssize_t take_length(self, const uint8_t** p, Py_ssize_t* left) except -1:
         cdef uint64_t size = 0
@@ -668,28 +680,31 @@ cdef class VectorCodec(Codec):
         cdef Kind kind = self.element.kind
         if self.read_as is not None:
             return self.read_array(data, width)
-        found = PyList_New(self.dimension)
+        numbers = PyList_New(self.dimension)
+        if kind >= KIND_FLOAT32:
+            turbocql_unpack_floats(numbers, self.dimension, data, width, kind == KIND_FLOAT32)
+            return numbers
         for i in range(self.dimension):
             item = get_number(kind, data)
             data += width
             Py_INCREF(item)
-            PyList_SET_ITEM(found, i, item)
-        return found
+            PyList_SET_ITEM(numbers, i, item)
+        return numbers
 
     cdef object read_array(self, const uint8_t* data, Py_ssize_t width):
         cdef Py_buffer view
         if self.read_as == "array":
-            made = arrays.clone(self.model, self.dimension, False)
+            numbers = arrays.clone(self.model, self.dimension, False)
             turbocql_copy(
-                <uint8_t*> (<arrays.array> made).data.as_chars,
+                <uint8_t*> (<arrays.array> numbers).data.as_chars,
                 data,
                 self.dimension,
                 width,
                 TURBOCQL_LITTLE,
             )
-            return made
-        made = self.model(self.dimension, self.dtype)
-        PyObject_GetBuffer(made, &view, PyBUF_WRITABLE)
+            return numbers
+        numbers = self.model(self.dimension, self.dtype)
+        PyObject_GetBuffer(numbers, &view, PyBUF_WRITABLE)
         try:
             if view.len < self.dimension * width:
                 raise TypeError(
@@ -699,7 +714,7 @@ cdef class VectorCodec(Codec):
             turbocql_copy(<uint8_t*> view.buf, data, self.dimension, width, TURBOCQL_LITTLE)
         finally:
             PyBuffer_Release(&view)
-        return made
+        return numbers
 
     def deserialize_into(self, data, out):
         """Decode plain numbers into `out`; see `Codec.deserialize_into`."""
@@ -724,11 +739,11 @@ cdef class VectorCodec(Codec):
 # -- factories: the public names that both twins share ---------------------------------------------
 
 cdef Codec list_codec(Codec element, str name, bint is_set, object empty):
-    cdef ListCodec made = ListCodec.__new__(ListCodec)
-    made.element = element
-    made.is_set = is_set
-    made.numbers = KIND_INT8 <= element.kind <= KIND_FLOAT64
-    return describe(made, KIND_OTHER, name, -1, -1, False, empty)
+    cdef ListCodec codec = ListCodec.__new__(ListCodec)
+    codec.element = element
+    codec.is_set = is_set
+    codec.numbers = KIND_INT8 <= element.kind <= KIND_FLOAT64
+    return describe(codec, KIND_OTHER, name, -1, -1, False, empty)
 
 
 def list_of(element, name="", empty=None):
@@ -745,29 +760,29 @@ def set_of(element, name="", empty=None):
 
 def map_of(key, value, name="", empty=None):
     """map<key, value>, read as an OrderedMapSerializedKey."""
-    cdef MapCodec made = MapCodec.__new__(MapCodec)
-    made.key = codec_of(key)
-    made.value = codec_of(value)
-    made.encode_key = key.encode
+    cdef MapCodec codec = MapCodec.__new__(MapCodec)
+    codec.key = codec_of(key)
+    codec.value = codec_of(value)
+    codec.encode_key = key.encode
     name = name or f"map<{key.cql_name}, {value.cql_name}>"
-    return describe(made, KIND_OTHER, name, -1, -1, False, empty)
+    return describe(codec, KIND_OTHER, name, -1, -1, False, empty)
 
 
 cdef Codec tuple_codec(object name, object names, object fields, object make, object empty):
-    cdef TupleCodec made = TupleCodec.__new__(TupleCodec)
-    made.fields = tuple(fields)
-    made.names = names
-    made.make = make
+    cdef TupleCodec codec = TupleCodec.__new__(TupleCodec)
+    codec.fields = tuple(fields)
+    codec.names = names
+    codec.make = make
     kind = make.args[0] if isinstance(make, partial) and make.args else None
     if (
         isinstance(kind, type)
         and issubclass(kind, tuple)
         and getattr(kind, "_fields", None) == names
     ):
-        made.own = kind
-    for field in made.fields:
+        codec.tuple_class = kind
+    for field in codec.fields:
         codec_of(field)
-    return describe(made, KIND_OTHER, name, -1, -1, False, empty)
+    return describe(codec, KIND_OTHER, name, -1, -1, False, empty)
 
 
 def tuple_of(fields, name="", empty=None):
@@ -778,7 +793,7 @@ def tuple_of(fields, name="", empty=None):
 
 
 def udt(name, names, fields, make, empty=None):
-    """The user-defined type `name` with fields `names`; reading gives ``make(field values)``."""
+    """Return the codec of a user-defined type; reading returns ``make(field values)``."""
     names = tuple(names)
     fields = tuple(fields)
     if len(names) != len(fields):
@@ -793,23 +808,29 @@ def vector_of(element, dimension, as_="list", name="", empty=None):
     :raises ValueError: if `as_` is something else, or the dimension is out of range.
     """
     cdef Codec inner = codec_of(element)
-    cdef VectorCodec made = VectorCodec.__new__(VectorCodec)
+    cdef VectorCodec codec = VectorCodec.__new__(VectorCodec)
     cdef Py_ssize_t size
     check_dimension(inner.cql_name, inner.fixed_size, dimension)
     if as_ not in ("list", "array", "numpy"):
         raise ValueError(f"vectors are read as 'list', 'array' or 'numpy', not as {as_!r}")
-    made.element = inner
-    made.dimension = dimension
-    made.numbers = KIND_INT8 <= inner.kind <= KIND_FLOAT64 and inner.fixed_size >= 0
-    made.read_as = None if as_ == "list" or not made.numbers else as_
-    if made.read_as == "array":
-        made.model = array_module.array(inner.struct_code)
-    elif made.read_as == "numpy":
+    codec.element = inner
+    codec.dimension = dimension
+    codec.numbers = KIND_INT8 <= inner.kind <= KIND_FLOAT64 and inner.fixed_size >= 0
+    codec.read_as = None if as_ == "list" or not codec.numbers else as_
+    if codec.read_as == "array":
+        codec.model = array_module.array(inner.struct_code)
+    elif codec.read_as == "numpy":
         import numpy  # optional
 
-        made.model = numpy.empty
-        made.dtype = numpy.dtype(inner.struct_code)
-    size = inner.fixed_size * made.dimension if inner.fixed_size >= 0 else -1
+        codec.model = numpy.empty
+        codec.dtype = numpy.dtype(inner.struct_code)
+    size = inner.fixed_size * codec.dimension if inner.fixed_size >= 0 else -1
     return describe(
-        made, KIND_OTHER, name or f"vector<{inner.cql_name}, {dimension}>", size, size, False, empty
+        codec,
+        KIND_OTHER,
+        name or f"vector<{inner.cql_name}, {dimension}>",
+        size,
+        size,
+        False,
+        empty,
     )

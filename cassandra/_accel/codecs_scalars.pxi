@@ -11,7 +11,7 @@ cdef enum:
 
 cdef object TIMEZONE_UTC = datetime_module.timezone.utc
 
-# A UUID cannot be changed by assignment: what fills a new one are the members of its class.
+# The attributes of a UUID cannot be assigned, so we fill a new object through its class's members.
 cdef object UUID_INT = vars(UUID).get("int")
 cdef object UUID_SAFE = vars(UUID).get("is_safe")
 cdef bint UUID_HAS_MEMBERS = isinstance(UUID_INT, MemberDescriptorType) and isinstance(
@@ -63,8 +63,8 @@ cdef class Text(Codec):
             if PyUnicode_IS_ASCII(value):
                 return wbuf_write(out, PyUnicode_DATA(value), PyUnicode_GET_LENGTH(value))
             if not self.only_ascii:
-                # Not PyUnicode_AsUTF8AndSize: it leaves a second copy in the caller's string for as
-                # long as that lives.
+                # We do not use PyUnicode_AsUTF8AndSize, which leaves a second copy in the caller's
+                # string for as long as the string lives.
                 try:
                     encoded = PyUnicode_AsUTF8String(value)
                 except UnicodeEncodeError:
@@ -76,7 +76,8 @@ cdef class Text(Codec):
         return write_object(out, coerce.text_bytes(value, name))
 
     cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
-        # Most texts are ASCII, and short. One character and none are objects that all share.
+        # Most texts are ASCII and short. CPython shares the objects of the empty string and of
+        # single characters.
         if size > 1 and turbocql_is_ascii(data, size):
             return turbocql_ascii_text(data, size)
         return self.read_other(data, size)
@@ -126,10 +127,10 @@ cdef class Uuid(Codec):
             return wrong_width(self.cql_name, 16, size)
         if not UUID_HAS_MEMBERS:
             return UUID(bytes=PyBytes_FromStringAndSize(<char*> data, 16))
-        made = turbocql_new(UUID)
-        turbocql_set_member(UUID_INT, made, turbocql_int_of(data, 16, 0))
-        turbocql_set_member(UUID_SAFE, made, SAFE_UNKNOWN)
-        return made
+        uuid = turbocql_new(UUID)
+        turbocql_set_member(UUID_INT, uuid, turbocql_int_of(data, 16, 0))
+        turbocql_set_member(UUID_SAFE, uuid, SAFE_UNKNOWN)
+        return uuid
 
 
 # -- time ------------------------------------------------------------------------------------------
@@ -240,9 +241,9 @@ cdef class DateCodec(Codec):
         days = <int64_t> get_be32(data) - (<int64_t> 1 << 31)
         if DateKind is not Date:
             return Date(days)
-        made = turbocql_new(Date)
-        turbocql_put(&(<DayBase> made).days_from_epoch, PyLong_FromLongLong(days))
-        return made
+        date = turbocql_new(Date)
+        turbocql_put(&(<DayBase> date).days_from_epoch, PyLong_FromLongLong(days))
+        return date
 
 
 @cython.final
@@ -256,6 +257,13 @@ cdef class TimeCodec(Codec):
             if type(held) is int and int64_of(held, &nanos) == FITS and 0 <= nanos < DAY_NANOS:
                 put_be64(wbuf_extend(out, 8), <uint64_t> nanos)
                 return 0
+        elif cdatetime.PyTime_CheckExact(value):
+            nanos = cdatetime.PyDateTime_TIME_GET_HOUR(value) * <int64_t> 3600
+            nanos += cdatetime.PyDateTime_TIME_GET_MINUTE(value) * 60
+            nanos += cdatetime.PyDateTime_TIME_GET_SECOND(value)
+            nanos = nanos * 1_000_000 + cdatetime.PyDateTime_TIME_GET_MICROSECOND(value)
+            put_be64(wbuf_extend(out, 8), <uint64_t> (nanos * 1000))
+            return 0
         elif value is EMPTY:
             return 0
         nanos = coerce.time_nanos(value)
@@ -271,9 +279,9 @@ cdef class TimeCodec(Codec):
             return malformed(self.cql_name, f"{nanos} nanoseconds do not lie within one day")
         if TimeKind is not Time:
             return Time(nanos)
-        made = turbocql_new(Time)
-        turbocql_put(&(<TimeBase> made).nanosecond_time, PyLong_FromLongLong(nanos))
-        return made
+        time = turbocql_new(Time)
+        turbocql_put(&(<TimeBase> time).nanosecond_time, PyLong_FromLongLong(nanos))
+        return time
 
 
 # -- variable-length integers (native_protocol_v5.spec 3: [unsigned vint], [vint]) -----------------
@@ -301,7 +309,7 @@ cdef Py_ssize_t get_uvint(const uint8_t* p, Py_ssize_t size, uint64_t* number) n
     cdef int extra = 0
     cdef int i
     cdef uint8_t first
-    cdef uint64_t found
+    cdef uint64_t value
     if size < 1:
         return 0
     first = p[0]
@@ -309,10 +317,10 @@ cdef Py_ssize_t get_uvint(const uint8_t* p, Py_ssize_t size, uint64_t* number) n
         extra += 1
     if size <= extra:
         return 0
-    found = first & (0x7F >> extra) if extra < 7 else 0
+    value = first & (0x7F >> extra) if extra < 7 else 0
     for i in range(1, extra + 1):
-        found = (found << 8) | p[i]
-    number[0] = found
+        value = (value << 8) | p[i]
+    number[0] = value
     return extra + 1
 
 
@@ -347,7 +355,7 @@ cdef class DurationCodec(Codec):
         size += put_uvint(encoded + size, zigzag(nanos))
         return wbuf_write(out, encoded, size)
 
-    # Whether `value` is a Duration of three ints that are within range and of one sign.
+    # Returns True if `value` is a Duration of three ints within range and of one sign.
     cdef bint fast_parts(
         self, object value, int64_t* months, int64_t* days, int64_t* nanos
     ) except -1:
@@ -393,11 +401,11 @@ cdef class DurationCodec(Codec):
             return malformed(self.cql_name, "months or days do not fit 32 bits")
         if DurationKind is not Duration:
             return Duration(parts[0], parts[1], parts[2])
-        made = turbocql_new(Duration)
-        turbocql_put(&(<DurationBase> made).months, PyLong_FromLongLong(parts[0]))
-        turbocql_put(&(<DurationBase> made).days, PyLong_FromLongLong(parts[1]))
-        turbocql_put(&(<DurationBase> made).nanoseconds, PyLong_FromLongLong(parts[2]))
-        return made
+        duration = turbocql_new(Duration)
+        turbocql_put(&(<DurationBase> duration).months, PyLong_FromLongLong(parts[0]))
+        turbocql_put(&(<DurationBase> duration).days, PyLong_FromLongLong(parts[1]))
+        turbocql_put(&(<DurationBase> duration).nanoseconds, PyLong_FromLongLong(parts[2]))
+        return duration
 
 
 # Four bytes of plain dotted decimals without leading zeros; anything else is left to inet_pton,
@@ -443,7 +451,7 @@ cdef class Inet(Codec):
         return write_object(out, coerce.inet_bytes(value))
 
     cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
-        cdef char[16] shown
+        cdef char[16] text
         cdef Py_ssize_t length = 0
         cdef Py_ssize_t part
         cdef int number
@@ -451,15 +459,15 @@ cdef class Inet(Codec):
             for part in range(4):
                 number = data[part]
                 if number >= 100:
-                    shown[length] = <char> (c"0" + number // 100)
+                    text[length] = <char> (c"0" + number // 100)
                     length += 1
                 if number >= 10:
-                    shown[length] = <char> (c"0" + number // 10 % 10)
+                    text[length] = <char> (c"0" + number // 10 % 10)
                     length += 1
-                shown[length] = <char> (c"0" + number % 10)
-                shown[length + 1] = c"."
+                text[length] = <char> (c"0" + number % 10)
+                text[length + 1] = c"."
                 length += 2
-            return PyUnicode_DecodeASCII(shown, length - 1, NULL)
+            return PyUnicode_DecodeASCII(text, length - 1, NULL)
         return coerce.inet_text(PyBytes_FromStringAndSize(<char*> data, size))
 
 
@@ -480,6 +488,28 @@ cdef int put_varint(wbuf* out, int64_t value) except -1:
     return 0
 
 
+# Appends an int of any size.
+cdef int write_int(wbuf* out, object number) except -1:
+    cdef int overflow = 0
+    cdef int64_t small = PyLong_AsLongLongAndOverflow(number, &overflow)
+    cdef Py_ssize_t room
+    cdef Py_ssize_t extra = 0
+    cdef uint8_t* p
+    if overflow == 0:
+        return put_varint(out, small)
+    room = turbocql_int_room(number)
+    if room == 0:
+        return write_object(out, coerce.varint_bytes(number))
+    p = wbuf_extend(out, room)
+    turbocql_int_to_signed(number, p, room)
+    # Bytes in front that only repeat the sign.
+    while (p[extra] == 0 and p[extra + 1] < 0x80) or (p[extra] == 0xFF and p[extra + 1] >= 0x80):
+        extra += 1
+    memmove(p, p + extra, room - extra)
+    out.size -= extra
+    return 0
+
+
 cdef object get_varint(const uint8_t* data, Py_ssize_t size):
     cdef uint64_t value
     cdef Py_ssize_t i
@@ -496,9 +526,8 @@ cdef class Varint(Codec):
     """varint."""
 
     cdef int write(self, wbuf* out, object value) except -1:
-        cdef int64_t small
-        if PyLong_Check(value) and int64_of(value, &small) == FITS:
-            return put_varint(out, small)
+        if PyLong_Check(value):
+            return write_int(out, value)
         if value is EMPTY:
             return 0
         return write_object(out, coerce.varint_bytes(value))
@@ -509,13 +538,20 @@ cdef class Varint(Codec):
         return get_varint(data, size)
 
 
-# (unscaled, scale) out of the scientific string of a Decimal, which shows coefficient and exponent
-# exactly; False if the coefficient has more than 18 digits, or the value is not finite.
-cdef bint parse_decimal(object text, int64_t* unscaled, int64_t* scale) except -1:
+# Decimals of more digits are converted in halves (see cqltypes/codecs/big_numbers.py). Below 640,
+# the least that sys.set_int_max_str_digits takes.
+cdef enum:
+    MOST_DIGITS = 512
+
+
+# Reads the scientific string of a Decimal, which shows coefficient and exponent exactly. `digits`
+# gets the sign and the digits of the coefficient, `unscaled` its value if it has up to 18 digits.
+# Returns the number of digits; 0 if there are more than MOST_DIGITS, or the value is not finite.
+cdef int parse_decimal(object text, char* digits, int64_t* unscaled, int64_t* scale) except -1:
     cdef const char* p
     cdef Py_ssize_t size
     cdef Py_ssize_t i = 0
-    cdef int digits = 0
+    cdef int count = 0
     cdef int64_t coefficient = 0
     cdef int64_t exponent = 0
     cdef int64_t fraction = 0
@@ -523,42 +559,47 @@ cdef bint parse_decimal(object text, int64_t* unscaled, int64_t* scale) except -
     cdef bint after_point = False
     cdef bint exponent_negative = False
     if not PyUnicode_IS_ASCII(text):
-        return False
+        return 0
     p = <const char*> PyUnicode_DATA(text)
     size = PyUnicode_GET_LENGTH(text)
     if i < size and p[i] == c"-":
         negative = True
+        digits[0] = c"-"
+        digits += 1
         i += 1
     while i < size and (c"0" <= p[i] <= c"9" or p[i] == c"."):
         if p[i] == c".":
             after_point = True
         else:
-            digits += 1
-            if digits > 18:
-                return False
-            coefficient = coefficient * 10 + (p[i] - c"0")
+            if count == MOST_DIGITS:
+                return 0
+            digits[count] = p[i]
+            count += 1
+            if count <= 18:
+                coefficient = coefficient * 10 + (p[i] - c"0")
             if after_point:
                 fraction += 1
         i += 1
-    if digits == 0:
-        return False
+    digits[count] = 0
+    if count == 0:
+        return 0
     if i < size:
         if p[i] != c"E" and p[i] != c"e":
-            return False
+            return 0
         i += 1
         if i < size and (p[i] == c"-" or p[i] == c"+"):
             exponent_negative = p[i] == c"-"
             i += 1
         if i == size or size - i > 10:
-            return False
+            return 0
         while i < size:
             if not c"0" <= p[i] <= c"9":
-                return False
+                return 0
             exponent = exponent * 10 + (p[i] - c"0")
             i += 1
     unscaled[0] = -coefficient if negative else coefficient
     scale[0] = fraction - (-exponent if exponent_negative else exponent)
-    return True
+    return count
 
 
 @cython.final
@@ -568,17 +609,25 @@ cdef class DecimalCodec(Codec):
     cdef int write(self, wbuf* out, object value) except -1:
         cdef int64_t unscaled = 0
         cdef int64_t scale = 0
-        if (
-            type(value) is Decimal
-            and parse_decimal(str(value), &unscaled, &scale)
-            and within_int32(scale)
-        ):
-            wbuf_int32(out, <int32_t> scale)
-            return put_varint(out, unscaled)
+        cdef char[MOST_DIGITS + 2] digits
+        cdef int count
+        if type(value) is Decimal:
+            count = parse_decimal(str(value), digits, &unscaled, &scale)
+            if count and within_int32(scale):
+                if count <= 18:
+                    wbuf_int32(out, <int32_t> scale)
+                    return put_varint(out, unscaled)
+                # Lower limits are for `coerce` to look at.
+                if limits.decimal_bytes >= MOST_DIGITS:
+                    wbuf_int32(out, <int32_t> scale)
+                    return write_int(out, PyLong_FromString(digits, NULL, 10))
+        elif PyLong_Check(value):
+            wbuf_int32(out, 0)
+            return write_int(out, value)
         if value is EMPTY:
             return 0
-        big, places = coerce.decimal_parts(value)
-        wbuf_int32(out, places)
+        big, scale_digits = coerce.decimal_parts(value)
+        wbuf_int32(out, scale_digits)
         return write_object(out, coerce.varint_bytes(big))
 
     cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
@@ -614,7 +663,7 @@ cdef class Nothing(Codec):
 
 @cython.final
 cdef class FunctionCodec(Codec):
-    """A type whose coding is Python code."""
+    """A type that is encoded and decoded by Python code."""
 
     cdef object _encode
     cdef object _decode
@@ -680,13 +729,13 @@ def text(name="text", empty=None):
 
 def ascii_text(name="ascii", empty=None):
     """ascii; zero bytes are a value."""
-    cdef Text made = Text.__new__(Text)
-    made.only_ascii = True
-    return describe(made, KIND_OTHER, name, -1, -1, True, None)
+    cdef Text codec = Text.__new__(Text)
+    codec.only_ascii = True
+    return describe(codec, KIND_OTHER, name, -1, -1, True, None)
 
 
 def blob(name="blob", empty=None):
-    """blob and types without a coding of their own; zero bytes are a value."""
+    """Return the codec of blob and of types without their own codec; zero bytes are a value."""
     return describe(Blob.__new__(Blob), KIND_BLOB, name, -1, -1, True, None)
 
 
@@ -737,14 +786,14 @@ def nothing(name="empty", empty=None):
 
 def from_functions(name, encode, decode, *, fixed_size=-1, empty_is_value=False, empty=None):
     """Return the codec of a type that is coded by two functions."""
-    cdef FunctionCodec made = FunctionCodec.__new__(FunctionCodec)
-    made._encode = encode
-    made._decode = decode
-    return describe(made, KIND_OTHER, name, fixed_size, -1, empty_is_value, empty)
+    cdef FunctionCodec codec = FunctionCodec.__new__(FunctionCodec)
+    codec._encode = encode
+    codec._decode = decode
+    return describe(codec, KIND_OTHER, name, fixed_size, -1, empty_is_value, empty)
 
 
 def from_class(cls, protocol_version, *, name="", fixed_size=-1):
-    """Return the codec of a class that codes its values by itself, as types of a program do."""
+    """Return the codec of a class with its own coding, such as the types of an application."""
     to_binary = cls.to_binary
     from_binary = cls.from_binary
     return from_functions(

@@ -68,7 +68,7 @@ cdef int64_t DATE_OFFSET = _DATE_OFFSET
 cdef int64_t A_DAY = 86_400_000_000_000  # nanoseconds
 cdef object _unset = _UNSET_VALUE
 
-# How a value is read, and, for numbers, what its memory is.
+# How a value is read, and, for numbers, the type in memory.
 cdef enum How:
     OBJECTS
     INT8
@@ -103,7 +103,7 @@ cdef enum To:
 
 
 cdef class _Column:
-    """Where a column's values are, and how they are written."""
+    """Where the values of a column are, and how they are written."""
 
     cdef How how
     cdef To to
@@ -117,7 +117,7 @@ cdef class _Column:
     cdef Py_ssize_t first        # of the array in its memory
     cdef Py_ssize_t stride       # bytes from one number to the next
     cdef Py_ssize_t count
-    cdef bint has_nat            # the least number stands for null
+    cdef bint has_nat            # the least number means null
     # Integers: times `factor`, divided by `divisor` and rounded down, plus `more`; `width` bytes.
     cdef int64_t factor
     cdef int64_t divisor
@@ -133,8 +133,8 @@ cdef class _Column:
             PyBuffer_Release(&self.view)
 
     cdef bint is_null(self, Py_ssize_t row) noexcept:
-        cdef Py_ssize_t at = self.first + row
-        return self.valid != NULL and not (self.valid[at >> 3] >> (at & 7)) & 1
+        cdef Py_ssize_t index = self.first + row
+        return self.valid != NULL and not (self.valid[index >> 3] >> (index & 7)) & 1
 
     # -- integers ----------------------------------------------------------------------------------
 
@@ -173,7 +173,7 @@ cdef class _Column:
         return <int64_t> u64
 
     cdef bint write_int(self, wbuf* out, Py_ssize_t row) except -1:
-        """False if the number is out of range."""
+        """Write an integer; return False if it is out of range."""
         cdef bint is_out = False
         cdef int64_t value = self.number(row, &is_out)
         cdef int64_t rest
@@ -188,7 +188,7 @@ cdef class _Column:
         elif self.divisor != 1:
             rest = value % self.divisor
             value = value // self.divisor - (1 if rest < 0 else 0)
-        # `low` and `high` are those of the sum, so that it cannot overflow.
+        # `low` and `high` are the limits of the sum, so the sum cannot overflow.
         if is_out or value < self.low or value > self.high:
             return False
         value += self.more
@@ -243,16 +243,16 @@ cdef class _Column:
         return True
 
     cdef int span(self, Py_ssize_t row, int64_t* begin, int64_t* end) except -1:
-        """Where the items of a text or list are."""
-        cdef Py_ssize_t at = self.first + row
-        cdef int32_t few[2]
+        """Find where the items of a text or list are."""
+        cdef Py_ssize_t index = self.first + row
+        cdef int32_t bounds32[2]
         if self.how == TEXT32 or self.how == VECTOR32:
-            memcpy(few, self.offsets + 4 * at, 8)
-            begin[0] = few[0]
-            end[0] = few[1]
+            memcpy(bounds32, self.offsets + 4 * index, 8)
+            begin[0] = bounds32[0]
+            end[0] = bounds32[1]
         else:
-            memcpy(begin, self.offsets + 8 * at, 8)
-            memcpy(end, self.offsets + 8 * (at + 1), 8)
+            memcpy(begin, self.offsets + 8 * index, 8)
+            memcpy(end, self.offsets + 8 * (index + 1), 8)
         return 0
 
     cdef bint write_text(self, wbuf* out, Py_ssize_t row) except -1:
@@ -294,7 +294,7 @@ cdef class _Column:
 
     cdef bint write(self, wbuf* out, Py_ssize_t row) except -1:
         """Append a value with its length; False if it has to go another way."""
-        cdef Py_ssize_t at = self.first + row
+        cdef Py_ssize_t index = self.first + row
         cdef uint8_t* to
         if self.is_null(row):
             put_be32(wbuf_extend(out, 4), 0xFFFFFFFF)
@@ -310,14 +310,14 @@ cdef class _Column:
         if self.to == TO_UUID:
             to = wbuf_extend(out, 20)
             put_be32(to, 16)
-            memcpy(to + 4, self.data + 16 * at, 16)
+            memcpy(to + 4, self.data + 16 * index, 16)
             return True
         to = wbuf_extend(out, 5)
         put_be32(to, 1)
         if self.how == BITS:
-            to[4] = (self.data[at >> 3] >> (at & 7)) & 1
+            to[4] = (self.data[index >> 3] >> (index & 7)) & 1
         else:
-            to[4] = self.data[at * self.stride] != 0
+            to[4] = self.data[index * self.stride] != 0
         return True
 
 
@@ -325,7 +325,7 @@ cdef class _Column:
 
 
 cdef int _width_of(Codec codec) noexcept:
-    """The bytes of an integer type; 0 for other types."""
+    """Return the width of an integer type in bytes; 0 for other types."""
     if codec.kind == KIND_INT64:
         return 8
     if codec.kind == KIND_INT32:
@@ -396,23 +396,23 @@ cdef dict _NUMBERS = {
 
 
 cdef bint _take_arrow(_Column column, Codec codec, object array) except -1:
-    """Read an array of pyarrow; False if it is none that is read from memory."""
+    """Read an array of pyarrow; return False if this module cannot read it from memory."""
     cdef ArrowSchema* schema
-    cdef ArrowArray* found
+    cdef ArrowArray* arrow
     cdef const char* form
     cdef bint taken = False
     column.owner = array.__arrow_c_array__()
     schema = <ArrowSchema*> PyCapsule_GetPointer(column.owner[0], "arrow_schema")
-    found = <ArrowArray*> PyCapsule_GetPointer(column.owner[1], "arrow_array")
-    if schema.dictionary != NULL or found.n_buffers < 2 - (schema.format[0] == b"+"):
+    arrow = <ArrowArray*> PyCapsule_GetPointer(column.owner[1], "arrow_array")
+    if schema.dictionary != NULL or arrow.n_buffers < 2 - (schema.format[0] == b"+"):
         return False
     form = schema.format
-    column.count = found.length
-    column.first = found.offset
-    column.valid = <const uint8_t*> found.buffers[0] if found.null_count else NULL
+    column.count = arrow.length
+    column.first = arrow.offset
+    column.valid = <const uint8_t*> arrow.buffers[0] if arrow.null_count else NULL
     if form[0] == b"+":
-        return _take_vector(column, codec, schema, found)
-    column.data = <const uint8_t*> found.buffers[1]
+        return _take_vector(column, codec, schema, arrow)
+    column.data = <const uint8_t*> arrow.buffers[1]
     number = _NUMBERS.get(form.decode())
     if number is not None:
         taken = _take_number(column, codec, number[0], number[1])
@@ -420,7 +420,8 @@ cdef bint _take_arrow(_Column column, Codec codec, object array) except -1:
         column.how = INT64
         column.stride = 8
         taken = _take_moment(column, codec, _nanos_of(form[2]))
-        # A day is that of the zone's own clock: not read from moments that have a zone.
+        # A date is the date in the local time of the zone, so we do not read it from timestamps
+        # with a zone.
         taken = taken and (codec.kind == KIND_TIMESTAMP or form[4] == 0)
     elif not strcmp(form, b"tdD") or not strcmp(form, b"tdm"):
         column.how = INT32 if form[2] == b"D" else INT64
@@ -438,10 +439,10 @@ cdef bint _take_arrow(_Column column, Codec codec, object array) except -1:
         column.how = FIXED
         column.to = TO_UUID
         taken = codec.kind == KIND_UUID and codec.cql_name == "uuid"
-    elif form[0] in b"uUzZ" and form[1] == 0 and found.n_buffers == 3:
+    elif form[0] in b"uUzZ" and form[1] == 0 and arrow.n_buffers == 3:
         column.how = TEXT32 if form[0] in b"uz" else TEXT64
         column.offsets = column.data
-        column.data = <const uint8_t*> found.buffers[2]
+        column.data = <const uint8_t*> arrow.buffers[2]
         column.to = TO_TEXT if form[0] in b"uU" else TO_BLOB
         taken = codec.kind == (KIND_TEXT if column.to == TO_TEXT else KIND_BLOB)
         taken = taken and column.offsets != NULL
@@ -449,7 +450,7 @@ cdef bint _take_arrow(_Column column, Codec codec, object array) except -1:
 
 
 cdef bint _take_vector(
-    _Column column, Codec codec, ArrowSchema* schema, ArrowArray* found
+    _Column column, Codec codec, ArrowSchema* schema, ArrowArray* arrow
 ) except -1:
     """Read lists of 32-bit floats that have the dimension of a vector."""
     cdef const char* form = schema.format
@@ -457,18 +458,18 @@ cdef bint _take_vector(
     if type(codec).__name__ != "VectorCodec" or codec.fixed_size <= 0:
         return False
     column.dimension = codec.fixed_size // 4
-    if codec.cql_name != f"vector<float, {column.dimension}>" or found.n_children != 1:
+    if codec.cql_name != f"vector<float, {column.dimension}>" or arrow.n_children != 1:
         return False
-    child = found.children[0]
+    child = arrow.children[0]
     if strcmp(schema.children[0].format, b"f") or child.null_count or child.n_buffers != 2:
         return False
     if form.decode() == f"+w:{column.dimension}":
         column.how = VECTOR
     elif not strcmp(form, b"+l") or not strcmp(form, b"+L"):
-        if found.n_buffers != 2:
+        if arrow.n_buffers != 2:
             return False
         column.how = VECTOR32 if form[1] == b"l" else VECTOR64
-        column.offsets = <const uint8_t*> found.buffers[1]
+        column.offsets = <const uint8_t*> arrow.buffers[1]
     else:
         return False
     column.to = TO_VECTOR
@@ -480,13 +481,13 @@ cdef bint _take_vector(
 
 
 cdef bint _take_numpy(_Column column, Codec codec, object array) except -1:
-    """Read an array of NumPy; False if it is none that is read from memory."""
+    """Read an array of NumPy; return False if this module cannot read it from memory."""
     cdef str letter = array.dtype.kind
     cdef Py_ssize_t size = array.dtype.itemsize
     cdef bint taken = False
     if array.ndim != 1 or letter not in "iufbMm" or not array.dtype.isnative:
         return False
-    if type(array).__name__ != "ndarray":  # a masked one knows its nulls
+    if type(array).__name__ != "ndarray":  # a masked array has a mask for nulls
         return False
     unit = None
     if letter in "Mm":
@@ -517,7 +518,7 @@ cdef bint _take_numpy(_Column column, Codec codec, object array) except -1:
 
 
 def _plain(source):
-    """The array behind a column of a table, and whether it is one of pyarrow's; or None."""
+    """Return the array behind a column of a table, and True if pyarrow made it; or None."""
     if hasattr(source, "iloc"):
         if hasattr(source.dtype, "pyarrow_dtype"):
             source = source.array.__arrow_array__()
@@ -536,21 +537,21 @@ def _plain(source):
     return (source, True) if hasattr(source, "__arrow_c_array__") else None
 
 
-cdef _Column _column(BindPlan plan, object rows, Py_ssize_t place):
+cdef _Column _column(BindPlan plan, object rows, Py_ssize_t index):
     cdef _Column column = _Column.__new__(_Column)
     cdef Codec codec
     cdef bint taken = False
-    found = _plain(rows.sources[place])
-    if found is not None and plan._native:
-        codec = <Codec?> plan._codecs[place]
-        if found[1]:
-            taken = _take_arrow(column, codec, found[0])
+    source = _plain(rows.sources[index])
+    if source is not None and plan._native:
+        codec = <Codec?> plan._codecs[index]
+        if source[1]:
+            taken = _take_arrow(column, codec, source[0])
         else:
-            taken = _take_numpy(column, codec, found[0])
+            taken = _take_numpy(column, codec, source[0])
     if not taken:
         column = _Column.__new__(_Column)
         column.how = OBJECTS
-        column.objects = list(rows.values(place))
+        column.objects = list(rows.values(index))
         column.count = len(column.objects)
     return column
 
@@ -559,17 +560,17 @@ cdef _Column _column(BindPlan plan, object rows, Py_ssize_t place):
 
 
 cdef bint _add_rows(RowsBlock block, BindPlan plan, list columns, wbuf* out) except -1:
-    """Append all rows; False if one has to go another way."""
+    """Append all rows; return False if a row needs the general path."""
     cdef Py_ssize_t count = (<_Column> columns[0]).count
     cdef Py_ssize_t width = len(columns)
-    cdef Py_ssize_t row, i, place
+    cdef Py_ssize_t row, i, row_start
     cdef _Column column
     cdef object value
     for column in columns:
         if column.count != count:
             return False
     for row in range(count):
-        place = out.size
+        row_start = out.size
         wbuf_extend(out, 4)
         for i in range(width):
             column = <_Column> PyList_GET_ITEM(columns, i)  # all are
@@ -582,7 +583,7 @@ cdef bint _add_rows(RowsBlock block, BindPlan plan, list columns, wbuf* out) exc
             if value is _unset:
                 return False
             plan._add(out, i, value)
-        put_be32(out.data + place, <uint32_t> (out.size - place - 4))
+        put_be32(out.data + row_start, <uint32_t> (out.size - row_start - 4))
         block._count += 1
     return True
 
@@ -594,22 +595,26 @@ def bind_table(plan, rows, version):
     :param rows: the table.
     :param version: the version of the protocol.
     """
-    cdef BindPlan own = <BindPlan?> plan
+    cdef BindPlan bind_plan = <BindPlan?> plan
     cdef RowsBlock block = RowsBlock.__new__(RowsBlock)
     cdef bint done = False
     cdef wbuf out
-    if type(rows) is not _TableRows or not own._count or len(rows.sources) != own._count:
-        return own.bind_many(rows, version)
-    block.width = own._count
+    if (
+        type(rows) is not _TableRows
+        or not bind_plan._count
+        or len(rows.sources) != bind_plan._count
+    ):
+        return bind_plan.bind_many(rows, version)
+    block.width = bind_plan._count
     wbuf_open(&out)
     try:
         try:
-            columns = [_column(own, rows, place) for place in range(own._count)]
-            done = _add_rows(block, own, columns, &out)
+            columns = [_column(bind_plan, rows, index) for index in range(bind_plan._count)]
+            done = _add_rows(block, bind_plan, columns, &out)
         except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError):
             done = False  # found again, and placed, by the reference's way
         if done:
             block._take(&out)
     finally:
         wbuf_close(&out)
-    return block if done else own.bind_many(rows, version)
+    return block if done else bind_plan.bind_many(rows, version)

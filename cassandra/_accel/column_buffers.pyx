@@ -1,13 +1,13 @@
 """Column plans: the compiled twin of `cassandra.protocol.columnar.column_buffers`.
 
 A cell is 8 bytes: its offset in the page, and its size (-1 for a null). Columns are built from
-arrays of cells into `Block`s, which own their memory and are not touched any more once they are
-handed out: others may look at it for as long as they hold the block. The parts: column plans and
-cells here, then scalars and nested types in the files included below.
+arrays of cells into `Block` objects, which own their memory. A block does not change after it is
+returned, so other code may read it for as long as it holds the block. Column plans and cells are in
+this file; scalars and nested types are in the files included below.
 
-Layouts and codecs of Python objects may run a program's code: what loops take for the room that
-they have was looked at when the plan was made, and cells and blocks are held by the functions that
-go through them (see docs/twins.rst).
+Layouts and codecs are Python objects and may run an application's code. Therefore the sizes that
+loops use are copied when the plan is created, and the functions hold the cells and blocks that they
+iterate over (see docs/twins.rst).
 """
 
 from cpython.buffer cimport PyBuffer_FillInfo
@@ -50,8 +50,8 @@ cdef extern from "utf8.h" nogil:
 cdef int64_t LIMIT = _COLUMN_LIMIT
 cdef int64_t DAY_NANOS = 86_400_000_000_000
 
-# What nulls stood for in the page that is being read (see limits.null_cells). It lives on the stack
-# of the function that reads the page.
+# Counts the cells that nulls stood for in the page that is being read (see limits.null_cells). The
+# struct lives on the stack of the function that reads the page.
 cdef struct Spent:
     int64_t cells
     Page page           # of columns of Python objects
@@ -111,7 +111,7 @@ cdef class Block:
             raise BufferError("a block without memory")
         PyBuffer_FillInfo(view, self, self.data, self.size, 0, flags)
 
-    # Room for `extra` more bytes; returns their beginning.
+    # Reserves `extra` more bytes; returns their address.
     cdef uint8_t* extend(self, Py_ssize_t extra) except NULL:
         cdef Py_ssize_t capacity
         cdef uint8_t* grown
@@ -131,15 +131,15 @@ cdef class Block:
 
 
 cdef Block new_block(Py_ssize_t size, bint zeros):
-    cdef Block made = Block.__new__(Block)
+    cdef Block block = Block.__new__(Block)
     # Never no memory at all: readers of Arrow want an address, of empty columns too.
     cdef size_t room = size if size > 8 else 8
-    made.data = <uint8_t*> (PyMem_RawCalloc(room, 1) if zeros else PyMem_RawMalloc(room))
-    if made.data == NULL:
+    block.data = <uint8_t*> (PyMem_RawCalloc(room, 1) if zeros else PyMem_RawMalloc(room))
+    if block.data == NULL:
         raise MemoryError()
-    made.size = size
-    made.capacity = room
-    return made
+    block.size = size
+    block.capacity = room
+    return block
 
 
 cdef class Cells:
@@ -152,8 +152,8 @@ cdef class Cells:
     def __dealloc__(self):
         PyMem_RawFree(self.items)
 
-    cdef int grow(self, Py_ssize_t wanted) except -1:
-        cdef Py_ssize_t capacity = max(2 * self.capacity, self.count + wanted)
+    cdef int grow(self, Py_ssize_t extra) except -1:
+        cdef Py_ssize_t capacity = max(2 * self.capacity, self.count + extra)
         cdef Cell* grown = <Cell*> PyMem_RawRealloc(self.items, capacity * sizeof(Cell))
         if grown == NULL:
             raise MemoryError()
@@ -172,20 +172,20 @@ cdef class Cells:
     cdef int add_nulls(self, Py_ssize_t count) except -1:
         if count > self.capacity - self.count:
             self.grow(count)
-        # A cell of ones is a null.
+        # A cell with all bits set is a null.
         memset(self.items + self.count, 0xFF, count * sizeof(Cell))
         self.count += count
         return 0
 
 
 cdef Cells new_cells(Py_ssize_t capacity):
-    cdef Cells made = Cells.__new__(Cells)
-    made.grow(capacity if capacity > 8 else 8)
-    return made
+    cdef Cells cells = Cells.__new__(Cells)
+    cells.grow(capacity if capacity > 8 else 8)
+    return cells
 
 
 cdef class Node:
-    """A layout, ready to be walked."""
+    """A layout, copied into C fields."""
 
     cdef object layout
     cdef NodeKind kind
@@ -200,22 +200,22 @@ cdef class Node:
 
 
 cdef Node node_of(object layout, object codec):
-    cdef Node made = Node.__new__(Node)
-    made.layout = layout
-    made.kind = KINDS[layout.kind]
-    made.width = layout.width
-    made.wire_size = layout.wire_size
-    made.dimension = layout.dimension
-    made.empty_is_value = layout.empty_is_value
-    precision, made.scale = layout.decimal
-    made.bound = 10**precision if precision < 19 else 0
-    made.children = tuple([node_of(child, None) for child in layout.children])
-    made.codec = codec
-    check_node(made)
-    return made
+    cdef Node node = Node.__new__(Node)
+    node.layout = layout
+    node.kind = KINDS[layout.kind]
+    node.width = layout.width
+    node.wire_size = layout.wire_size
+    node.dimension = layout.dimension
+    node.empty_is_value = layout.empty_is_value
+    precision, node.scale = layout.decimal
+    node.bound = 10**precision if precision < 19 else 0
+    node.children = tuple([node_of(child, None) for child in layout.children])
+    node.codec = codec
+    check_node(node)
+    return node
 
 
-# A layout is a Python object: loops take these numbers for the room that they have.
+# A layout is a Python object, so loops take their sizes from these numbers.
 cdef int check_node(Node node) except -1:
     cdef Py_ssize_t width = node.width
     cdef NodeKind kind = node.kind
@@ -239,7 +239,7 @@ cdef int check_node(Node node) except -1:
 
 
 cdef class ColumnPlan:
-    """Decodes pages of one list of columns to columns (see the Python twin)."""
+    """Decodes the pages of one list of columns into columns (see the Python twin)."""
 
     cdef readonly object layout
     cdef tuple _codecs
@@ -265,7 +265,8 @@ cdef class ColumnPlan:
         raise unpicklable(self)
 
     def read(self, body, offset, row_count):
-        """The rows at `offset` as a struct of columns; `DecodeError` names row and column."""
+        """Return the rows at `offset` as a struct of columns; `DecodeError` names row and column.
+        """
         cdef bytes page = exact_bytes(body, "a page")
         cdef Py_ssize_t width = len(self._nodes)
         cdef Py_ssize_t start = offset  # once: a number's own code may say another the second time
@@ -273,29 +274,35 @@ cdef class ColumnPlan:
         cdef const uint8_t* base = <const uint8_t*> PyBytes_AS_STRING(page)
         cdef Cells cells
         cdef Spent spent
-        cdef Py_ssize_t at = 0
-        cdef list made = []
+        cdef Py_ssize_t column = 0
+        cdef list arrays = []
         if PyBytes_GET_SIZE(page) > LIMIT:
             raise DecodeError(
                 f"a page of {PyBytes_GET_SIZE(page)} bytes is longer than the protocol's limit "
                 "of 2 GiB"
             )
         begin(&spent)
-        # Room for all that `cut` writes. `check_rows` has bounded the product: a cell takes four
-        # bytes of the page or more.
+        # Reserve memory for everything that `cut` writes. `check_rows` has limited the product: a
+        # cell takes at least four bytes of the page.
         cells = new_cells(count * width)
         try:
             cut(base, start, PyBytes_GET_SIZE(page), cells.items, count, width)
             cells.count = count * width
-            for at in range(width):
-                made.append(
-                    build(<Node> self._nodes[at], base, cells.items + at * count, count, &spent)
+            for column in range(width):
+                arrays.append(
+                    build(
+                        <Node> self._nodes[column],
+                        base,
+                        cells.items + column * count,
+                        count,
+                        &spent,
+                    )
                 )
         except MemoryError:
             raise
         except Exception as error:
-            raise self._refusal(page, start, count, cells, at, error) from error
-        return _ColumnArray(self.layout, count, 0, (None,), tuple(made))
+            raise self._refusal(page, start, count, cells, column, error) from error
+        return _ColumnArray(self.layout, count, 0, (None,), tuple(arrays))
 
     cdef object _refusal(
         self,
@@ -311,7 +318,7 @@ cdef class ColumnPlan:
         cdef Spent spent
         self._rows.tuples(page, offset, count)  # raises its own error if rows fail as well
         where = f'column "{self.layout.names[column]}" ({self._codecs[column].cql_name})'
-        # No row by itself has too many nulls, and each would be built in vain.
+        # No single row has too many nulls, so decoding row by row would not find the error.
         if cells.count and not isinstance(error, TooManyNulls):
             for row in range(count):
                 begin(&spent)
@@ -328,7 +335,7 @@ cdef class ColumnPlan:
         return DecodeError(f"{where}: {error}")
 
 
-# The cells of each column, one column after the other.
+# Stores the cells of each column, one column after the other.
 cdef int cut(
     const uint8_t* base,
     Py_ssize_t pos,
@@ -389,7 +396,7 @@ cdef object build(
     if kind == NODE_BYTES or kind == NODE_BOOLEAN or kind == NODE_DATE or kind == NODE_TIME:
         return array_of(node, count, nulls, (validity, FIXED[<int> kind](node, base, cells, count)))
     if kind == NODE_INET or kind == NODE_VARINT or kind == NODE_DECIMAL:
-        return array_of(node, count, nulls, (validity, *shown(node, base, cells, count)))
+        return array_of(node, count, nulls, (validity, *shown_values(node, base, cells, count)))
     if kind == NODE_VARINT64 or kind == NODE_DECIMAL_FIXED:
         return array_of(node, count, nulls, (validity, wide_numbers(node, base, cells, count)))
     if kind == NODE_DURATION:

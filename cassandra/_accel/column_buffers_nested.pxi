@@ -3,8 +3,8 @@
 
 # -- nested types ----------------------------------------------------------------------------------
 
-# The size at `p` of a [bytes], `left` bytes before the end of what holds it. Negative lengths other
-# than -1 are damage (see codec_base.take).
+# Returns the size of the [bytes] at `p`, `left` bytes before the end of its container. Negative
+# lengths other than -1 are damage (see codec_base.take).
 cdef inline int32_t item_size(const uint8_t* p, Py_ssize_t left) except -2:
     cdef int32_t size
     if left < 4:
@@ -28,15 +28,15 @@ cdef object collection(
     cdef Cells items = new_cells(count)
     cdef Cells values = new_cells(count) if is_map else items
     cdef Block offsets = new_block((count + 1) * 4, False)
-    cdef int32_t* places = <int32_t*> offsets.data
+    cdef int32_t* starts = <int32_t*> offsets.data
     cdef uint32_t pos, end
-    cdef int64_t number, at
+    cdef int64_t number, item
     cdef int32_t size
     cdef Py_ssize_t i
     cdef int side
     cdef Node child, key_node
     for i in range(count):
-        places[i] = <int32_t> items.count
+        starts[i] = <int32_t> items.count
         if cells[i].size < 0:
             continue
         pos = cells[i].start
@@ -47,7 +47,7 @@ cdef object collection(
         pos += 4
         if number < 0 or number * (8 if is_map else 4) > end - pos:
             raise DecodeError("a count that the bytes cannot hold")
-        for at in range(number):
+        for item in range(number):
             for side in range(2 if is_map else 1):
                 size = item_size(base + pos, end - pos)
                 pos += 4
@@ -56,7 +56,7 @@ cdef object collection(
                     pos += <uint32_t> size
         if pos != end:
             raise DecodeError("bytes left over")
-    places[count] = <int32_t> items.count
+    starts[count] = <int32_t> items.count
     child = <Node> node.children[0]
     if not is_map:
         inner = build(child, base, items.items, items.count, spent)
@@ -91,8 +91,8 @@ cdef object structure(
     cdef uint32_t pos, end
     cdef int32_t size
     cdef Py_ssize_t i, field
-    # Each field that is there has the four bytes of its length: how many are lacking at least is
-    # known before there is room for them.
+    # Each field that is present has the four bytes of its length, so we know the minimum number of
+    # missing fields before we reserve memory for them.
     for i in range(count):
         if cells[i].size > 0:
             present += cells[i].size >> 2
@@ -141,10 +141,10 @@ cdef object vector(
     cdef Node child = <Node> node.children[0]
     cdef int64_t dimension = node.dimension
     cdef int64_t size = child.wire_size
-    cdef int64_t whole = size * dimension
+    cdef int64_t vector_size = size * dimension
     cdef Cells items
     cdef Py_ssize_t i
-    cdef int64_t at
+    cdef int64_t item
     if dimension and count > LIMIT // dimension // (child.width if child.width else 8):
         raise _too_large(node.layout)
     if nulls:
@@ -155,8 +155,8 @@ cdef object vector(
         )
     if size >= 0:
         for i in range(count):
-            if cells[i].size >= 0 and cells[i].size != whole:
-                raise DecodeError(f"takes {whole} bytes")
+            if cells[i].size >= 0 and cells[i].size != vector_size:
+                raise DecodeError(f"takes {vector_size} bytes")
     if size >= 0 and child.kind == NODE_NUMBER:
         block = matrix(base, cells, count, dimension, size, nulls > 0)
         inner = array_of(child, count * dimension, 0, (None, block))
@@ -166,8 +166,8 @@ cdef object vector(
             if cells[i].size < 0:
                 items.add_nulls(dimension)
             elif size >= 0:
-                for at in range(dimension):
-                    items.add(<uint32_t> (cells[i].start + at * size), <int32_t> size)
+                for item in range(dimension):
+                    items.add(<uint32_t> (cells[i].start + item * size), <int32_t> size)
             else:
                 vector_items(base, cells[i], dimension, items)
         inner = build(child, base, items.items, items.count, spent)
@@ -184,14 +184,14 @@ cdef Block matrix(
     bint gaps,
 ):
     cdef Py_ssize_t step = dimension * width
-    cdef Block made = new_block(count * step, gaps)
+    cdef Block block = new_block(count * step, gaps)
     cdef Py_ssize_t i
     for i in range(count):
         if cells[i].size >= 0:
             turbocql_copy(
-                made.data + i * step, base + cells[i].start, dimension, width, TURBOCQL_LITTLE
+                block.data + i * step, base + cells[i].start, dimension, width, TURBOCQL_LITTLE
             )
-    return made
+    return block
 
 
 cdef int vector_items(const uint8_t* base, Cell cell, int64_t dimension, Cells items) except -1:
@@ -199,10 +199,10 @@ cdef int vector_items(const uint8_t* base, Cell cell, int64_t dimension, Cells i
     cdef uint32_t end = pos + <uint32_t> cell.size
     cdef uint64_t size = 0
     cdef Py_ssize_t taken
-    cdef int64_t at
+    cdef int64_t item
     if dimension > cell.size:
         raise DecodeError("truncated")
-    for at in range(dimension):
+    for item in range(dimension):
         taken = get_uvint(base + pos, end - pos, &size)
         if taken == 0 or size > end - pos - <uint32_t> taken:
             raise DecodeError("truncated")
@@ -219,18 +219,18 @@ cdef int vector_items(const uint8_t* base, Cell cell, int64_t dimension, Cells i
 cdef list objects(
     Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count, Spent* spent
 ):
-    cdef list made = []
+    cdef list values = []
     cdef Py_ssize_t i
     cdef object codec = node.codec
     cdef bint native = is_made(codec)
     for i in range(count):
         if native:
-            made.append(
+            values.append(
                 (<Codec> codec).read_nullable(base + cells[i].start, cells[i].size, &spent.page)
             )
         elif cells[i].size < 0:
-            made.append(None)
+            values.append(None)
         else:
             data = PyBytes_FromStringAndSize(<const char*> base + cells[i].start, cells[i].size)
-            made.append(codec.decode_nullable(data))
-    return made
+            values.append(codec.decode_nullable(data))
+    return values

@@ -5,7 +5,7 @@
 
 cdef Block numbers(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
     cdef Py_ssize_t width = node.width
-    cdef Block made = new_block(count * width, False)
+    cdef Block block = new_block(count * width, False)
     cdef uint64_t v64
     cdef uint32_t v32
     cdef uint16_t v16
@@ -19,7 +19,7 @@ cdef Block numbers(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t
                     v64 = turbocql_bswap64(v64)
             elif cells[i].size >= 0:
                 raise wrong_size(node)
-            memcpy(made.data + 8 * i, &v64, 8)
+            memcpy(block.data + 8 * i, &v64, 8)
     elif width == 4:
         for i in range(count):
             v32 = 0
@@ -29,7 +29,7 @@ cdef Block numbers(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t
                     v32 = turbocql_bswap32(v32)
             elif cells[i].size >= 0:
                 raise wrong_size(node)
-            memcpy(made.data + 4 * i, &v32, 4)
+            memcpy(block.data + 4 * i, &v32, 4)
     elif width == 2:
         for i in range(count):
             v16 = 0
@@ -39,59 +39,60 @@ cdef Block numbers(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t
                     v16 = turbocql_bswap16(v16)
             elif cells[i].size >= 0:
                 raise wrong_size(node)
-            memcpy(made.data + 2 * i, &v16, 2)
+            memcpy(block.data + 2 * i, &v16, 2)
     else:
         for i in range(count):
-            made.data[i] = 0
+            block.data[i] = 0
             if cells[i].size == 1:
-                made.data[i] = base[cells[i].start]
+                block.data[i] = base[cells[i].start]
             elif cells[i].size >= 0:
                 raise wrong_size(node)
-    return made
+    return block
 
 
 cdef Block uuids(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
-    cdef Block made = new_block(count * 16, False)
+    cdef Block block = new_block(count * 16, False)
     cdef Py_ssize_t i
     for i in range(count):
         if cells[i].size == 16:
-            memcpy(made.data + 16 * i, base + cells[i].start, 16)
+            memcpy(block.data + 16 * i, base + cells[i].start, 16)
         elif cells[i].size >= 0:
             raise wrong_size(node)
         else:
-            memset(made.data + 16 * i, 0, 16)
-    return made
+            memset(block.data + 16 * i, 0, 16)
+    return block
 
 
 cdef Block booleans(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
-    cdef Block made = new_block((count + 7) >> 3, True)
+    cdef Block block = new_block((count + 7) >> 3, True)
     cdef Py_ssize_t i
     for i in range(count):
         if cells[i].size == 1:
-            made.data[i >> 3] |= (<uint8_t> (base[cells[i].start] != 0)) << (i & 7)
+            block.data[i >> 3] |= (<uint8_t> (base[cells[i].start] != 0)) << (i & 7)
         elif cells[i].size >= 0:
             raise wrong_size(node)
-    return made
+    return block
 
 
-# Section 5.5: unsigned days with the epoch at 2^31: signed ones with the highest bit turned over.
+# Section 5.5: dates are unsigned days with the epoch at 2^31, that is, signed days with the highest
+# bit flipped.
 cdef Block dates(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
-    cdef Block made = numbers(node, base, cells, count)
-    cdef uint32_t* days = <uint32_t*> made.data
+    cdef Block block = numbers(node, base, cells, count)
+    cdef uint32_t* days = <uint32_t*> block.data
     cdef Py_ssize_t i
     for i in range(count):
         days[i] ^= 0x80000000u
-    return made
+    return block
 
 
 cdef Block times(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
-    cdef Block made = numbers(node, base, cells, count)
-    cdef int64_t* nanos = <int64_t*> made.data
+    cdef Block block = numbers(node, base, cells, count)
+    cdef int64_t* nanos = <int64_t*> block.data
     cdef Py_ssize_t i
     for i in range(count):
         if not 0 <= nanos[i] < DAY_NANOS:
             raise DecodeError("not within one day")
-    return made
+    return block
 
 
 ctypedef Block (*Builder)(Node, const uint8_t*, const Cell*, Py_ssize_t)
@@ -108,18 +109,18 @@ FIXED[<int> NODE_BOOLEAN] = booleans
 # (offsets, data)
 cdef tuple variable(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
     cdef Block offsets = new_block((count + 1) * 4, False)
-    cdef int32_t* places = <int32_t*> offsets.data
+    cdef int32_t* starts = <int32_t*> offsets.data
     cdef int64_t total = 0
     cdef Py_ssize_t i
     cdef Block data
     cdef uint8_t* to
     cdef int32_t size
     for i in range(count):
-        places[i] = <int32_t> total
+        starts[i] = <int32_t> total
         if cells[i].size > 0:
             total += cells[i].size
     # Cells lie in the page side by side, so that their sum is within its limit.
-    places[count] = <int32_t> total
+    starts[count] = <int32_t> total
     data = new_block(total, False)
     to = data.data
     for i in range(count):
@@ -167,15 +168,15 @@ cdef int check_text(Node node, const uint8_t* base, const Cell* cells, Py_ssize_
 
 # -- values shown as text --------------------------------------------------------------------------
 
-cdef tuple shown(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
+cdef tuple shown_values(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
     cdef Block offsets = new_block((count + 1) * 4, False)
     cdef Block data = new_block(0, False)
-    cdef int32_t* places = <int32_t*> offsets.data
+    cdef int32_t* starts = <int32_t*> offsets.data
     cdef const uint8_t* p
     cdef int32_t size
     cdef Py_ssize_t i
     cdef NodeKind kind = node.kind
-    places[0] = 0
+    starts[0] = 0
     for i in range(count):
         size = cells[i].size
         if size >= 0:
@@ -192,7 +193,7 @@ cdef tuple shown(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t c
                 show_decimal(data, signed_of(p + 4, size - 4), <int32_t> get_be32(p))
             else:
                 show_object(node, data, p, size)
-        places[i + 1] = <int32_t> data.size
+        starts[i + 1] = <int32_t> data.size
     return offsets, data
 
 
@@ -249,7 +250,7 @@ cdef int show_decimal(Block data, int64_t unscaled, int64_t scale) except -1:
         digits[19 - count] = <uint8_t> (c"0" + left % 10)
         left //= 10
         count += 1
-    point = count - scale  # its place among the digits
+    point = count - scale  # its position among the digits
     scientific = scale < 0 or point <= -6
     if unscaled < 0:
         data.extend(1)[0] = c"-"
@@ -268,7 +269,7 @@ cdef int show_decimal(Block data, int64_t unscaled, int64_t scale) except -1:
     return 0
 
 
-# `count` digits with a point before the one at `point`, if there is one.
+# Writes `count` digits with a decimal point before the digit at `point`, if there is a point.
 cdef int put_digits(
     Block data, const uint8_t* digits, Py_ssize_t point, Py_ssize_t count
 ) except -1:
@@ -281,7 +282,7 @@ cdef int put_digits(
 
 cdef Block wide_numbers(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
     cdef Py_ssize_t width = node.width
-    cdef Block made = new_block(count * width, True)
+    cdef Block block = new_block(count * width, True)
     cdef const uint8_t* p
     cdef int32_t size
     cdef int64_t value
@@ -296,15 +297,15 @@ cdef Block wide_numbers(Node node, const uint8_t* base, const Cell* cells, Py_ss
                 value = signed_of(p, size)
             else:
                 value = _fixed_varint(PyBytes_FromStringAndSize(<const char*> p, size))
-            memcpy(made.data + 8 * i, &value, 8)
+            memcpy(block.data + 8 * i, &value, 8)
             continue
         if size < 5:
             raise DecodeError("takes at least 5 bytes")
         if size <= 12 and <int32_t> get_be32(p) == node.scale and TURBOCQL_LITTLE:
             value = signed_of(p + 4, size - 4)
             if node.bound == 0 or -node.bound < value < node.bound:
-                memset(made.data + width * i, 0xFF if value < 0 else 0, width)
-                memcpy(made.data + width * i, &value, 8)
+                memset(block.data + width * i, 0xFF if value < 0 else 0, width)
+                memcpy(block.data + width * i, &value, 8)
                 continue
         fixed = exact_bytes(
             _fixed_decimal(PyBytes_FromStringAndSize(<const char*> p, size), node.layout),
@@ -312,15 +313,15 @@ cdef Block wide_numbers(Node node, const uint8_t* base, const Cell* cells, Py_ss
         )
         if PyBytes_GET_SIZE(fixed) != width:
             raise ValueError(f"a decimal has {PyBytes_GET_SIZE(fixed)} bytes, not {width}")
-        memcpy(made.data + width * i, PyBytes_AS_STRING(fixed), width)
-    return made
+        memcpy(block.data + width * i, PyBytes_AS_STRING(fixed), width)
+    return block
 
 
 # -- duration --------------------------------------------------------------------------------------
 
 # 16 bytes each: months and days of 32 bits, nanoseconds of 64.
 cdef Block durations(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
-    cdef Block made = new_block(count * 16, True)
+    cdef Block block = new_block(count * 16, True)
     cdef int64_t[3] parts
     cdef uint64_t number = 0
     cdef const uint8_t* p
@@ -341,10 +342,10 @@ cdef Block durations(Node node, const uint8_t* base, const Cell* cells, Py_ssize
             -2147483648 <= parts[0] <= 2147483647 and -2147483648 <= parts[1] <= 2147483647
         ):
             raise DecodeError("not three numbers in their ranges")
-        (<int32_t*> made.data)[4 * i] = <int32_t> parts[0]
-        (<int32_t*> made.data)[4 * i + 1] = <int32_t> parts[1]
-        (<int64_t*> made.data)[2 * i + 1] = parts[2]
-    return made
+        (<int32_t*> block.data)[4 * i] = <int32_t> parts[0]
+        (<int32_t*> block.data)[4 * i + 1] = <int32_t> parts[1]
+        (<int64_t*> block.data)[2 * i + 1] = parts[2]
+    return block
 
 
 cdef object duration_parts(
@@ -355,15 +356,15 @@ cdef object duration_parts(
     Py_ssize_t nulls,
     object validity,
 ):
-    cdef Block whole = durations(node, base, cells, count)
+    cdef Block combined = durations(node, base, cells, count)
     cdef Block months = new_block(4 * count, False)
     cdef Block days = new_block(4 * count, False)
     cdef Block nanos = new_block(8 * count, False)
     cdef Py_ssize_t i
     for i in range(count):
-        (<int32_t*> months.data)[i] = (<int32_t*> whole.data)[4 * i]
-        (<int32_t*> days.data)[i] = (<int32_t*> whole.data)[4 * i + 1]
-        (<int64_t*> nanos.data)[i] = (<int64_t*> whole.data)[2 * i + 1]
+        (<int32_t*> months.data)[i] = (<int32_t*> combined.data)[4 * i]
+        (<int32_t*> days.data)[i] = (<int32_t*> combined.data)[4 * i + 1]
+        (<int64_t*> nanos.data)[i] = (<int64_t*> combined.data)[2 * i + 1]
     parts = [
         array_of(<Node> child, count, 0, (None, part))
         for child, part in zip(node.children, (months, days, nanos))

@@ -1,8 +1,8 @@
-"""The columns of tables out of pages of system_schema.columns, compiled.
+"""The columns of tables, from pages of system_schema.columns, compiled.
 
-`cassandra.metadata.schema.column_rows` is its reference and explains it.
+`cassandra.metadata.schema.column_rows` is the reference and explains it.
 
-Columns are made without calling their class: the fields of their base are set (see `fields.pxd`).
+Columns are created without calling their class: we set the fields of their base (see `fields.pxd`).
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -60,7 +60,9 @@ cdef inline bint _is(Cell* cell, const char* text, Py_ssize_t size) noexcept:
 
 
 cdef inline const uint8_t* _read(const uint8_t* p, const uint8_t* end, Cell* cell) noexcept:
-    """The [bytes] at `p`; returns the beginning of the next one, NULL if it goes past the end."""
+    """Read the [bytes] at `p`. Return the beginning of the next value, NULL if this one ends after
+    `end`.
+    """
     if p == NULL or end - p < 4:
         return NULL
     cell.size = <int32_t> get_be32(p)
@@ -74,8 +76,8 @@ cdef int _past_the_end() except -1:
     raise DecodeError("a row of system_schema.columns goes past the end of its page")
 
 
-def note_runs(rows_of, body, at, count):
-    """Note in `rows_of` where each table's rows are, among the `count` rows at `at` of `body`.
+def note_runs(rows_of, body, offset, count):
+    """Note in `rows_of` where each table's rows are, among the `count` rows at `offset`.
 
     Names that are not valid text are left out. DecodeError if rows go past the end of the page: the
     rows before them are noted.
@@ -84,10 +86,10 @@ def note_runs(rows_of, body, at, count):
     cdef bytes page = exact_bytes(body, "a page")
     cdef const uint8_t* first = <const uint8_t*> PyBytes_AS_STRING(page)
     cdef const uint8_t* end = first + PyBytes_GET_SIZE(page)
-    cdef const uint8_t* p = first + _offset(page, at)
+    cdef const uint8_t* p = first + _offset(page, offset)
     cdef const uint8_t* start
-    cdef const uint8_t* known = NULL
-    cdef Py_ssize_t known_size = 0
+    cdef const uint8_t* previous = NULL
+    cdef Py_ssize_t previous_size = 0
     cdef Py_ssize_t left = count
     cdef Py_ssize_t begin = 0
     cdef Py_ssize_t rows = 0
@@ -105,10 +107,14 @@ def note_runs(rows_of, body, at, count):
         p = _read(p, end, &table)
         if p == NULL:
             _past_the_end()
-        if known == NULL or p - start != known_size or memcmp(start, known, known_size) != 0:
+        if (
+            previous == NULL
+            or p - start != previous_size
+            or memcmp(start, previous, previous_size) != 0
+        ):
             if names is not None:
                 _note(by_keyspace, names, page, begin, rows)
-            known, known_size, begin, rows = start, p - start, start - first, 0
+            previous, previous_size, begin, rows = start, p - start, start - first, 0
             try:
                 names = (_decode(&keyspace), _decode(&table))
             except UnicodeDecodeError:
@@ -123,20 +129,20 @@ def note_runs(rows_of, body, at, count):
 
 
 cdef int _note(dict rows_of, tuple names, bytes page, Py_ssize_t begin, Py_ssize_t rows) except -1:
-    cdef tuple known
+    cdef tuple runs
     tables = rows_of.get(names[0])
     if tables is None:
         tables = rows_of[names[0]] = {}
-    known = (<dict?> tables).get(names[1])
-    if known is None:
+    runs = (<dict?> tables).get(names[1])
+    if runs is None:
         (<dict> tables)[names[1]] = (page, begin, rows)
     else:
-        (<dict> tables)[names[1]] = (*known, page, begin, rows)
+        (<dict> tables)[names[1]] = (*runs, page, begin, rows)
     return 0
 
 
-cdef Py_ssize_t _offset(bytes page, at) except -1:
-    cdef Py_ssize_t offset = at
+cdef Py_ssize_t _offset(bytes page, start) except -1:
+    cdef Py_ssize_t offset = start
     if offset < 0 or offset > PyBytes_GET_SIZE(page):
         _past_the_end()
     return offset
@@ -168,7 +174,7 @@ cdef class Texts:
         raise unpicklable(self)
 
     cdef str _text(self, Cell* cell, str name):
-        """The text of a name, or of the type of the column `name`."""
+        """Return the text of a name, or of the type of the column `name`."""
         cdef PyObject** met
         cdef str text
         if cell.size < 0:
@@ -191,7 +197,7 @@ cdef class Texts:
 
 
 cdef inline size_t _hash(Cell* cell) noexcept:
-    """Of the size, the first four bytes and the last four."""
+    """Compute a hash of the size, the first four bytes and the last four bytes."""
     cdef uint32_t first = 0
     cdef uint32_t last = 0
     if cell.size >= 4:
@@ -203,18 +209,18 @@ cdef inline size_t _hash(Cell* cell) noexcept:
     return (first * <uint32_t> 0x85EBCA6B + <uint32_t> cell.size) >> 16
 
 
-def columns_of(table, found, texts):
-    """(partition key, clustering key, all columns by name) of `table`, from the runs of its rows
-    that `note_runs` has found.
+def columns_of(table, runs, texts):
+    """Return (partition key, clustering key, all columns by name) of `table`.
 
-    Columns are in the order of today's drivers: the key, then the others by name, as they come.
+    `runs` are the runs of the table's rows that `note_runs` has found. Columns are in the order of
+    cassandra-driver: the key, then the other columns by name, as the server sends them. Raises
     DecodeError if a cell is not a text or number, ValueError for a null or an unknown kind.
     """
-    cdef Texts known = <Texts?> texts
+    cdef Texts decoder = <Texts?> texts
     cdef list partition_key = []
-    cdef list partition_places = []
+    cdef list partition_positions = []
     cdef list clustering_key = []
-    cdef list clustering_places = []
+    cdef list clustering_positions = []
     cdef list others = []
     cdef bytes page
     cdef const uint8_t* p
@@ -226,14 +232,14 @@ def columns_of(table, found, texts):
     cdef str name
     cdef str cql_type
     cdef dict columns
-    cdef Py_ssize_t place
-    found = tuple(found)
-    for place in range(0, len(found), 3):
-        body, at, count = found[place], found[place + 1], found[place + 2]
+    cdef Py_ssize_t index
+    runs = tuple(runs)
+    for index in range(0, len(runs), 3):
+        body, offset, count = runs[index], runs[index + 1], runs[index + 2]
         page = exact_bytes(body, "a page")
         p = <const uint8_t*> PyBytes_AS_STRING(page)
         end = p + PyBytes_GET_SIZE(page)
-        p += _offset(page, at)
+        p += _offset(page, offset)
         left = count
         while left > 0:
             left -= 1
@@ -241,29 +247,29 @@ def columns_of(table, found, texts):
                 p = _read(p, end, &cells[cell])
             if p == NULL:
                 _past_the_end()
-            name = known._text(&cells[NAME], None)
+            name = decoder._text(&cells[NAME], None)
             if cells[POSITION].size != 4:
                 raise _bad_position(name, _bytes(&cells[POSITION]))
             position = <int32_t> get_be32(cells[POSITION].data)
-            cql_type = known._text(&cells[TYPE], name)
+            cql_type = decoder._text(&cells[TYPE], name)
             if _is(&cells[KIND], "regular", 7):
                 others.append(_column(table, name, cql_type, False, False))
             elif _is(&cells[KIND], "clustering", 10):
                 is_reversed = _is(&cells[ORDER], "desc", 4)
                 column = _column(table, name, cql_type, False, is_reversed)
                 clustering_key = _with(clustering_key, column)
-                clustering_places.append(position)
+                clustering_positions.append(position)
             elif _is(&cells[KIND], "partition_key", 13):
                 partition_key = _with(partition_key, _column(table, name, cql_type, False, False))
-                partition_places.append(position)
+                partition_positions.append(position)
             elif _is(&cells[KIND], "static", 6):
                 others.append(_column(table, name, cql_type, True, False))
             else:
                 raise _unknown_kind(name, _bytes(&cells[KIND]))
     if len(partition_key) > 1:
-        partition_key = _in_positions(list(zip(partition_places, partition_key)))
+        partition_key = _in_positions(list(zip(partition_positions, partition_key)))
     if len(clustering_key) > 1:
-        clustering_key = _in_positions(list(zip(clustering_places, clustering_key)))
+        clustering_key = _in_positions(list(zip(clustering_positions, clustering_key)))
     columns = {}
     _add(columns, partition_key)
     _add(columns, clustering_key)
@@ -281,7 +287,9 @@ cdef int _add(dict columns, list these) except -1:
 
 
 cdef inline list _with(list columns, column):
-    """`columns` and `column`; a list of one has no room for more, wasted by thousands of tables."""
+    """Return `columns` with `column` added. A list of one item allocates no spare memory, which
+    thousands of tables would waste.
+    """
     if len(columns) == 0:
         return [column]
     columns.append(column)
@@ -289,20 +297,20 @@ cdef inline list _with(list columns, column):
 
 
 cdef object _column(table, str name, str cql_type, bint is_static, bint is_reversed):
-    cdef object made
+    cdef object column
     if not _has_fields:
         return _Column(table, name, cql_type, is_static, is_reversed)
-    made = turbocql_new(_Column)
-    turbocql_put(&(<ColumnBase> made).table, table)
-    turbocql_put(&(<ColumnBase> made).name, name)
-    turbocql_put(&(<ColumnBase> made).cql_type, cql_type)
-    turbocql_put(&(<ColumnBase> made).is_static, is_static)
-    turbocql_put(&(<ColumnBase> made).is_reversed, is_reversed)
-    turbocql_put(&(<ColumnBase> made).mask, None)
-    return made
+    column = turbocql_new(_Column)
+    turbocql_put(&(<ColumnBase> column).table, table)
+    turbocql_put(&(<ColumnBase> column).name, name)
+    turbocql_put(&(<ColumnBase> column).cql_type, cql_type)
+    turbocql_put(&(<ColumnBase> column).is_static, is_static)
+    turbocql_put(&(<ColumnBase> column).is_reversed, is_reversed)
+    turbocql_put(&(<ColumnBase> column).mask, None)
+    return column
 
 
-def usual_table(source):
+def plain_table(source):
     """Return the table of `source`, without its indexes.
 
     None if there is more to it, or its rows are damaged. The pages of its columns have been looked
@@ -328,36 +336,36 @@ def usual_table(source):
     keyspace = source.keyspace
     name = source.name
     tables = pages.rows_of.get(keyspace)
-    found = tables.pop(name, None) if tables is not None else None
-    if found is None:
+    runs = tables.pop(name, None) if tables is not None else None
+    if runs is None:
         return None
-    made = turbocql_new(_Table)
+    table = turbocql_new(_Table)
     try:
-        partition_key, clustering_key, columns = columns_of(made, found, pages.texts)
+        partition_key, clustering_key, columns = columns_of(table, runs, pages.texts)
     except (DecodeError, ValueError):
         partition_key = None
     if not partition_key:
-        tables[name] = found  # the slow way finds and names the error
+        tables[name] = runs  # the slow way finds and names the error
         return None
-    # All of its attributes: a new one would have to be filled here.
-    turbocql_put(&(<TableBase> made).keyspace_name, keyspace)
-    turbocql_put(&(<TableBase> made).name, name)
-    turbocql_put(&(<TableBase> made)._names, names)
-    turbocql_put(&(<TableBase> made)._row, row)
-    turbocql_put(&(<TableBase> made).partition_key, partition_key)
-    turbocql_put(&(<TableBase> made).clustering_key, clustering_key)
-    turbocql_put(&(<TableBase> made).columns, columns)
-    turbocql_put(&(<TableBase> made)._options, None)
-    turbocql_put(&(<TableBase> made)._error, None)
-    turbocql_put(&(<TableBase> made)._scylladb, False)
-    turbocql_put(&(<TableBase> made).triggers, NOTHING)
-    turbocql_put(&(<TableBase> made).indexes, NOTHING)
-    turbocql_put(&(<TableBase> made).views, NOTHING)
-    turbocql_put(&(<TableBase> made).dropped_columns, NOTHING)
-    turbocql_put(&(<TableBase> made).virtual, False)
-    turbocql_put(&(<TableBase> made).is_compact_storage, False)
-    turbocql_put(&(<TableBase> made).is_cql_compatible, True)
-    return made
+    # Set all attributes of the class; a new attribute must be added here.
+    turbocql_put(&(<TableBase> table).keyspace_name, keyspace)
+    turbocql_put(&(<TableBase> table).name, name)
+    turbocql_put(&(<TableBase> table)._names, names)
+    turbocql_put(&(<TableBase> table)._row, row)
+    turbocql_put(&(<TableBase> table).partition_key, partition_key)
+    turbocql_put(&(<TableBase> table).clustering_key, clustering_key)
+    turbocql_put(&(<TableBase> table).columns, columns)
+    turbocql_put(&(<TableBase> table)._options, None)
+    turbocql_put(&(<TableBase> table)._error, None)
+    turbocql_put(&(<TableBase> table)._scylladb, False)
+    turbocql_put(&(<TableBase> table).triggers, NOTHING)
+    turbocql_put(&(<TableBase> table).indexes, NOTHING)
+    turbocql_put(&(<TableBase> table).views, NOTHING)
+    turbocql_put(&(<TableBase> table).dropped_columns, NOTHING)
+    turbocql_put(&(<TableBase> table).virtual, False)
+    turbocql_put(&(<TableBase> table).is_compact_storage, False)
+    turbocql_put(&(<TableBase> table).is_cql_compatible, True)
+    return table
 
 
-__all__ = ["Texts", "columns_of", "note_runs", "usual_table"]
+__all__ = ["Texts", "columns_of", "note_runs", "plain_table"]

@@ -1,9 +1,9 @@
-"""Fields of CSV to the bytes of bound rows, compiled; see `cassandra.bulk.csv_rows`.
+"""Convert fields of CSV to the bytes of bound rows, compiled; see `cassandra.bulk.csv_rows`.
 
-Lines are parted as the csv module does it when it is strict. Fields that are written in the usual
-way become bytes at once; the column's own reader reads all others. What this does not know (a
-quote in the middle of a quoted field, bytes that are no UTF-8) is left to the csv module, from the
-row on where it was met.
+Lines are split as by the csv module in strict mode. Fields in the usual format become bytes
+directly; the column's own reader reads all other fields. Everything that this module does not
+support (a quote in the middle of a quoted field, bytes that are not UTF-8) is left to the csv
+module, from that row on.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -36,7 +36,7 @@ from cassandra._accel.wbuf cimport (
     wbuf_open,
 )
 
-from cassandra.bulk.csv_fields import Found as _Found
+from cassandra.bulk.csv_fields import ReadRows as _ReadRows
 
 __all__ = ["csv_reader"]
 
@@ -55,7 +55,7 @@ cdef enum:
     MOST_DIGITS = 18     # of an integer that fits 64 bits in any case
     LONGEST_NUMBER = 48  # characters
 
-# How a field becomes bytes.
+# How a field is converted to bytes.
 cdef enum How:
     BY_READER
     INTEGER
@@ -69,15 +69,15 @@ cdef enum How:
 cdef struct Span:
     Py_ssize_t start
     Py_ssize_t end
-    bint is_doubled     # quotes stand twice in it
+    bint is_doubled     # it contains doubled quotes
 
 cdef struct Column:
-    Py_ssize_t place
+    Py_ssize_t field
     How how
     int width           # bytes of a number
-    const char* null    # the first text that stands for null; NULL if none does
+    const char* null    # the first text that means null, or NULL
     Py_ssize_t null_size
-    bint has_more       # texts that stand for null
+    bint has_more       # further texts mean null
 
 cdef double[23] POWERS  # of ten, those that a double has exactly
 for _power in range(23):
@@ -112,7 +112,7 @@ cdef bint _integer(const uint8_t* p, Py_ssize_t size, int64_t* number) noexcept 
 
 
 cdef int _real(const uint8_t* p, Py_ssize_t size, double* number) except -1:
-    """Read a decimal number; 0 if it is none that is read here."""
+    """Read a decimal number; return 0 if this function cannot read it."""
     cdef char[LONGEST_NUMBER + 1] copy
     cdef uint64_t value = 0
     cdef int exponent = 0
@@ -167,21 +167,21 @@ cdef inline int _hex(uint8_t c) noexcept nogil:
 
 cdef bint _uuid(const uint8_t* p, Py_ssize_t size, uint8_t* to) noexcept nogil:
     """Read 8-4-4-4-12 digits."""
-    cdef Py_ssize_t at = 0
+    cdef Py_ssize_t pos = 0
     cdef int i, high, low
     if size != 36:
         return False
     for i in range(16):
         if i == 4 or i == 6 or i == 8 or i == 10:
-            if p[at] != 45:
+            if p[pos] != 45:
                 return False
-            at += 1
-        high = _hex(p[at])
-        low = _hex(p[at + 1])
+            pos += 1
+        high = _hex(p[pos])
+        low = _hex(p[pos + 1])
         if high < 0 or low < 0:
             return False
         to[i] = <uint8_t> (high << 4 | low)
-        at += 2
+        pos += 2
     return True
 
 
@@ -226,7 +226,7 @@ cdef bint _timestamp(const uint8_t* p, Py_ssize_t size, int64_t* millis) noexcep
     cdef int64_t fraction = 0
     cdef int64_t zone_hour = 0
     cdef int64_t zone_minute = 0
-    cdef Py_ssize_t at = 19
+    cdef Py_ssize_t pos = 19
     cdef Py_ssize_t begin
     if size < 19 or not _date(p, &days) or (p[10] != 32 and p[10] != 84):
         return False
@@ -237,29 +237,33 @@ cdef bint _timestamp(const uint8_t* p, Py_ssize_t size, int64_t* millis) noexcep
     ):
         return False
     millis[0] = ((days * 24 + hour) * 60 + minute) * 60 + second
-    if at < size and p[at] == 46:
-        begin = at = at + 1
-        while at < size and at - begin < 7 and 48 <= p[at] <= 57:
-            at += 1
-        # Three digits are milliseconds; what follows is cut off.
-        if at == begin or at - begin > 6 or not _digits(p + begin, min(at - begin, 3), &fraction):
+    if pos < size and p[pos] == 46:
+        begin = pos = pos + 1
+        while pos < size and pos - begin < 7 and 48 <= p[pos] <= 57:
+            pos += 1
+        # Three digits are milliseconds; further digits are cut off.
+        if (
+            pos == begin
+            or pos - begin > 6
+            or not _digits(p + begin, min(pos - begin, 3), &fraction)
+        ):
             return False
-        if at - begin < 3:
-            fraction *= 100 if at - begin == 1 else 10
-    if at < size:
-        if size - at == 1 and p[at] == 90:
+        if pos - begin < 3:
+            fraction *= 100 if pos - begin == 1 else 10
+    if pos < size:
+        if size - pos == 1 and p[pos] == 90:
             pass
         elif (
-            (size - at == 6 or size - at == 5)
-            and (p[at] == 43 or p[at] == 45)
-            and (size - at == 5 or p[at + 3] == 58)
-            and _digits(p + at + 1, 2, &zone_hour)
+            (size - pos == 6 or size - pos == 5)
+            and (p[pos] == 43 or p[pos] == 45)
+            and (size - pos == 5 or p[pos + 3] == 58)
+            and _digits(p + pos + 1, 2, &zone_hour)
             and _digits(p + size - 2, 2, &zone_minute)
             and zone_hour < 24
             and zone_minute < 60
         ):
             zone_minute = (zone_hour * 60 + zone_minute) * 60
-            millis[0] += zone_minute if p[at] == 45 else -zone_minute
+            millis[0] += zone_minute if p[pos] == 45 else -zone_minute
         else:
             return False
     millis[0] = millis[0] * 1000 + fraction
@@ -287,7 +291,7 @@ cdef class _CsvReader:
     cdef BindPlan plan
     cdef int version
     cdef tuple readers
-    cdef list nulls      # of each column: the texts that stand for null, in UTF-8
+    cdef list nulls      # for each column, the texts that mean null, in UTF-8
     cdef uint8_t delimiter
     cdef uint8_t quote
     cdef Py_ssize_t width
@@ -300,9 +304,9 @@ cdef class _CsvReader:
     cdef int take(self, Py_ssize_t number, object field, Codec codec) except -1:
         """Note how a field becomes bytes."""
         cdef Column* column = &self.columns[number]
-        column.place = field.place
-        if not 0 <= column.place < self.width:
-            raise ValueError(f"field {column.place} of {self.width}")
+        column.field = field.position
+        if not 0 <= column.field < self.width:
+            raise ValueError(f"field {column.field} of {self.width}")
         column.how = BY_READER
         column.width = 8
         # `nulls` keeps the bytes that the pointer is to.
@@ -334,25 +338,25 @@ cdef class _CsvReader:
             column.how = DATE
         return 0
 
-    def read(self, data, start, is_last, most):
+    def read(self, data, start, is_last, limit):
         """Read rows (see the Python module).
 
         :param data: a part of the file.
         :param start: where a row begins.
         :param is_last: True if the file ends with `data`.
-        :param most: how many rows at most.
+        :param limit: how many rows at most.
         """
         cdef _Lines lines = _Lines.__new__(_Lines)
         cdef RowsBlock block = None
         cdef wbuf out, scratch
         cdef bint is_bound = True
-        cdef Py_ssize_t limit = most
+        cdef Py_ssize_t row_limit = limit
         cdef Py_ssize_t row
         if not isinstance(data, bytes) or not 0 <= start <= PyBytes_GET_SIZE(data):
             raise ValueError(f"bytes are read from a place in them, not from {start!r}")
         lines.data = <const uint8_t*> PyBytes_AS_STRING(data)
         lines.size = PyBytes_GET_SIZE(data)
-        lines.at = start
+        lines.pos = start
         lines.is_last = is_last
         lines.delimiter = self.delimiter
         lines.quote = self.quote
@@ -363,7 +367,7 @@ cdef class _CsvReader:
         wbuf_open(&out)
         wbuf_open(&scratch)
         try:
-            while lines.count < limit and lines.next_row():
+            while lines.count < row_limit and lines.next_row():
                 row = out.size
                 if is_bound:
                     is_bound = lines.fields == self.width and self.bind(
@@ -381,18 +385,18 @@ cdef class _CsvReader:
         finally:
             wbuf_close(&out)
             wbuf_close(&scratch)
-        return _Found(
-            block, lines.count, lines.at, lines.numbers() if lines.is_uneven else None, lines.line
+        return _ReadRows(
+            block, lines.count, lines.pos, lines.numbers() if lines.is_uneven else None, lines.line
         )
 
     cdef bint bind(self, wbuf* out, wbuf* scratch, const uint8_t* data, Span* spans) except -1:
         """Append a row; False if a value is wrong."""
-        cdef Py_ssize_t i, size, at
+        cdef Py_ssize_t i, size, start
         cdef const uint8_t* p
         cdef Span* span
         wbuf_extend(out, 4)
         for i in range(self.count):
-            span = &spans[self.columns[i].place]
+            span = &spans[self.columns[i].field]
             p = data + span.start
             size = span.end - span.start
             if span.is_doubled:
@@ -409,10 +413,10 @@ cdef class _CsvReader:
             ):
                 put_be32(wbuf_extend(out, 4), 0xFFFFFFFF)
                 continue
-            at = out.size
+            start = out.size
             if self.write(out, &self.columns[i], p, size):
                 continue
-            out.size = at
+            out.size = start
             try:
                 text = PyUnicode_DecodeUTF8(<const char*> p, size, NULL)
                 self.plan._add(out, i, self.readers[i](text))
@@ -494,14 +498,14 @@ cdef bint _put_integer(wbuf* out, int64_t number, int width) except -1:
 cdef Py_ssize_t _undoubled(
     const uint8_t* p, Py_ssize_t size, uint8_t quote, uint8_t* to
 ) noexcept nogil:
-    """Copy a field, of two quotes one each; returns the size."""
+    """Copy a field and replace doubled quotes by single quotes; return the size."""
     cdef Py_ssize_t i = 0
-    cdef Py_ssize_t made = 0
+    cdef Py_ssize_t length = 0
     while i < size:
-        to[made] = p[i]
-        made += 1
+        to[length] = p[i]
+        length += 1
         i += 2 if p[i] == quote else 1
-    return made
+    return length
 
 
 cdef class _Lines:
@@ -509,17 +513,17 @@ cdef class _Lines:
 
     cdef const uint8_t* data
     cdef Py_ssize_t size
-    cdef Py_ssize_t at           # where the next row begins
+    cdef Py_ssize_t pos          # where the next row begins
     cdef bint is_last
     cdef uint8_t delimiter
     cdef uint8_t quote
     cdef Py_ssize_t count        # of rows
     cdef Py_ssize_t fields       # of the last row
     cdef Py_ssize_t line         # of the next row, from 0
-    cdef bint is_uneven          # a row does not begin on the line of its own number
+    cdef bint is_uneven          # a row begins on another line than its number
     cdef Py_ssize_t* starts      # the line of each row
     cdef Py_ssize_t room
-    cdef Py_ssize_t width        # fields that `spans` has room for
+    cdef Py_ssize_t width        # the capacity of `spans`, in fields
     cdef Span* spans
 
     def __dealloc__(self):
@@ -531,101 +535,104 @@ cdef class _Lines:
         return [self.starts[i] for i in range(self.count)]
 
     cdef bint are_usual(self, Py_ssize_t start) noexcept:
-        """False if there is anything in the rows that the csv module has to see."""
+        """Return False if the rows have anything that needs the csv module."""
         cdef const uint8_t* p = self.data + start
-        cdef Py_ssize_t size = self.at - start
+        cdef Py_ssize_t size = self.pos - start
         # Up to Python 3.10 the csv module refuses zero bytes.
         if memchr(p, 0, size) != NULL:
             return False
         return turbocql_is_ascii(p, size) or turbocql_is_utf8(p, size)
 
-    cdef Py_ssize_t after_line(self, Py_ssize_t at) noexcept:
-        """Where the next line begins, if one ends at `at`; -1 if that is not known yet."""
-        if self.data[at] == RETURN:
-            if at + 1 == self.size:
-                return at + 1 if self.is_last else -1
-            if self.data[at + 1] == NEWLINE:
-                return at + 2
-        return at + 1
+    cdef Py_ssize_t after_line(self, Py_ssize_t pos) noexcept:
+        """Return where the next line begins, if a line ends at `pos`; -1 if that is not known yet.
+        """
+        if self.data[pos] == RETURN:
+            if pos + 1 == self.size:
+                return pos + 1 if self.is_last else -1
+            if self.data[pos + 1] == NEWLINE:
+                return pos + 2
+        return pos + 1
 
     cdef bint next_row(self) except -1:
-        """Find the fields of the next row; False if no further one is complete, or usual."""
-        cdef Py_ssize_t at = self.at
+        """Find the fields of the next row; return False if it is incomplete or needs the csv
+        module.
+        """
+        cdef Py_ssize_t pos = self.pos
         cdef Py_ssize_t inside = 0    # lines that end inside of its fields
         cdef Py_ssize_t fields = 0
         cdef Span span
         cdef uint8_t end
-        while at < self.size and (self.data[at] == NEWLINE or self.data[at] == RETURN):
-            at = self.after_line(at)
-            if at < 0:
+        while pos < self.size and (self.data[pos] == NEWLINE or self.data[pos] == RETURN):
+            pos = self.after_line(pos)
+            if pos < 0:
                 return False
             self.line += 1
-            self.at = at
-        if at == self.size:
+            self.pos = pos
+        if pos == self.size:
             return False
         while True:
-            at = self.next_field(at, &span, &inside)
-            if at < 0:
+            pos = self.next_field(pos, &span, &inside)
+            if pos < 0:
                 return False
             if fields < self.width:
                 self.spans[fields] = span
             fields += 1
-            if at == self.size:
+            if pos == self.size:
                 break
-            end = self.data[at]
+            end = self.data[pos]
             if end == self.delimiter:
-                at += 1
-                if at == self.size and not self.is_last:
+                pos += 1
+                if pos == self.size and not self.is_last:
                     return False
                 continue
-            at = self.after_line(at)
-            if at < 0:
+            pos = self.after_line(pos)
+            if pos < 0:
                 return False
             break
         self.note_line()
         self.line += inside + 1
         self.fields = fields
-        self.at = at
+        self.pos = pos
         return True
 
-    cdef Py_ssize_t next_field(self, Py_ssize_t at, Span* span, Py_ssize_t* inside) noexcept:
+    cdef Py_ssize_t next_field(self, Py_ssize_t pos, Span* span, Py_ssize_t* inside) noexcept:
         """Find a field's end; -1 if it is not there, or the field not usual."""
-        cdef const uint8_t* found
+        cdef const uint8_t* closing
         cdef Py_ssize_t i
         cdef uint8_t byte
         span.is_doubled = False
-        if at == self.size or self.data[at] != self.quote:
-            span.start = at
-            while at < self.size:
-                byte = self.data[at]
+        if pos == self.size or self.data[pos] != self.quote:
+            span.start = pos
+            while pos < self.size:
+                byte = self.data[pos]
                 if byte == self.delimiter or byte == NEWLINE or byte == RETURN:
                     break
-                at += 1
-            span.end = at
-            return at if at < self.size or self.is_last else -1
-        at += 1
-        span.start = at
+                pos += 1
+            span.end = pos
+            return pos if pos < self.size or self.is_last else -1
+        pos += 1
+        span.start = pos
         while True:
-            found = <const uint8_t*> memchr(self.data + at, self.quote, self.size - at)
-            if found == NULL:
+            closing = <const uint8_t*> memchr(self.data + pos, self.quote, self.size - pos)
+            if closing == NULL:
                 return -1
-            for i in range(at, found - self.data):
+            for i in range(pos, closing - self.data):
                 byte = self.data[i]
-                # A return and a newline end one line together.
+                # A return followed by a newline ends one line.
                 if byte == NEWLINE or (byte == RETURN and self.data[i + 1] != NEWLINE):
                     inside[0] += 1
-            at = found - self.data
-            span.end = at
-            at += 1
-            if at == self.size:
-                return at if self.is_last else -1
-            byte = self.data[at]
+            pos = closing - self.data
+            span.end = pos
+            pos += 1
+            if pos == self.size:
+                return pos if self.is_last else -1
+            byte = self.data[pos]
             if byte != self.quote:
                 break
             span.is_doubled = True
-            at += 1
+            pos += 1
         if byte == self.delimiter or byte == NEWLINE or byte == RETURN:
-            return at
+            return pos
         return -1
 
     cdef int note_line(self) except -1:
@@ -653,26 +660,26 @@ def csv_reader(plan, version, fields, width, delimiter, quote):
     :param delimiter: between fields.
     :param quote: around fields.
     """
-    cdef _CsvReader made = _CsvReader.__new__(_CsvReader)
+    cdef _CsvReader reader = _CsvReader.__new__(_CsvReader)
     cdef Py_ssize_t number
-    made.plan = <BindPlan?> plan
-    made.version = version
-    if not made.plan._native or not made.plan._count or len(fields) != made.plan._count:
+    reader.plan = <BindPlan?> plan
+    reader.version = version
+    if not reader.plan._native or not reader.plan._count or len(fields) != reader.plan._count:
         return None
     for mark in (delimiter, quote):
         if not isinstance(mark, str) or len(mark) != 1 or not mark.isascii() or mark in "\r\n\0":
             return None
     if delimiter == quote:
         return None
-    made.delimiter = ord(delimiter)
-    made.quote = ord(quote)
-    made.nulls = []
-    made.width = width
-    made.count = made.plan._count
-    made.readers = tuple([(<object> field).read for field in fields])
-    made.columns = <Column*> PyMem_Malloc(made.count * sizeof(Column))
-    if made.columns == NULL:
+    reader.delimiter = ord(delimiter)
+    reader.quote = ord(quote)
+    reader.nulls = []
+    reader.width = width
+    reader.count = reader.plan._count
+    reader.readers = tuple([(<object> field).read for field in fields])
+    reader.columns = <Column*> PyMem_Malloc(reader.count * sizeof(Column))
+    if reader.columns == NULL:
         raise MemoryError()
-    for number in range(made.count):
-        made.take(number, fields[number], <Codec?> made.plan._codecs[number])
-    return made
+    for number in range(reader.count):
+        reader.take(number, fields[number], <Codec?> reader.plan._codecs[number])
+    return reader

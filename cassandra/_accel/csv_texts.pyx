@@ -66,7 +66,7 @@ cdef const char* HEX = b"0123456789abcdef"
 
 
 cdef class _Lines:
-    """What the lines are made by."""
+    """The writer of the lines."""
 
     cdef tuple codecs
     cdef Py_ssize_t width
@@ -120,22 +120,22 @@ cdef class _Lines:
         """Append a text, between quotes if need be."""
         cdef uint8_t* to
         cdef Py_ssize_t i
-        cdef Py_ssize_t made = 1
+        cdef Py_ssize_t length = 1
         if size == 0:
-            # A line of one field that is empty would be none.
+            # An empty line would be no row for a file of one column.
             return wbuf_write(out, b'""', 2) if self.width == 1 else 0
         if not _wants_quotes(p, size):
             return wbuf_write(out, p, size)
         to = wbuf_extend(out, 2 * size + 2)
         to[0] = 34
         for i in range(size):
-            to[made] = p[i]
-            made += 1
+            to[length] = p[i]
+            length += 1
             if p[i] == 34:
-                to[made] = 34
-                made += 1
-        to[made] = 34
-        out.size -= 2 * size + 2 - (made + 1)
+                to[length] = 34
+                length += 1
+        to[length] = 34
+        out.size -= 2 * size + 2 - (length + 1)
         return 0
 
 
@@ -149,18 +149,18 @@ cdef bint _wants_quotes(const uint8_t* p, Py_ssize_t size) noexcept nogil:
 
 cdef int _add_integer(wbuf* out, int64_t number) except -1:
     cdef uint8_t[MOST_DIGITS] digits
-    cdef int at = MOST_DIGITS
+    cdef int start = MOST_DIGITS
     cdef uint64_t rest = <uint64_t> number if number >= 0 else 0 - <uint64_t> number
     while True:
-        at -= 1
-        digits[at] = <uint8_t> (48 + rest % 10)
+        start -= 1
+        digits[start] = <uint8_t> (48 + rest % 10)
         rest //= 10
         if rest == 0:
             break
     if number < 0:
-        at -= 1
-        digits[at] = 45
-    return wbuf_write(out, &digits[at], MOST_DIGITS - at)
+        start -= 1
+        digits[start] = 45
+    return wbuf_write(out, &digits[start], MOST_DIGITS - start)
 
 
 cdef int _add_real(wbuf* out, const uint8_t* p, Py_ssize_t size) except -1:
@@ -176,7 +176,7 @@ cdef int _add_real(wbuf* out, const uint8_t* p, Py_ssize_t size) except -1:
         few = get_be32(p)
         memcpy(&small, &few, 4)
         value = small
-    # As repr() does it.
+    # This follows the rules of repr().
     text = PyOS_double_to_string(value, b"r", 0, Py_DTSF_ADD_DOT_0, NULL)
     try:
         return wbuf_write(out, text, strlen(text))
@@ -286,11 +286,11 @@ cdef int _add_rows(
 def csv_lines(names, codecs, body, offset, count):
     """Return the rows of a page as CSV (see the Python twin).
 
-    :param names: of the columns.
-    :param codecs: those of the columns' types.
+    :param names: the names of the columns.
+    :param codecs: the codecs of the columns' types.
     :param body: the page.
     :param offset: where its rows begin.
-    :param count: how many rows.
+    :param count: the number of rows.
     """
     cdef _Lines lines = _Lines.__new__(_Lines)
     cdef bytes page = exact_bytes(body, "a page")
@@ -306,7 +306,7 @@ def csv_lines(names, codecs, body, offset, count):
             _add_rows(lines, &out, page, start, rows)
             return wbuf_bytes(&out)
         except Exception:
-            pass  # raised again below, with its place
+            pass  # raised again below, with its position
         finally:
             wbuf_close(&out)
     return _csv_lines(names, lines.codecs, page, start, count)

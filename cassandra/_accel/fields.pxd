@@ -13,9 +13,9 @@ cdef extern from "Python.h":
 
 cdef extern from "bases.h":
     void turbocql_put(PyObject**, object) noexcept
-    # `owner.name`, whose field this is; any thread may replace it meanwhile.
+    # Returns `owner.name`, whose field this is; any thread may replace it at the same time.
     object value_of "turbocql_value_of"(PyObject** field, object owner, str name)
-    # The same without a look by name: None if the field is empty.
+    # Does the same without a look-up by name: None if the field is empty.
     object field_or_none "turbocql_field_or_none"(PyObject** field, object owner)
 
     ctypedef class cassandra._accel.bases.ColumnBase [object turbocql_ColumnBase]:
@@ -99,9 +99,9 @@ cdef extern from "bases.h":
 
     ctypedef class cassandra._accel.bases.CallBase [object turbocql_CallBase]:
         cdef PyObject* custom_payload
-        cdef PyObject* host
         cdef PyObject* paging_state
         cdef PyObject* profile
+        cdef PyObject* target
         cdef PyObject* timeout
         cdef PyObject* trace
 
@@ -172,10 +172,10 @@ cdef extern from "bases.h":
 
 cdef inline bint has_fields(Kind kind, object owner) except -1:
     """Return True if the fields of `owner` may be read."""
-    cdef PyObject* found = _type_of(owner)
-    if found == load_pointer(&kind.plain):
+    cdef PyObject* cls = _type_of(owner)
+    if cls == load_pointer(&kind.plain):
         return True
-    return found != load_pointer(&kind.other) and kind.meet(type(owner))
+    return cls != load_pointer(&kind.other) and kind.meet(type(owner))
 
 
 cdef inline type with_fields(object kind, type base):

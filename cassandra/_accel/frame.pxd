@@ -19,7 +19,7 @@ cdef class FrameWriter:
     cdef Py_ssize_t _pending(self) noexcept
     cdef int _add(self, int number, int code, int bits, bytes data) except -1
     cdef int _check_compression(self) except -1
-    cdef uint8_t* _room(self, Py_ssize_t size) except NULL
+    cdef uint8_t* _reserve(self, Py_ssize_t size) except NULL
     cdef bytes _taken(self)
     cdef void _forget(self) noexcept
     cdef bytes _take_segments(self)

@@ -1,8 +1,7 @@
-"""Frames: the compiled twin of `cassandra.protocol.frame`, which tells how they are read.
+"""Frames: the compiled twin of `cassandra.protocol.frame`, which explains how they are read.
 
-What differs here: a body that has begun is received straight into the bytes object that will be
-handed on, so that no body is copied more than once; and a writer gathers its envelopes in one C
-block.
+There are two differences. A body that has begun is received directly into the bytes object that is
+returned, so no body is copied more than once. A writer collects its envelopes in one C block.
 """
 
 from cpython.buffer cimport (
@@ -52,7 +51,9 @@ include "frame_segments.pxi"
 
 
 cdef class _Window:
-    """Room in a bytes object that nobody else has yet; keeps it alive while somebody may write."""
+    """Writable memory of a bytes object that is not shared yet; keeps the object alive during
+    writes.
+    """
 
     cdef bytes owner
     cdef char* start
@@ -157,7 +158,7 @@ cdef class FrameReader:
         return out
 
     def get_buffer(self, sizehint):
-        """Where the transport may write next; `buffer_updated` tells how much it wrote."""
+        """Return where the transport may write next; `buffer_updated` reports how much it wrote."""
         cdef _Window window
         if not self._segmented:
             if (
@@ -173,7 +174,7 @@ cdef class FrameReader:
             if self._block is None:
                 self._block = bytearray(C_BLOCK)
             return PyMemoryView_FromObject(self._block)
-        self._room(1)
+        self._reserve(1)
         return PyMemoryView_FromObject(self._block)[self._end:]
 
     def buffer_updated(self, nbytes):
@@ -209,37 +210,39 @@ cdef class FrameReader:
 
     # -- segments ----------------------------------------------------------------------------------
 
-    cdef int _room(self, Py_ssize_t size) except -1:
-        """See that the block has room for `size` bytes behind `_end`, and for the begun segment."""
+    cdef int _reserve(self, Py_ssize_t size) except -1:
+        """Ensure that the block has `size` bytes free after `_end`, and space for the segment in
+        progress.
+        """
         cdef bytearray block = self._block
         cdef bytearray larger
-        cdef Py_ssize_t kept, wanted, capacity
+        cdef Py_ssize_t pending, needed, capacity
         cdef char* p
         if block is None:
             block = self._block = bytearray(C_BLOCK)
-        kept = self._end - self._start
+        pending = self._end - self._start
         capacity = PyByteArray_GET_SIZE(block)
         if self._end > capacity:
             raise _shrunk()
         if self._end + size <= capacity and self._start + self._need <= capacity:
             return 0
-        wanted = kept + size
-        if self._need > wanted:
-            wanted = self._need
+        needed = pending + size
+        if self._need > needed:
+            needed = self._need
         p = PyByteArray_AS_STRING(block)
-        if wanted <= capacity:
-            memmove(p, p + self._start, kept)
+        if needed <= capacity:
+            memmove(p, p + self._start, pending)
         else:
-            larger = bytearray(wanted if wanted > C_LARGE_BLOCK else C_LARGE_BLOCK)
-            memcpy(PyByteArray_AS_STRING(larger), p + self._start, kept)
+            larger = bytearray(needed if needed > C_LARGE_BLOCK else C_LARGE_BLOCK)
+            memcpy(PyByteArray_AS_STRING(larger), p + self._start, pending)
             self._block = larger
         self._start = 0
-        self._end = kept
+        self._end = pending
         return 0
 
     cdef int _keep(self, const uint8_t* data, Py_ssize_t size) except -1:
         if size > 0:
-            self._room(size)
+            self._reserve(size)
             memcpy(PyByteArray_AS_STRING(self._block) + self._end, data, size)
             self._end += size
         return 0
@@ -254,7 +257,7 @@ cdef class FrameReader:
             return 0
         if block is None or end > PyByteArray_GET_SIZE(block):
             raise _shrunk()
-        # A caller that has the block at hand cannot cut it while it is exported.
+        # A caller that holds the block cannot shrink it while it is exported.
         PyObject_GetBuffer(block, &held, PyBUF_SIMPLE)
         try:
             used = self._segments(
@@ -278,17 +281,17 @@ cdef class FrameReader:
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t size, plain_size, stop
         cdef uint64_t head
-        cdef uint32_t expected, found
+        cdef uint32_t expected, actual
         cdef bint self_contained
         cdef bytes plain
         self._need = 0
         while end - pos >= length + 3:
             head = get_le(data + pos, length)
             expected = <uint32_t> get_le(data + pos + length, 3)
-            found = crc24_of(head, length)
-            if found != expected:
+            actual = crc24_of(head, length)
+            if actual != expected:
                 raise CrcException(
-                    f"the header of a segment has the CRC24 {found:06x}, "
+                    f"the header of a segment has the CRC24 {actual:06x}, "
                     f"its checksum says {expected:06x}"
                 )
             size = head & C_MAX_PAYLOAD
@@ -303,10 +306,10 @@ cdef class FrameReader:
                 self._need = stop + C_TRAILER - pos
                 break
             expected = <uint32_t> get_le(data + stop, 4)
-            found = crc32_of(data + stop - size, size)
-            if found != expected:
+            actual = crc32_of(data + stop - size, size)
+            if actual != expected:
                 raise CrcException(
-                    f"the payload of a segment ({size} bytes) has the CRC32 {found:08x}, "
+                    f"the payload of a segment ({size} bytes) has the CRC32 {actual:08x}, "
                     f"its checksum says {expected:08x}"
                 )
             if self_contained and (self._body is not None or self._head_size):
@@ -429,7 +432,8 @@ cdef class FrameReader:
                 "the peer does not speak the native protocol, or not a version that is known "
                 f"here: its message begins {(<const char*> head)[:C_HEADER]!r}"
             )
-        # A server that does not know a STARTUP's version answers with an ERROR of its own version.
+        # A server that does not know the version of a STARTUP answers with an ERROR of its own
+        # version.
         if self._version != 0 and self._version != version and (
             opcode != OP_ERROR or self._segmented
         ):
@@ -444,7 +448,7 @@ cdef class FrameReader:
         return 0
 
 
-# A caller that got the block from `get_buffer` has its bytearray at hand, and may have cut it.
+# A caller of `get_buffer` holds the bytearray, and may have shrunk it.
 cdef object _shrunk():
     return ValueError("the buffer of a reader was made smaller")
 
@@ -500,7 +504,7 @@ cdef class FrameWriter:
             )
         return 0
 
-    cdef uint8_t* _room(self, Py_ssize_t size) except NULL:
+    cdef uint8_t* _reserve(self, Py_ssize_t size) except NULL:
         cdef Py_ssize_t capacity
         cdef uint8_t* grown
         if self._capacity - self._size < size:
@@ -517,10 +521,10 @@ cdef class FrameWriter:
         return self._data + self._size
 
     cdef bytes _taken(self):
-        """What is gathered, as bytes; a block above 64 KiB is freed."""
-        cdef bytes made = PyBytes_FromStringAndSize(<char*> self._data, self._size)
+        """Return the collected envelopes as bytes; free a block larger than 64 KiB."""
+        cdef bytes envelope = PyBytes_FromStringAndSize(<char*> self._data, self._size)
         self._forget()
-        return made
+        return envelope
 
     cdef void _forget(self) noexcept:
         store_size(&self._size, 0)
@@ -532,8 +536,8 @@ cdef class FrameWriter:
     def add(self, stream, opcode, flags, body):
         """Queue one envelope.
 
-        :raises ValueError: with nothing queued, if the body is above the limit, or the stream is
-            not a signed number of 16 bits.
+        :raises ValueError: if the body is above the limit, or the stream is not a signed number of
+            16 bits. Nothing is queued then.
         """
         self._add(stream, opcode, flags, exact_bytes(body, "a body"))
 
@@ -560,7 +564,7 @@ cdef class FrameWriter:
                 data = packed
                 size = PyBytes_GET_SIZE(data)
                 bits |= C_COMPRESSED
-        p = self._room(C_HEADER + size)
+        p = self._reserve(C_HEADER + size)
         p[0] = <uint8_t> (self._version | self._direction)
         p[1] = <uint8_t> bits
         put_be16(p + 2, <uint16_t> number)
@@ -571,7 +575,8 @@ cdef class FrameWriter:
         return 0
 
     def take(self):
-        """Return all bytes since the last `take`, ready for the network; b"" if there are none."""
+        """Return all bytes since the last `take`, ready for the network; b"" if nothing is queued.
+        """
         cdef bytes done = self._done
         cdef bytes framed
         if not self._segmented:
@@ -584,9 +589,9 @@ cdef class FrameWriter:
         return framed
 
     cdef bytes _take_segments(self):
-        """The gathered envelopes in as few segments as they fit (section 1).
+        """Return the collected envelopes in as few segments as possible (section 1).
 
-        One that is larger than a segment has segments of its own.
+        An envelope that is larger than a segment gets separate segments.
         """
         cdef bytes joined
         cdef uint8_t* data = self._data
@@ -594,7 +599,7 @@ cdef class FrameWriter:
         cdef Py_ssize_t capacity = self._capacity
         if size == 0:
             return b""
-        # Compression may run code that adds to this writer: to a block of its own.
+        # Compression may run code that adds to this writer; that code uses another block.
         self._data = NULL
         self._capacity = 0
         store_size(&self._size, 0)

@@ -62,13 +62,13 @@ cdef object crc32_of(const uint8_t* data, Py_ssize_t size):
 cdef bytes _segment(const uint8_t* payload, Py_ssize_t size, uint64_t head, int length):
     """Header of `length` bytes, its checksum, payload, its checksum."""
     cdef uint32_t crc = crc32_of(payload, size)
-    cdef bytes made = PyBytes_FromStringAndSize(NULL, length + 3 + size + 4)
-    cdef uint8_t* p = <uint8_t*> PyBytes_AS_STRING(made)
+    cdef bytes segment = PyBytes_FromStringAndSize(NULL, length + 3 + size + 4)
+    cdef uint8_t* p = <uint8_t*> PyBytes_AS_STRING(segment)
     put_le(p, head, length)
     put_le(p + length, crc24_of(head, length), 3)
     memcpy(p + length + 3, payload, size)
     put_le(p + length + 3 + size, crc, 4)
-    return made
+    return segment
 
 
 cdef bytes segment_of(

@@ -1,7 +1,7 @@
-"""Rows of one load as requests, compiled; `cassandra.bulk.grouping` is its reference.
+"""Group the rows of a load into requests, compiled; `cassandra.bulk.grouping` is the reference.
 
-What is needed of the block is read first: code of the program may run later (an owner's look-up,
-the collector), and may add to the block. Rows never move in it.
+We read everything that we need from the block first: application code may run later (an owner's
+look-up, the garbage collector), and may add to the block. Rows in a block never move.
 """
 
 cimport cython
@@ -30,16 +30,16 @@ from cassandra.bulk import groups as _groups
 __all__ = ["Group", "request_waves"]
 
 cdef enum:
-    MOST_OF_A_PART = 0xFFFF  # bytes of one of several columns of a partition key
+    MOST_OF_A_PART = 0xFFFF  # limit for one of several columns of a partition key, in bytes
 
 
 cdef struct Row:
-    Py_ssize_t at          # where it begins in the block, its size included
+    Py_ssize_t offset      # where it begins in the block, its size included
     Py_ssize_t size        # bytes of its values
     Py_ssize_t name        # where its primary key begins in `names`
     Py_ssize_t name_size
     Py_ssize_t key         # where its routing key begins in `keys`
-    Py_ssize_t key_size    # -1 if there is none
+    Py_ssize_t key_size    # -1 if the row has no routing key
     int64_t token
     Py_ssize_t wave
     Py_ssize_t next        # the next row of its partition or group, or -1
@@ -52,16 +52,16 @@ cdef struct Part:          # a partition of one wave, or a group
     Py_ssize_t count       # rows
 
 
-cdef struct Filled:        # the group that rows of one owner go to
-    Py_ssize_t group       # its number and one; 0 for none
+cdef struct Filled:        # the group that collects rows of one owner
+    Py_ssize_t group       # its number plus 1; 0 for none
     Py_ssize_t partitions
 
 
-cdef void* _room(Py_ssize_t count, Py_ssize_t size) except NULL:
-    cdef void* found = PyMem_Calloc(max(count, 1), size)
-    if found == NULL:
+cdef void* _allocate(Py_ssize_t count, Py_ssize_t size) except NULL:
+    cdef void* memory = PyMem_Calloc(max(count, 1), size)
+    if memory == NULL:
         raise MemoryError()
-    return found
+    return memory
 
 
 cdef inline Py_ssize_t _slots_for(Py_ssize_t count) noexcept:
@@ -71,7 +71,8 @@ cdef inline Py_ssize_t _slots_for(Py_ssize_t count) noexcept:
     return slots
 
 
-# It holds nothing that could hold it: the collector would look at thousands for nothing.
+# A group holds nothing that could refer back to it. Tracking thousands of groups would slow down
+# the garbage collector for nothing.
 @cython.no_gc
 @cython.final
 cdef class Group:
@@ -86,15 +87,15 @@ cdef class Group:
         self.block = RowsBlock.__new__(RowsBlock)
 
     def __init__(self, block, rows):
-        cdef RowsBlock whole = <RowsBlock?> block
+        cdef RowsBlock source = <RowsBlock?> block
         cdef list numbers = list(rows)
-        cdef Py_ssize_t at
+        cdef Py_ssize_t index
         if self._rows != NULL:
             raise TypeError("a group is made once")
-        self.block = whole.take(numbers)
-        self._rows = <Py_ssize_t*> _room(len(numbers), sizeof(Py_ssize_t))
-        for at in range(len(numbers)):
-            self._rows[at] = numbers[at]
+        self.block = source.take(numbers)
+        self._rows = <Py_ssize_t*> _allocate(len(numbers), sizeof(Py_ssize_t))
+        for index in range(len(numbers)):
+            self._rows[index] = numbers[index]
         self._count = len(numbers)
 
     def __dealloc__(self):
@@ -105,52 +106,52 @@ cdef class Group:
 
     @property
     def rows(self):
-        """The numbers of its rows."""
-        cdef Py_ssize_t at
-        return [self._rows[at] for at in range(self._count)]
+        """The numbers of the group's rows."""
+        cdef Py_ssize_t index
+        return [self._rows[index] for index in range(self._count)]
 
     @property
     def size(self):
-        """The bytes of their values."""
+        """The bytes of the values of all rows."""
         return self.block.used - 4 * self.block._count
 
-    def alone(self):
+    def single_rows(self):
         """Return a group of each of its rows."""
-        cdef Group made
-        cdef Py_ssize_t at
-        cdef list found = []
-        for at in range(self._count):
-            made = Group(self.block, [at])
-            made._rows[0] = self._rows[at]
-            found.append(made)
-        return found
+        cdef Group group
+        cdef Py_ssize_t index
+        cdef list groups = []
+        for index in range(self._count):
+            group = Group(self.block, [index])
+            group._rows[0] = self._rows[index]
+            groups.append(group)
+        return groups
 
     def __reduce__(self):
         raise unpicklable(self)
 
 
-cdef Group _group(RowsBlock whole, const Row* rows, const Part* part):
+cdef Group _group(RowsBlock source, const Row* rows, const Part* part):
     """Return the group of a chain of rows."""
-    cdef Group made = Group.__new__(Group)
-    cdef RowsBlock block = made.block
+    cdef Group group = Group.__new__(Group)
+    cdef RowsBlock block = group.block
     cdef Py_ssize_t index = part.first
     cdef Py_ssize_t size
-    block.width = whole.width
-    block.has_unset = whole.has_unset
-    made._rows = <Py_ssize_t*> _room(part.count, sizeof(Py_ssize_t))
+    block.width = source.width
+    block.has_unset = source.has_unset
+    group._rows = <Py_ssize_t*> _allocate(part.count, sizeof(Py_ssize_t))
     block.start = <uint8_t*> PyMem_Malloc(part.size + 4 * part.count)
     if block.start == NULL:
         raise MemoryError()
     block.room = part.size + 4 * part.count
-    while made._count < part.count:
+    while group._count < part.count:
         size = rows[index].size + 4
-        memcpy(block.start + block.used, whole.start + rows[index].at, size)
+        memcpy(block.start + block.used, source.start + rows[index].offset, size)
         block.used += size
         block._count += 1
-        made._rows[made._count] = index
-        made._count += 1
+        group._rows[group._count] = index
+        group._count += 1
         index = rows[index].next
-    return made
+    return group
 
 
 cdef class _Rows:
@@ -172,32 +173,42 @@ cdef class _Rows:
         wbuf_close(&self.names)
         wbuf_close(&self.keys)
 
-    cdef int read(self, RowsBlock block, tuple partition, tuple places) except -1:
-        """Read the rows; `places` are those of the whole primary key."""
-        cdef Py_ssize_t last = max(places) if places else -1
+    cdef int read(self, RowsBlock block, tuple partition, tuple positions) except -1:
+        """Read the rows; `positions` are the positions of the complete primary key."""
+        cdef Py_ssize_t last = max(positions) if positions else -1
         cdef Py_ssize_t parts = len(partition)
-        cdef Py_ssize_t width = len(places)
-        cdef Py_ssize_t* at = NULL       # where each value of a row begins, its length included
-        cdef Py_ssize_t* wanted = NULL
+        cdef Py_ssize_t width = len(positions)
+        # Offsets of the values of a row, including their lengths.
+        cdef Py_ssize_t* value_starts = NULL
+        cdef Py_ssize_t* key_positions = NULL
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t index = 0
         cdef Py_ssize_t i
-        self.rows = <Row*> _room(block._count, sizeof(Row))
+        self.rows = <Row*> _allocate(block._count, sizeof(Row))
         try:
-            at = <Py_ssize_t*> _room(last + 2, sizeof(Py_ssize_t))
-            wanted = <Py_ssize_t*> _room(width, sizeof(Py_ssize_t))
+            value_starts = <Py_ssize_t*> _allocate(last + 2, sizeof(Py_ssize_t))
+            key_positions = <Py_ssize_t*> _allocate(width, sizeof(Py_ssize_t))
             for i in range(width):
-                wanted[i] = places[i]
-            # Only errors run code of Python's below, and they end this.
+                key_positions[i] = positions[i]
+            # Below, only errors run Python code, and an error ends the loop.
             for index in range(block._count):
-                self.rows[index].at = pos
+                self.rows[index].offset = pos
                 self.rows[index].size = get_be32(block.start + pos)
-                self._read_row(block, pos + 4, &self.rows[index], at, last, wanted, width, parts)
+                self._read_row(
+                    block,
+                    pos + 4,
+                    &self.rows[index],
+                    value_starts,
+                    last,
+                    key_positions,
+                    width,
+                    parts,
+                )
                 pos += 4 + self.rows[index].size
                 self.count = index + 1
         finally:
-            PyMem_Free(at)
-            PyMem_Free(wanted)
+            PyMem_Free(value_starts)
+            PyMem_Free(key_positions)
         return 0
 
     cdef int _read_row(
@@ -205,18 +216,18 @@ cdef class _Rows:
         RowsBlock block,
         Py_ssize_t pos,
         Row* row,
-        Py_ssize_t* at,
+        Py_ssize_t* value_starts,
         Py_ssize_t last,
-        const Py_ssize_t* wanted,
+        const Py_ssize_t* key_positions,
         Py_ssize_t width,
         Py_ssize_t parts,
     ) except -1:
         cdef const uint8_t* data = block.start
         cdef Py_ssize_t end = pos + row.size
-        cdef Py_ssize_t size, i
+        cdef Py_ssize_t size, start, i
         cdef uint8_t* p
         cdef bint lacks = parts == 0
-        at[0] = pos
+        value_starts[0] = pos
         for i in range(last + 1):
             if end - pos < 4:
                 raise ValueError(f"a block of {block.width} values ends in the middle of one")
@@ -224,22 +235,23 @@ cdef class _Rows:
             if size > end - pos:
                 raise ValueError(f"a block of {block.width} values ends in the middle of one")
             pos += size
-            at[i + 1] = pos
+            value_starts[i + 1] = pos
         row.name = self.names.size
         row.key = self.keys.size
         for i in range(width):
             # A value with its length is itself: null is not the same as nothing.
-            wbuf_write(&self.names, data + at[wanted[i]], at[wanted[i] + 1] - at[wanted[i]])
+            start = value_starts[key_positions[i]]
+            wbuf_write(&self.names, data + start, value_starts[key_positions[i] + 1] - start)
             if i < parts:
-                size = <int32_t> get_be32(data + at[wanted[i]])
+                size = <int32_t> get_be32(data + start)
                 if size < 0 or (parts > 1 and size > MOST_OF_A_PART):
                     lacks = True
                 elif parts == 1:
-                    wbuf_write(&self.keys, data + at[wanted[i]] + 4, size)
+                    wbuf_write(&self.keys, data + start + 4, size)
                 else:
                     p = wbuf_extend(&self.keys, 2)
                     put_be16(p, <uint16_t> size)
-                    wbuf_write(&self.keys, data + at[wanted[i]] + 4, size)
+                    wbuf_write(&self.keys, data + start + 4, size)
                     wbuf_extend(&self.keys, 1)[0] = 0
         row.name_size = self.names.size - row.name
         if lacks:
@@ -251,35 +263,36 @@ cdef class _Rows:
         return 0
 
     cdef Py_ssize_t number_waves(self) except -1:
-        """Give each row its wave, and return how many there are: a key stands in one only once."""
+        """Assign a wave to each row and return the number of waves; a wave has each key only once.
+        """
         cdef Py_ssize_t slots = _slots_for(self.count)
-        cdef Py_ssize_t* table = <Py_ssize_t*> _room(slots, sizeof(Py_ssize_t))
+        cdef Py_ssize_t* table = <Py_ssize_t*> _allocate(slots, sizeof(Py_ssize_t))
         cdef Py_ssize_t waves = 1 if self.count else 0
         cdef Py_ssize_t index, slot
         cdef Row* row
-        cdef Row* known
+        cdef Row* previous
         for index in range(self.count):
             row = &self.rows[index]
             slot = murmur3_of(self.names.data + row.name, row.name_size) & (slots - 1)
             while table[slot]:
-                known = &self.rows[table[slot] - 1]
-                if known.name_size == row.name_size and not memcmp(
-                    self.names.data + known.name, self.names.data + row.name, row.name_size
+                previous = &self.rows[table[slot] - 1]
+                if previous.name_size == row.name_size and not memcmp(
+                    self.names.data + previous.name, self.names.data + row.name, row.name_size
                 ):
-                    row.wave = known.wave + 1
+                    row.wave = previous.wave + 1
                     waves = max(waves, row.wave + 1)
                     break
                 slot = (slot + 1) & (slots - 1)
-            table[slot] = index + 1  # the last one of its key
+            table[slot] = index + 1  # the last row of its key
         PyMem_Free(table)
         return waves
 
     cdef Py_ssize_t* sort(self, Py_ssize_t waves) except NULL:
         """Order the rows by wave; returns where each wave begins, which the caller frees."""
-        cdef Py_ssize_t* begins = <Py_ssize_t*> _room(waves + 2, sizeof(Py_ssize_t))
+        cdef Py_ssize_t* begins = <Py_ssize_t*> _allocate(waves + 2, sizeof(Py_ssize_t))
         cdef Py_ssize_t index
         try:
-            self.order = <Py_ssize_t*> _room(self.count, sizeof(Py_ssize_t))
+            self.order = <Py_ssize_t*> _allocate(self.count, sizeof(Py_ssize_t))
         except BaseException:
             PyMem_Free(begins)
             raise
@@ -316,18 +329,19 @@ cdef class _Wave:
         PyMem_Free(self.filled)
 
     cdef int split(self, const Py_ssize_t* order, Py_ssize_t count, bint alone) except -1:
-        """Find the partitions; rows without one, or all if `alone`, are a group each."""
+        """Find the partitions. Each row without a partition, or each row if `alone`, forms a group.
+        """
         cdef Py_ssize_t slots = _slots_for(count)
-        cdef Py_ssize_t* table = <Py_ssize_t*> _room(slots, sizeof(Py_ssize_t))
-        cdef Py_ssize_t at, index, slot
+        cdef Py_ssize_t* table = <Py_ssize_t*> _allocate(slots, sizeof(Py_ssize_t))
+        cdef Py_ssize_t i, index, slot
         cdef Row* row
-        cdef Row* known
+        cdef Row* first_row
         cdef Part* part
         try:
-            self.parts = <Part*> _room(count, sizeof(Part))
-            self.groups = <Part*> _room(count, sizeof(Part))
-            for at in range(count):
-                index = order[at]
+            self.parts = <Part*> _allocate(count, sizeof(Part))
+            self.groups = <Part*> _allocate(count, sizeof(Part))
+            for i in range(count):
+                index = order[i]
                 row = &self.rows.rows[index]
                 row.next = -1
                 if alone or row.key_size < 0:
@@ -336,9 +350,15 @@ cdef class _Wave:
                 slot = row.token & (slots - 1)
                 while table[slot]:
                     part = &self.parts[table[slot] - 1]
-                    known = &self.rows.rows[part.first]
-                    if known.token == row.token and known.key_size == row.key_size and not memcmp(
-                        self.rows.keys.data + known.key, self.rows.keys.data + row.key, row.key_size
+                    first_row = &self.rows.rows[part.first]
+                    if (
+                        first_row.token == row.token
+                        and first_row.key_size == row.key_size
+                        and not memcmp(
+                            self.rows.keys.data + first_row.key,
+                            self.rows.keys.data + row.key,
+                            row.key_size,
+                        )
                     ):
                         self.rows.rows[part.last].next = index
                         part.last = index
@@ -370,31 +390,33 @@ cdef class _Wave:
         """Make the groups of the partitions."""
         cdef ReplicaMap replicas = <ReplicaMap> owners if type(owners) is ReplicaMap else None
         cdef dict numbers = {}
-        cdef Py_ssize_t at, number, room
+        cdef Py_ssize_t index, number, room
         cdef bint is_sparse
         if replicas is not None and replicas._own is None:
             replicas = None
-        # One key many times makes a wave of each of its rows: a place for each set of replicas
-        # would take rows x sets.
+        # If one key occurs many times, each of its rows forms a wave. An entry for each set of
+        # replicas would then take rows x sets.
         is_sparse = replicas is not None and self.part_count * 4 < replicas._set_count
         if replicas is None or is_sparse:
             room = self.part_count
         else:
             room = max(replicas._set_count, 1)
-        self.filled = <Filled*> _room(room, sizeof(Filled))
-        for at in range(self.part_count):
+        self.filled = <Filled*> _allocate(room, sizeof(Filled))
+        for index in range(self.part_count):
             number = -1
             if not by_replica or owners is None:
                 pass
             elif replicas is not None:
-                number = _owner(replicas, self.rows.rows[self.parts[at].first].token)
+                number = _owner(replicas, self.rows.rows[self.parts[index].first].token)
                 if is_sparse and number >= 0:
                     number = numbers.setdefault(number, len(numbers))
             else:
-                number = self._other_owner(owners, &self.rows.rows[self.parts[at].first], numbers)
+                number = self._other_owner(
+                    owners, &self.rows.rows[self.parts[index].first], numbers
+                )
             if number >= room:
                 raise IndexError(f"the set {number} of {room} sets of replicas")
-            self.add(&self.parts[at], &self.filled[number] if number >= 0 else NULL)
+            self.add(&self.parts[index], &self.filled[number] if number >= 0 else NULL)
         return 0
 
     cdef Py_ssize_t _other_owner(self, owners, Row* row, dict numbers) except -2:
@@ -407,7 +429,9 @@ cdef class _Wave:
         return numbers.setdefault(hosts, len(numbers))
 
     cdef void add(self, const Part* part, Filled* filled) noexcept:
-        """Add a partition to the group of its owner, or begin one, or several if it is large."""
+        """Add a partition to the group of its owner, or begin a group, or several groups if it is
+        large.
+        """
         cdef Row* rows = self.rows.rows
         cdef Py_ssize_t index = part.first
         cdef Py_ssize_t left = part.count
@@ -443,34 +467,34 @@ cdef class _Wave:
 
 
 cdef Py_ssize_t _owner(ReplicaMap replicas, int64_t token) noexcept:
-    """The number of the set of replicas of a token; -1 if there are none."""
-    cdef Py_ssize_t place = replicas._own._position(token)
-    cdef const uint16_t* row = replicas._row(place)
+    """Return the number of a token's set of replicas; -1 if it has no replicas."""
+    cdef Py_ssize_t position = replicas._own._position(token)
+    cdef const uint16_t* row = replicas._row(position)
     if row == NULL or row[0] == NOBODY:
         return -1
     return (row - replicas._sets) // replicas._width
 
 
 def request_waves(block, keys, by, owners):
-    """Return the requests for rows, in lists of which each has a primary key once (see the twin).
+    """Return the requests for rows, in lists that have each primary key once (see the twin).
 
     :param block: the rows.
-    :param keys: where the primary key stands.
+    :param keys: the positions of the primary key.
     :param by: "partition", "replica" or None.
-    :param owners: has the replicas of partitions, or None.
+    :param owners: knows the replicas of partitions; or None.
     """
-    cdef RowsBlock given = <RowsBlock?> block
+    cdef RowsBlock rows_block = <RowsBlock?> block
     cdef _Rows rows = _Rows.__new__(_Rows)
     cdef _Wave wave
     cdef bint are_known = keys.are_known
     cdef tuple partition = tuple(keys.partition) if are_known else ()
-    cdef tuple places = (*partition, *(keys.clustering or ())) if are_known else ()
+    cdef tuple positions = (*partition, *(keys.clustering or ())) if are_known else ()
     cdef Py_ssize_t* begins
-    cdef Py_ssize_t count, number, at
-    cdef list found = []
-    if not all([0 <= place < given.width for place in places]):
-        raise ValueError(f"positions {places} of {given.width} values")
-    rows.read(given, partition, places)
+    cdef Py_ssize_t count, number, index
+    cdef list waves = []
+    if not all([0 <= position < rows_block.width for position in positions]):
+        raise ValueError(f"positions {positions} of {rows_block.width} values")
+    rows.read(rows_block, partition, positions)
     count = rows.number_waves() if are_known else min(rows.count, 1)
     begins = rows.sort(count)
     try:
@@ -482,9 +506,12 @@ def request_waves(block, keys, by, owners):
                 by is None or not are_known,
             )
             wave.join(owners, by == "replica")
-            found.append(
-                [_group(given, rows.rows, &wave.groups[at]) for at in range(wave.group_count)]
+            waves.append(
+                [
+                    _group(rows_block, rows.rows, &wave.groups[index])
+                    for index in range(wave.group_count)
+                ]
             )
     finally:
         PyMem_Free(begins)
-    return found
+    return waves

@@ -1,8 +1,8 @@
-"""The way of a request that goes well: the compiled twin of `cassandra.engine.happy_path`.
+"""The common path of a successful request: the compiled twin of `cassandra.engine.happy_path`.
 
-The Python twin tells how it works. What differs here: streams in use are bits, and responders
-stand in a list by stream. After a call that may run a program's code, C goes on with what it holds
-itself: references of its own, and sizes that it looks at again (see docs/twins.rst).
+The Python twin explains how it works. The differences: streams in use are bits, and responders are
+in a list by stream. After a call that may run application code, the C code continues with its own
+references, and checks sizes again (see docs/twins.rst).
 """
 
 cimport cython
@@ -45,6 +45,7 @@ from cassandra.engine.mistakes import refuse_loop as _refuse_loop
 from cassandra.engine.mistakes import running_loop as _running_loop_function
 from cassandra.engine.mistakes import statement_of as _statement_of
 from cassandra.engine.serial_reads import in_order as _in_order_of
+from cassandra.engine.targets import Target as _Target_class, plan_to as _plan_to_function
 from cassandra.errors import ConnectionException, DecodeError as _DecodeErrorClass
 from cassandra.policies.speculation import NoSpeculativeExecutionPolicy as _NoSpeculationPolicy
 from cassandra.protocol.extras import check_payload as _check_payload
@@ -99,7 +100,7 @@ cdef inline object _running_loop():
     return _running_loop_called()
 
 
-# CPython has one empty tuple: a profile without observers has this one.
+# CPython has a single empty tuple, so the observers of a profile without observers are this object.
 cdef tuple _nobody = ()
 
 WRITE_HIGH_WATER = 1 << 20
@@ -121,6 +122,8 @@ cdef object _new_result = object.__new__
 cdef object _new_lock = _Lock
 cdef object _chain = _chain_of
 cdef object _in_order = _in_order_of
+cdef object _plan_to = _plan_to_function
+cdef object _Target = _Target_class
 cdef object _void_result = _VOID_RESULT
 cdef object _ConnectionException = ConnectionException
 cdef object _ProtocolHandler = _ProtocolHandlerClass
@@ -142,7 +145,7 @@ cdef type _PreparedWithFields = with_fields(_PreparedStatement, PreparedBase)
 cdef type _CallWithFields = with_fields(_CallOptions_class, CallBase)
 
 cdef object _EXECUTE_OPCODE = 10
-cdef object _ORPHAN = object()  # stands for the responder that has given up its answer
+cdef object _ORPHAN = object()  # replaces a responder that no longer waits for its answer
 cdef TabletMap _NO_TABLETS = TabletMap()
 
 cdef enum:
@@ -161,6 +164,7 @@ cdef enum:  # RequestBase._place
     NOWHERE
     ON_RING
     IN_TABLET
+    ON_SHARD                             # the call names the shard
 
 cdef enum:  # RequestBase._throttle
     NOT_ASKED
@@ -219,8 +223,8 @@ cdef extern from *:
     Py_ssize_t send_now(int descriptor, const char* data, Py_ssize_t size) nogil
 
 
-# The fields of a statement, or of the options of a call. None if it has to be asked by name, as one
-# of a subclass has: an attribute may be a property there.
+# Returns the fields of a statement, or of the options of a call. Returns None if attributes must be
+# read by name: in a subclass an attribute may be a property.
 cdef inline BoundBase _bound_fields(statement):
     if type(statement) is _BoundWithFields:
         return <BoundBase> statement
@@ -251,16 +255,16 @@ include "happy_path_attempts.pxi"
 
 
 def first_with_room(connections):
-    """Return the connection with room and the fewest streams in use; None if there is none."""
+    """Return the connection with a free stream and the fewest streams in use, or None."""
     return _first_with_room(connections)
 
 
 def in_flight_of(connections):
     """Return the number of streams in use on all of `connections`."""
-    cdef Py_ssize_t found = 0
+    cdef Py_ssize_t count = 0
     for connection in <list?> connections:
-        found += (<StreamTable?> connection.streams)._count()
-    return found
+        count += (<StreamTable?> connection.streams)._count()
+    return count
 
 
 cdef object _first_with_room(list connections):
@@ -291,14 +295,14 @@ cdef class RequestBase:
     cdef public object speculative_policy
     cdef public object timeout
     cdef public object on_done
-    cdef public object target_host
+    cdef public object target
     cdef public object vectors
-    cdef public object caller            # who asked for it, if there is a throttler
-    cdef int _throttle                   # what the throttler was asked, and said
+    cdef public object caller            # the caller, if there is a throttler
+    cdef int _throttle                   # the state of the throttler's permission
     cdef public ObservedBase observed    # its observers' view of it; None if nobody observes it
-    cdef Attempt _first                  # of the attempts: most requests have one
-    cdef list _attempts                  # all of them, when there are more, or somebody asks
-    cdef dict _errors                    # made when somebody asks for it
+    cdef Attempt _first                  # the first attempt; most requests have only one
+    cdef list _attempts                  # all attempts, if there are several, or at a read
+    cdef dict _errors                    # created at the first read
     cdef public Py_ssize_t retries
     cdef public bint done
     cdef public object response
@@ -310,11 +314,12 @@ cdef class RequestBase:
     cdef public object _retry_handle
     cdef public long long _timer_slot
     cdef public Py_ssize_t _waits
-    cdef int _place                      # what is known of the partition's place
+    cdef int _place                      # whether the position of the partition is known
     cdef int64_t _token
     cdef Chunk _chunk                    # with its tablet
     cdef Py_ssize_t _at
-    cdef ResultFuture _future            # takes the place of on_done
+    cdef Py_ssize_t _shard               # that the call names
+    cdef ResultFuture _future            # replaces on_done
     cdef Collector _collector            # the same
     cdef Py_ssize_t _collected_at
     cdef object _row_factory
@@ -348,7 +353,7 @@ cdef class RequestBase:
 
     @property
     def errors(self):
-        """The error of each host."""
+        """The errors by host."""
         with cython.critical_section(self):
             if self._errors is None:
                 self._errors = {}
@@ -358,7 +363,7 @@ cdef class RequestBase:
     def errors(self, errors):
         self._errors = errors
 
-    def again(self, request_class, on_done):
+    def clone(self, request_class, on_done):
         """Make a request that asks for the same once more, for another page say."""
         cdef RequestBase request
         request = <RequestBase?> request_class(
@@ -368,29 +373,32 @@ cdef class RequestBase:
         request.retry_policy = self.retry_policy
         request.speculative_policy = self.speculative_policy
         request.timeout = self.timeout
-        request.target_host = self.target_host
+        request.target = self.target
         request.vectors = self.vectors
         request.caller = self.caller
         if self.observed is not None:
             request.observed = self.observed._for_page(request)
         return request
 
-    def columns_as_wanted(self, metadata):
+    def columns_for_vectors(self, metadata):
         """Return the result metadata that reads vectors as the request wants them."""
         return metadata.with_vectors(self.vectors) if self.vectors != "list" else metadata
 
     # -- of the subclass -------------------------------------------------------------------------
 
     def on_other_answer(self, attempt, connection, opcode, flags, body):
-        """An answer that is neither that of a write nor rows with known columns."""
+        """Called for an answer that is neither the answer to a write nor rows with known columns.
+        """
         raise NotImplementedError
 
     def on_attempt_failed(self, attempt, error):
-        """The connection broke under an attempt."""
+        """Called when the connection broke under an attempt."""
         raise NotImplementedError
 
     def on_no_connection(self, host, pool):
-        """`host` of the plan has no connection with room; `pool` is None if it has none at all."""
+        """Called if `host` of the plan has no free connection; `pool` is None if the host has no
+        pool.
+        """
         raise NotImplementedError
 
     def on_plan_exhausted(self):
@@ -398,7 +406,7 @@ cdef class RequestBase:
         raise NotImplementedError
 
     def start_speculation(self):
-        """It was sent, and may be sent to further hosts before the answer comes."""
+        """Called after sending, if speculative executions may follow before the answer arrives."""
         raise NotImplementedError
 
     # -- start and end ---------------------------------------------------------------------------
@@ -424,12 +432,12 @@ cdef class RequestBase:
                     return 0
                 timers = <TimerWheel?> _session_timers(session)
                 self._timer_slot = timers._add(self.timeout, self)
-            if self.caller is not None and self._throttle != HAS_BEGUN and not self._begins():
+            if self.caller is not None and self._throttle != HAS_BEGUN and not self._is_admitted():
                 return 0
             if self._plan is not None:
                 pass  # made by `start_directly`
-            elif self.target_host is not None:
-                self._plan = iter((self.target_host,))
+            elif self.target is not None:
+                self._plan = _plan_to(self.target, self)
             else:
                 self._plan = self._new_plan(session)
             self._try_next_host()
@@ -439,13 +447,13 @@ cdef class RequestBase:
             self.fail(_as_exception(error))
         return 0
 
-    cdef bint _begins(self) except -1:
+    cdef bint _is_admitted(self) except -1:
         """Ask the throttler; return False if the request waits for its turn."""
         self._throttle = HAS_BEGUN if self.session.throttle.admit(self) else IN_QUEUE
         return self._throttle == HAS_BEGUN
 
     def start_admitted(self):
-        """Its turn has come."""
+        """Called when the throttler lets the request begin."""
         self._throttle = HAS_BEGUN
         self.start()
 
@@ -469,7 +477,7 @@ cdef class RequestBase:
     cdef bint _start_directly(self) except -1:
         session = self.session
         if (
-            self.speculative_policy is not None or self.target_host is not None or session.closed
+            self.speculative_policy is not None or self.target is not None or session.closed
             or self.caller is not None
             or not (isinstance(self.request_body, ExecuteBodyBase) or self.request_body.is_plain)
             or not (self.policy is session.direct_policy or session.plans_anywhere(self.policy))
@@ -512,7 +520,7 @@ cdef class RequestBase:
         cdef int epoch
         if not streams._is_idle():
             return False
-        # Looked at in this order: whoever switches the connection changes the number first.
+        # The order matters: code that switches the connection's keyspace changes the number first.
         epoch = load(&streams._epoch)
         if not isinstance(self.request_body, ExecuteBodyBase) and not self._fits(connection):
             return False
@@ -551,18 +559,19 @@ cdef class RequestBase:
         )
 
     cdef bint _fits(self, connection) except -1:
-        """Return True if names that lack their keyspace mean on `connection` what they should."""
+        """Return True if unqualified table names on `connection` refer to the right keyspace."""
         request_body = self.request_body
         if not request_body.depends:
             return True
         return connection.gate is None and request_body.expected == connection.keyspace
 
     def finish(self, response):
-        """The answer is there."""
+        """Called with the response."""
         self._finish(response)
 
     cdef int _finish(self, response) except -1:
-        # Of several threads that end it, one does: the others' answers and errors are too late.
+        # If several threads end the request, one of them wins; the others' answers and errors are
+        # late.
         with cython.critical_section(self):
             if self.done:
                 return 0
@@ -572,7 +581,7 @@ cdef class RequestBase:
         return 0
 
     def fail(self, error):
-        """It has failed for good."""
+        """Called with the final error."""
         with cython.critical_section(self):
             if self.done:
                 return
@@ -581,11 +590,11 @@ cdef class RequestBase:
         self._end()
 
     def cancel(self):
-        """The caller gave up."""
+        """Called when the caller gives up."""
         self.fail(asyncio.CancelledError())
 
     def end(self):
-        """It is over, well or badly: let go of everything, and call `on_done`."""
+        """End the request, successful or not: release everything, and call `on_done`."""
         self._end()
 
     cdef int _end(self) except -1:
@@ -604,13 +613,13 @@ cdef class RequestBase:
             if self._first is not None:
                 self._first._release()
         else:
-            for one in self._attempts:
-                (<Attempt?> one)._release()
+            for attempt in self._attempts:
+                (<Attempt?> attempt)._release()
         self._plan = None
         if self._throttle != NOT_ASKED:
             self._leave_throttle()
-        # What waits for the request holds it too: the circle ends here, or each request would be
-        # left to the collector.
+        # The waiter also holds the request. We break the cycle here; otherwise each request would
+        # be left to the garbage collector.
         future = self._future
         collector = self._collector
         on_done = self.on_done
@@ -627,13 +636,13 @@ cdef class RequestBase:
 
     cdef int _end_observed(self) except -1:
         self.observed.finish()
-        # Only the next page asks for it. Each holds the other: the circle ends here.
+        # Only the next page needs it. The two hold each other, so we break the cycle here.
         if getattr(self.response, "paging_state", None) is None:
             self.observed = None
         return 0
 
     cdef int _leave_throttle(self) except -1:
-        """It is over: its place is another's."""
+        """Leave the throttler, so that the next request may begin."""
         cdef int state = self._throttle
         throttle = self.session.throttle
         self._throttle = NOT_ASKED
@@ -643,7 +652,7 @@ cdef class RequestBase:
                     throttle.release(self)
                 else:
                     throttle.withdraw(self)
-        # Of a program's throttler: this request is over all the same.
+        # The application's throttler raised; the request is finished anyway.
         except BaseException as error:
             log.exception("%r failed", throttle)
             _reraise_on_loop(error)
@@ -658,7 +667,8 @@ cdef class RequestBase:
     cdef int _try_next_host(self) except -1:
         cdef dict pools = _session_pools_by_id(self.session)
         for host in self._plan:
-            # By the address: a pool keeps its host, so no other object has the same one meanwhile.
+            # Compare addresses: a pool keeps its host alive, so no other object can have the same
+            # address.
             pool = pools.get(PyLong_FromVoidPtr(<void*> host))
             if pool is None:
                 pool = self.session.pools.get(host)
@@ -677,9 +687,9 @@ cdef class RequestBase:
         return 0
 
     def choose(self, host, pool):
-        """Return the connection for this request; None if all of `pool` are full.
+        """Return a connection for this request; None if all connections of `pool` are full.
 
-        It is one of its partition's shard, if that has room.
+        If the shard of the request's partition has a connection with a free stream, it is chosen.
         """
         shards = pool.shards
         if shards is None:
@@ -694,6 +704,8 @@ cdef class RequestBase:
             shard = shards._shard_of(self._token)
         elif self._place == IN_TABLET:
             shard = shards.tablets._shard_on(self._chunk, self._at, host)
+        elif self._place == ON_SHARD:
+            shard = self._shard
         if shard >= 0:
             connection = shards._pick(shard)
             if connection is not None:
@@ -702,9 +714,30 @@ cdef class RequestBase:
 
     cdef int _locate(self, TabletMap tablets) except -1:
         """Find out once which token the partition has, and which tablet."""
+        if self.target is not None:
+            return self._locate_target(tablets)
         if not token_in(self.statement, &self._token):
             self._place = NOWHERE
             return 0
+        return self._locate_token(tablets)
+
+    cdef int _locate_target(self, TabletMap tablets) except -1:
+        """Do the same for a request with an explicit target."""
+        target = self.target
+        is_exact = type(target) is _Target
+        token = target.murmur3 if is_exact else None
+        self._place = NOWHERE
+        if token is not None:
+            self._token = token
+            self._locate_token(tablets)
+        elif token_in(self.statement, &self._token):
+            self._locate_token(tablets)
+        if is_exact and target.shard is not None:
+            self._place = ON_SHARD
+            self._shard = target.shard
+        return 0
+
+    cdef int _locate_token(self, TabletMap tablets) except -1:
         keyspace = self._keyspace()
         if not tablets._has_keyspace(keyspace):
             self._place = ON_RING
@@ -733,7 +766,7 @@ cdef class RequestBase:
         return getattr(statement, "table", None)
 
     def version_block(self):
-        """Return the byte that tells which version of the tablet is known (see the twin)."""
+        """Return the byte that shows the server the tablet version that we know (see the twin)."""
         return self._version_block()
 
     cdef int _version_block(self) except -1:
@@ -743,12 +776,12 @@ cdef class RequestBase:
         return tablets._next_block(self._chunk, self._at)
 
     def learn(self, payload):
-        """Take what a server told of the tablet of this request's partition."""
+        """Store the tablet of this request's partition that the server reported."""
         cdef TabletMap tablets = <TabletMap?> self.session.core.metadata.tablets
         tablets._learn(self._keyspace(), self._table(), exact_bytes(payload, "a payload"))
 
     def send_to(self, host, connection):
-        """Send one attempt; also called when a busy host has room again."""
+        """Send one attempt; also called when a busy host has a free stream again."""
         self._send_to(host, connection)
 
     cdef int _send_to(self, host, connection) except -1:
@@ -796,7 +829,7 @@ cdef class RequestBase:
                     body = exact_bytes(body, "a body") + (<char*> &block)[:1]
             else:
                 if not self._fits(connection):
-                    if not self.session.let_through(self, attempt, connection):
+                    if not self.session.pass_or_hold(self, attempt, connection):
                         return 0
                 if (
                     connection.wire_format & C_TABLET_VERSIONS
@@ -820,7 +853,7 @@ cdef class RequestBase:
     # -- answers ---------------------------------------------------------------------------------
 
     def on_answer(self, attempt, connection, opcode, flags, body):
-        """An attempt was answered."""
+        """Called when an attempt was answered."""
         self._on_answer(<Attempt?> attempt, connection, opcode, flags, exact_bytes(body, "a body"))
 
     cdef int _on_answer(
@@ -845,7 +878,7 @@ cdef class RequestBase:
         if reads and flags == PAYLOAD_ALONE:
             end = payload_end(body)
             if end:
-                # A tablet's place, and nothing else: the rest is the usual answer.
+                # A tablet and nothing else precedes the usual answer.
                 self.learn(body[26:end])
                 body = body[end:]
                 flags = 0
@@ -860,7 +893,9 @@ cdef class RequestBase:
         return 0
 
     cdef object _rows(self, metadata, bytes body):
-        """The usual answer to a prepared SELECT: rows of known columns; None for another."""
+        """Decode the usual answer to a prepared SELECT: rows of known columns. None for other
+        answers.
+        """
         cdef Py_ssize_t pos
         cdef Py_ssize_t size = PyBytes_GET_SIZE(body)
         cdef const unsigned char* data = <const unsigned char*> PyBytes_AS_STRING(body)
@@ -916,4 +951,4 @@ cdef bint _is_void(bytes body) noexcept:
 
 
 def _over(request):
-    """Stands in for `on_done` once it has been called."""
+    """Replaces `on_done` after it was called."""

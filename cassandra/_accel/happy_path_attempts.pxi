@@ -1,10 +1,10 @@
-# One sending of a request, and the body of an execution. Included by happy_path.pyx.
+# An attempt to send a request, and the body of an execution. Included by happy_path.pyx.
 
 
 @cython.final
 @cython.freelist(256)
 cdef class Attempt:
-    """One sending of a request to one host (see the Python twin)."""
+    """An attempt to send a request to one host (see the Python twin)."""
 
     cdef public RequestBase request
     cdef public object host
@@ -26,7 +26,7 @@ cdef class Attempt:
         self.reprepared = ()
 
     def on_response(self, connection, opcode, flags, body):
-        """The answer has come; the stream is free already."""
+        """Called with the answer; the stream is already free."""
         request = self.request
         if request is not None:
             self.stream = -1
@@ -40,7 +40,7 @@ cdef class Attempt:
             request.on_attempt_failed(self, error)
 
     def abandon(self):
-        """Nobody waits for the answer any more."""
+        """Called when nobody waits for the answer any more."""
         if self.stream >= 0 and self.connection is not None:
             self.connection.abandon(self.stream, self)
             self.stream = -1
@@ -53,7 +53,7 @@ cdef class Attempt:
         return 0
 
     def release(self):
-        """The request is over: keep the history, let go of the rest."""
+        """Called when the request is over: keep the history, release the rest."""
         self.request = None
         self.connection = None
 
@@ -66,19 +66,19 @@ cdef class Attempt:
 
 
 cdef inline object _query_id_of(prepared):
-    cdef PreparedBase own = _prepared_fields(prepared)
-    return prepared.query_id if own is None else value_of(&own.query_id, own, "query_id")
+    cdef PreparedBase fields = _prepared_fields(prepared)
+    return prepared.query_id if fields is None else value_of(&fields.query_id, fields, "query_id")
 
 
 cdef inline object _result_of(prepared):
-    cdef PreparedBase own = _prepared_fields(prepared)
-    if own is None:
+    cdef PreparedBase fields = _prepared_fields(prepared)
+    if fields is None:
         return prepared.result_metadata_and_id
-    return value_of(&own.result_metadata_and_id, own, "result_metadata_and_id")
+    return value_of(&fields.result_metadata_and_id, fields, "result_metadata_and_id")
 
 
 cdef class ExecuteBodyBase:
-    """A prepared statement's execution, rendered for a connection (see the Python twin)."""
+    """The execution of a prepared statement, rendered for a connection (see the Python twin)."""
 
     cdef readonly object prepared
     cdef public object tracing
@@ -129,7 +129,7 @@ cdef class ExecuteBodyBase:
         return 0
 
     def invalidate(self):
-        """The body is made anew before it is sent again."""
+        """Discard the rendered body before the request is sent again."""
         self._wire_format = 0
 
     def replace(self, prepared, values):
@@ -157,5 +157,5 @@ cdef class ExecuteBodyBase:
         return _EXECUTE_OPCODE, 0, self.body
 
     def with_extras(self, connection, body):
-        """The same with tracing or a custom payload."""
+        """Return the body with tracing or a custom payload; the subclass implements it."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-# The awaitable of a request, and the happy path in one pass. Included by happy_path.pyx.
+# The awaitable of a request, and the common path in one pass. Included by happy_path.pyx.
 
 cdef extern from "beyond_api.h":
     ctypedef enum PySendResult:
@@ -20,7 +20,7 @@ cdef tuple _STATES = ("PENDING", "CANCELLED", "FINISHED", "FINISHED")
 @cython.final
 @cython.freelist(256)
 cdef class _Waiting:
-    """What `await` of a `ResultFuture` goes over, as that of asyncio's own futures."""
+    """The iterator of `await` on a `ResultFuture`, like the iterator of asyncio's own futures."""
 
     cdef ResultFuture _future
 
@@ -67,17 +67,17 @@ cdef PySendResult _send_waiting(PyObject* waiting, PyObject* value, PyObject** r
 
 cdef PySendResult _go_on(_Waiting waiting, PyObject** result) except *:
     cdef ResultFuture future = waiting._future
-    cdef object given = None
+    cdef object value = None
     cdef PySendResult kind = PYGEN_RETURN
     if future is not None:
         if future._must_wait():
-            given = future
+            value = future
             kind = PYGEN_NEXT
         else:
             waiting._future = None
-            given = future._value()
-    Py_INCREF(given)  # for the caller of am_send, which owns the result
-    result[0] = <PyObject*> given
+            value = future._value()
+    Py_INCREF(value)  # for the caller of am_send, which owns the result
+    result[0] = <PyObject*> value
     return kind
 
 
@@ -87,7 +87,7 @@ turbocql_set_send(_Waiting, _send_waiting)
 @cython.final
 @cython.freelist(256)
 cdef class RowsAnswer:
-    """The usual answer to a SELECT, of which rows are wanted and little else (see the twin)."""
+    """Decode the usual answer to a SELECT if only its rows are needed (see the twin)."""
 
     cdef object _metadata
     cdef bytes _body
@@ -100,7 +100,7 @@ cdef class RowsAnswer:
 
     def rows(self, row_factory):
         """Return the rows; None if the message has to make them."""
-        # Both once: attributes of the metadata may be code of the program's.
+        # Read both only once: attributes of the metadata may run application code.
         cdef bytes body = self._body
         cdef Py_ssize_t offset = self._offset
         if body is None:
@@ -128,9 +128,10 @@ cdef class RowsAnswer:
 
 @cython.final
 cdef class _Unread:
-    """The error of a future that nobody has looked at. It goes with the future, and says so then.
+    """The error of a future that was never retrieved; logged when the future is deleted.
 
-    Not the future itself: an object with a finalizer costs more, and few of them fail.
+    The future itself has no finalizer, because that would make every future more expensive, and few
+    of them fail.
     """
 
     cdef ResultFuture _likeness
@@ -149,8 +150,8 @@ cdef class _Unread:
 cdef class ResultFuture:
     """The awaitable of one execution's result (see the Python twin).
 
-    It behaves as asyncio's own futures do, and costs less: it makes no loop handle of its own when
-    it is done, but shares one with all that are done in the same turn.
+    It behaves as asyncio's own futures do, but costs less: it does not create a loop handle when it
+    is done, but shares a handle with all futures that complete in the same turn.
     """
 
     cdef public RequestBase request
@@ -162,7 +163,7 @@ cdef class ResultFuture:
     cdef object _outcome             # the result, or the error
     cdef object _traceback           # of the error, when it was set
     cdef public object _cancel_message  # asyncio.gather looks at it
-    cdef object _callback            # the first one, and its context
+    cdef object _callback            # the first callback, and its context
     cdef object _context
     cdef list _others                # pairs of the same
     cdef object __weakref__
@@ -181,12 +182,12 @@ cdef class ResultFuture:
 
     @property
     def session(self):
-        """The session that executes it."""
+        """The session of the request."""
         return self._path.session
 
     @property
     def message(self):
-        """The message that was, or will be, sent; a request listener may change it."""
+        """The message of the request; a request listener may change it before it is sent."""
         return self._path.session._message_of_request(self.request)
 
     # -- of the engine ---------------------------------------------------------------------------
@@ -211,7 +212,7 @@ cdef class ResultFuture:
         if self._status != PENDING:
             return 0
         if isinstance(error, _CancelledError):
-            # Not self.cancel(): the request is over already.
+            # We do not call self.cancel(), because the request is over already.
             self._end_as(CANCELLED)
         else:
             self._fail(error)
@@ -257,7 +258,7 @@ cdef class ResultFuture:
         return 0
 
     cdef bint _must_wait(self) except -1:
-        """Return True if there is nothing to give yet, and tell the task that waits."""
+        """Return True if there is no result yet, and notify the waiting task."""
         if self._status != PENDING:
             return False
         if self._asyncio_future_blocking:
@@ -384,11 +385,11 @@ cdef class ResultFuture:
         if self._status != PENDING:
             return 0  # they are on their way
         all_of_them = self._taken_callbacks()
-        cdef list kept = [pair for pair in all_of_them if pair[0] != fn]
-        if kept:
-            self._callback, self._context = kept[0]
-            self._others = kept[1:] or None
-        return len(all_of_them) - len(kept)
+        cdef list remaining = [pair for pair in all_of_them if pair[0] != fn]
+        if remaining:
+            self._callback, self._context = remaining[0]
+            self._others = remaining[1:] or None
+        return len(all_of_them) - len(remaining)
 
     cdef list _taken_callbacks(self):
         cdef list taken = []
@@ -410,7 +411,7 @@ cdef class ResultFuture:
 
 @cython.final
 cdef class HappyPath:
-    """The happy path of a prepared or bound statement, in one pass (see the Python twin)."""
+    """The common path of a prepared or bound statement, in one pass (see the Python twin)."""
 
     cdef readonly object session
     cdef readonly object loop
@@ -424,7 +425,7 @@ cdef class HappyPath:
     cdef object _call_soon
     cdef list _done                  # futures whose callbacks are to be called in this turn
     cdef object _run_done
-    cdef object _nothing             # one of asyncio's own futures, done, with nothing in it
+    cdef object _nothing             # a completed future of asyncio without a result
     cdef bint _fills_fields          # of a result
 
     def __init__(
@@ -453,7 +454,7 @@ cdef class HappyPath:
 
     @property
     def row_factory(self):
-        """The row factory of executions that ask for nothing else."""
+        """Return the row factory of executions that do not set another."""
         return self._row_factory()
 
     cdef object _row_factory(self):
@@ -514,8 +515,8 @@ cdef class HappyPath:
         cdef ResultBase result
         if not self._fills_fields:
             return self._result_class(self.session, request, row_factory)
-        made = turbocql_new(self._result_class)
-        result = <ResultBase> made
+        instance = turbocql_new(self._result_class)
+        result = <ResultBase> instance
         turbocql_put(&result._session, self.session)
         turbocql_put(&result._request, request)
         turbocql_put(&result._row_factory, row_factory)
@@ -524,11 +525,12 @@ cdef class HappyPath:
         turbocql_put(&result._page, None)
         turbocql_put(&result._begun, "")
         turbocql_put(&result._next, None)
-        return made
+        return instance
 
     cdef int _wake(self, ResultFuture future) except -1:
         """Have the callbacks of `future` called in the next turn."""
-        # First: if the loop refuses the call, or a signal interrupts it, the next one asks again.
+        # This comes first: if the loop refuses the call, or a signal interrupts it, the next future
+        # tries again.
         if PyList_GET_SIZE(self._done) == 0:
             self._call_soon(self._run_done)
         self._done.append(future)
@@ -536,17 +538,17 @@ cdef class HappyPath:
 
     def _call_done(self):
         cdef list done = self._done
-        cdef Py_ssize_t at = 0
-        # What is done meanwhile waits for the next turn, as callbacks of a loop do.
+        cdef Py_ssize_t index = 0
+        # Futures that complete during this loop wait for the next turn, as callbacks of a loop do.
         self._done = []
         try:
-            while at < PyList_GET_SIZE(done):
-                at += 1
-                self._call(<ResultFuture> done[at - 1])  # `_wake` alone adds to the list
+            while index < PyList_GET_SIZE(done):
+                index += 1
+                self._call(<ResultFuture> done[index - 1])  # `_wake` alone adds to the list
         finally:
             # An exception that ends the loop: it may be run again, and the others are not to blame.
-            if at < PyList_GET_SIZE(done):
-                self._done = done[at:] + self._done
+            if index < PyList_GET_SIZE(done):
+                self._done = done[index:] + self._done
                 self._call_soon(self._run_done)
 
     cdef int _call(self, ResultFuture future) except -1:

@@ -28,30 +28,30 @@ cdef enum:
 
 @cython.final
 cdef class Collector:
-    """Makes the requests of many statements, and gives their outcomes to one reader (see the
+    """Creates the requests of many statements, and passes their outcomes to one reader (see the
     Python twin).
 
-    In order, `_places` is a ring: a statement's request stands at its place until its outcome
-    takes the place over, and no place is used again before the reader was given the outcome.
-    Otherwise `_requests` has the requests by their places, and `_arrived` the outcomes.
+    If outcomes are ordered, `_places` is a ring: a request is at its position until its outcome
+    replaces it, and a position is reused only after the reader got the outcome. Otherwise
+    `_requests` has the requests by position, and `_arrived` the outcomes.
 
-    The reader takes statements and outcomes in its thread, while outcomes come in others: what both
-    touch is a critical section.
+    The reader takes statements and outcomes in its thread, while outcomes arrive in other threads,
+    so shared fields are accessed in a critical section.
     """
 
     cdef HappyPath _path
     cdef type _outcome_class
     cdef readonly Py_ssize_t sent
-    cdef readonly Py_ssize_t given
+    cdef readonly Py_ssize_t delivered
     cdef readonly Py_ssize_t under_way
     cdef Py_ssize_t _concurrency
     cdef public bint is_exhausted
     cdef public bint is_paused
     cdef readonly bint has_failed
-    cdef public bint is_patient
+    cdef public bint batches_wakeups
     cdef public bint is_awaited
-    cdef public object tell
-    cdef readonly object unusual
+    cdef public object notify_reader
+    cdef readonly object off_path
     cdef list _places
     cdef list _arrived
     cdef dict _requests
@@ -70,18 +70,18 @@ cdef class Collector:
             self._arrived = []
             self._requests = {}
 
-    cdef inline Py_ssize_t _slot(self, Py_ssize_t place) noexcept:
-        return place % (2 * self._concurrency)
+    cdef inline Py_ssize_t _slot(self, Py_ssize_t position) noexcept:
+        return position % (2 * self._concurrency)
 
     @property
     def is_over(self):
-        """True if the reader has been given all outcomes, and no statement is left."""
+        """True if the reader has got all outcomes, and no statement is left."""
         with cython.critical_section(self):
-            return self.is_exhausted and self.given == self.sent
+            return self.is_exhausted and self.delivered == self.sent
 
     @property
     def is_ready(self):
-        """True if the reader need not wait: there are outcomes, or room for many statements."""
+        """True if the reader need not wait: there are outcomes, or many statements may be sent."""
         return self._is_ready()
 
     cdef bint _is_ready(self) except -1:
@@ -91,23 +91,23 @@ cdef class Collector:
     # The next three are called in a critical section.
 
     cdef bint _has_enough(self) except -1:
-        if self.is_patient and not self.has_failed:
+        if self.batches_wakeups and not self.has_failed:
             if self._wants_more() or self.under_way == 0:
                 return True
-            return self.sent - self.given >= 2 * self._concurrency and self._has_next()
+            return self.sent - self.delivered >= 2 * self._concurrency and self._has_next()
         return self._has_next() or self._wants_more()
 
     cdef bint _has_next(self) except -1:
         if self._arrived is not None:
             return PyList_GET_SIZE(self._arrived) > 0
         return (
-            self.given < self.sent
-            and type(self._places[self._slot(self.given)]) is self._outcome_class
+            self.delivered < self.sent
+            and type(self._places[self._slot(self.delivered)]) is self._outcome_class
         )
 
     @property
     def wants_more(self):
-        """True if it is time to take statements: not for each outcome, but for many at a time."""
+        """True if it is time to take statements: many at a time, not one for each outcome."""
         with cython.critical_section(self):
             return self._wants_more()
 
@@ -116,7 +116,7 @@ cdef class Collector:
             not self.is_exhausted
             and not self.is_paused
             and self.under_way <= self._concurrency // 2
-            and self.sent - self.given < 2 * self._concurrency
+            and self.sent - self.delivered < 2 * self._concurrency
         )
 
     cdef bint _may_send(self) except -1:
@@ -124,15 +124,15 @@ cdef class Collector:
             return (
                 not self.is_exhausted
                 and self.under_way < self._concurrency
-                and self.sent - self.given < 2 * self._concurrency
+                and self.sent - self.delivered < 2 * self._concurrency
             )
 
-    def requests(self, statements, burst, most):
+    def requests(self, statements, burst, limit):
         """Append the requests of the next statements to `burst` (see the Python twin)."""
         cdef RequestBase request
-        cdef list made = <list?> burst
-        cdef Py_ssize_t left = min(most, C_MOST_UNDER_WAY)
-        self.unusual = None
+        cdef list request_list = <list?> burst
+        cdef Py_ssize_t left = min(limit, C_MOST_UNDER_WAY)
+        self.off_path = None
         while left > 0 and self._may_send():
             left -= 1
             try:
@@ -142,77 +142,78 @@ cdef class Collector:
                 return
             request = self._next(query, parameters)
             if request is not None:
-                made.append(request)
-            elif self.unusual is not None:
+                request_list.append(request)
+            elif self.off_path is not None:
                 return
 
     cdef RequestBase _next(self, query, parameters):
         """Make the next statement's request; None if it is over, or not on the happy path."""
         cdef RequestBase request = None
-        cdef Py_ssize_t place = self.sent
+        cdef Py_ssize_t position = self.sent
         with cython.critical_section(self):
-            if self._places is not None and PyList_GET_SIZE(self._places) <= self._slot(place):
-                self._places.append(None)  # places are used one after the other: it is the next
+            if self._places is not None and PyList_GET_SIZE(self._places) <= self._slot(position):
+                self._places.append(None)  # positions are used in order, so this is the next
             # Counted before it is sent: its completion may come before the call returns.
-            self.sent = place + 1
+            self.sent = position + 1
             self.under_way += 1
         if self._path is not None:
             try:
                 request = self._path._request(query, parameters, _over)
             except Exception as error:
-                self._put(place, False, error)
+                self._put(position, False, error)
                 return None
         if request is None:
-            self.unusual = (query, parameters)
+            self.off_path = (query, parameters)
             return None
         request._collector = self
-        request._collected_at = place
-        request._row_factory = self._path._row_factory()  # a program may set another one
+        request._collected_at = position
+        request._row_factory = self._path._row_factory()  # the application may set another factory
         request._reads_rows = self._path.reads_rows_answers
         if self._places is not None:
-            self._places[self._slot(place)] = request
+            self._places[self._slot(position)] = request
         else:
-            self._requests[place] = request
+            self._requests[position] = request
         return request
 
     cdef int _complete(self, RequestBase request) except -1:
         """Take the outcome of a request that is over."""
-        cdef Py_ssize_t place = request._collected_at
+        cdef Py_ssize_t position = request._collected_at
         if self._requests is not None:
-            self._requests.pop(place, None)
+            self._requests.pop(position, None)
         if request.error is not None:
-            self._put(place, False, request.error)
+            self._put(position, False, request.error)
             return 0
         try:
             result = self._path._result_of(request, request._row_factory)
         except BaseException as error:  # or the reader would wait for ever
-            self._put(place, False, error)
+            self._put(position, False, error)
         else:
-            self._put(place, True, result)
+            self._put(position, True, result)
         return 0
 
-    def put(self, place, success, value):
-        """Take the outcome of the statement at `place`; any thread."""
-        cdef Py_ssize_t number = place
+    def put(self, position, success, value):
+        """Take the outcome of the statement at `position`; any thread."""
+        cdef Py_ssize_t number = position
         cdef Py_ssize_t sent
         with cython.critical_section(self):
             sent = self.sent
         if not 0 <= number < sent:
-            raise ValueError(f"no statement at {place}: {sent} were taken")
+            raise ValueError(f"no statement at {position}: {sent} were taken")
         self._put(number, success, value)
 
-    cdef int _put(self, Py_ssize_t place, bint success, value) except -1:
+    cdef int _put(self, Py_ssize_t position, bint success, value) except -1:
         cdef object number
         cdef bint tells = False
-        # Nothing here runs code that lets another thread in, but for what is freed at the end.
+        # Nothing here runs code that lets another thread in, except for the deallocation at the
+        # end.
         with cython.critical_section(self):
             if self._arrived is not None:
-                number = place
+                number = position
                 self._arrived.append(
                     turbocql_outcome(self._outcome_class, success, value, <PyObject*> number)
                 )
             else:
-                self._places[self._slot(place)] = turbocql_outcome(
+                self._places[self._slot(position)] = turbocql_outcome(
                     self._outcome_class, success, value, NULL
                 )
             if not success:
@@ -221,28 +222,28 @@ cdef class Collector:
             if self.is_awaited and self._has_enough():
                 self.is_awaited = False
                 tells = True
-        if tells and self.tell is not None:
-            self.tell()
+        if tells and self.notify_reader is not None:
+            self.notify_reader()
         return 0
 
     def take(self):
-        """Return the outcomes that are next; [] if there is none yet."""
-        cdef list found = []
+        """Return the outcomes that are next; [] if there is no outcome yet."""
+        cdef list outcomes = []
         cdef Py_ssize_t slot
         with cython.critical_section(self):
             if self._arrived is not None:
-                found, self._arrived = self._arrived, found
-                self.given += PyList_GET_SIZE(found)
-                return found
-            while self.given < self.sent:
-                slot = self._slot(self.given)
+                outcomes, self._arrived = self._arrived, outcomes
+                self.delivered += PyList_GET_SIZE(outcomes)
+                return outcomes
+            while self.delivered < self.sent:
+                slot = self._slot(self.delivered)
                 outcome = self._places[slot]
                 if type(outcome) is not self._outcome_class:
                     break
                 self._places[slot] = None
-                self.given += 1
-                found.append(outcome)
-        return found
+                self.delivered += 1
+                outcomes.append(outcome)
+        return outcomes
 
     def pending(self):
         """Return the requests that are not over."""

@@ -1,4 +1,4 @@
-# What threads of the program wait at for their answers. Included by happy_path.pyx.
+# Events on which the application's threads wait for their answers. Included by happy_path.pyx.
 
 cdef extern from "Python.h":
     ctypedef void* PyThread_type_lock
@@ -56,7 +56,7 @@ cdef class Event:
                 got = PyThread_acquire_lock_timed(self._lock, <long long> (left * 1e6) + 1, 1)
             if got == C_INTERRUPTED:
                 PyErr_CheckSignals()
-        # Each thread hands it on to the next one.
+        # Each thread passes the lock on to the next thread.
         PyThread_release_lock(self._lock)
         return True
 
@@ -69,14 +69,14 @@ cdef class Event:
                 PyThread_release_lock(self._lock)
 
     def set_soon(self):
-        """Do the same, but keep the interpreter's lock for what this thread does next."""
+        """Do the same, but keep the interpreter's lock for the next step of this thread."""
         if not exchange(&self._is_set, 1):
             PyThread_release_lock(self._lock)
 
 
 @cython.final
 cdef class WakeQueue:
-    """The events to set at the end of what the loop is doing (see the Python twin)."""
+    """The events to set at the end of the loop's current callback (see the Python twin)."""
 
     cdef int _is_gathering
     cdef list _events
@@ -89,7 +89,7 @@ cdef class WakeQueue:
 
     @property
     def is_gathering(self):
-        """True while the events that `set` is given wait for `wake`."""
+        """True while events that were passed to `set` wait for `wake`."""
         return load(&self._is_gathering) != 0
 
     @is_gathering.setter

@@ -1,8 +1,8 @@
-# What each request looks at of the engine's own objects, of results and of profiles. Included by
-# happy_path.pyx.
+# Fields that each request reads from the engine's objects, from results and from profiles. Included
+# by happy_path.pyx.
 #
-# The engine's classes are in modules that import this one, so they are met when the first object of
-# theirs is. An object of another class is asked by name.
+# The engine's classes are in modules that import this module, so we examine a class when its first
+# object arrives. Attributes of other classes are read by name.
 
 cdef Kind _engines = Kind(EngineBase)
 cdef Kind _cores = Kind(CoreBase)
@@ -111,7 +111,7 @@ cdef tuple _OF_PROFILES = (
     "speculative_execution_policy", "request_timeout", "row_factory",
     "request_observers",
 )
-# `ExecutionProfile`, once one was met, and a look into its attributes.
+# `ExecutionProfile`, once an object of it was seen, and direct access to its attributes.
 cdef type _nobodys_kind = with_fields(object, ProfileBase)
 cdef type _profile_kind = _nobodys_kind
 cdef object _meeting = _Lock()
@@ -121,8 +121,8 @@ cdef Py_ssize_t _profile_size = -1  # how many attributes it had when they were 
 
 
 cdef tuple _settings_of(profile):
-    """Return the settings of `profile`, which keeps them at hand as long as none is changed."""
-    # Not of a subclass, nor of a class that was changed: a setting of theirs may be a property.
+    """Return the settings of `profile`, which caches them until a setting changes."""
+    # Exclude subclasses and classes that were changed: their settings may be properties.
     if type(profile) is _profile_kind and (
         len(_profile_names) == _profile_size or _has_no_properties()
     ):
@@ -136,25 +136,25 @@ cdef tuple _settings_of(profile):
 
 
 cdef tuple _put_at_hand(profile):
-    found = tuple([getattr(profile, name) for name in _OF_PROFILES])
-    # A change by another thread is seen here, or forgets what is kept after it was put there: a
-    # profile is changed first, and forgets then.
+    settings = tuple([getattr(profile, name) for name in _OF_PROFILES])
+    # A change by another thread is either seen here, or clears the cache after we have set it: a
+    # profile is changed first, and clears the cache afterwards.
     if (<ProfileBase> profile)._is_shown == NULL:
-        PyObject_GenericSetAttr(profile, "_settings_at_hand", found)  # its own one forgets them
+        PyObject_GenericSetAttr(profile, "_settings_at_hand", settings)  # __setattr__ clears it
         for i in range(MOST_SETTINGS):
-            if getattr(profile, <str> _OF_PROFILES[i]) is not found[i]:
+            if getattr(profile, <str> _OF_PROFILES[i]) is not settings[i]:
                 PyObject_GenericSetAttr(profile, "_settings_at_hand", None)
                 break
         if (<ProfileBase> profile)._is_shown != NULL:
             PyObject_GenericSetAttr(profile, "_settings_at_hand", None)
-    return found
+    return settings
 
 
 cdef int _meet_profiles() except -1:
     global _profile_kind, _profile_names, _profiles_are_met
-    # Here: it is in a module that imports this one, and an object of it is there by now.
+    # Import it here: its module imports this module, and has been loaded by now.
     from cassandra.engine.profile import ExecutionProfile
-    with _meeting:  # each name is set once: other threads may be reading what stood there
+    with _meeting:  # each name is set once: other threads may be reading the old value
         if not _profiles_are_met:
             _profile_names = ExecutionProfile.__dict__
             _profile_kind = with_fields(ExecutionProfile, ProfileBase)
@@ -163,10 +163,10 @@ cdef int _meet_profiles() except -1:
 
 
 cdef bint _has_no_properties() except -1:
-    """Return True if the class of profiles does not say itself how a setting is read.
+    """Return True if the class of profiles does not define how a setting is read.
 
-    It has no attribute of a setting's name: those that its objects may leave out are its base's.
-    So one that somebody puts there adds to their number.
+    The class has no attribute with a setting's name; the attributes that objects may leave out
+    belong to its base. An attribute that somebody adds to the class increases their number.
     """
     global _profile_size
     if "__getattribute__" in _profile_names:

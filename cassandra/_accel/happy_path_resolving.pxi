@@ -1,21 +1,21 @@
-# Which settings count for a request: the twin of `cassandra.engine.resolving`. Included by
-# happy_path.pyx.
+# Settings of a request in their order of precedence: the twin of `cassandra.engine.resolving`.
+# Included by happy_path.pyx.
 
 
-cdef object _level(statement, BoundBase own, tuple settings):
-    if own is None:
+cdef object _level(statement, BoundBase bound, tuple settings):
+    if bound is None:
         level = statement.consistency_level
     else:
-        level = value_of(&own.consistency_level, own, "consistency_level")
+        level = value_of(&bound.consistency_level, bound, "consistency_level")
     return settings[S_CONSISTENCY] if level is None else level
 
 
-cdef object _serial_level(statement, BoundBase own, tuple settings):
-    # Of a statement that is not a bound one, the property.
-    if own is None:
+cdef object _serial_level(statement, BoundBase bound, tuple settings):
+    # If the statement is not a bound statement, read the property.
+    if bound is None:
         level = statement.serial_consistency_level
     else:
-        level = value_of(&own._serial_consistency_level, own, "serial_consistency_level")
+        level = value_of(&bound._serial_consistency_level, bound, "serial_consistency_level")
     return settings[S_SERIAL] if level is None else level
 
 
@@ -29,11 +29,11 @@ cdef inline object _trace(options, CallBase call):
     return options.trace if call is None else value_of(&call.trace, call, "trace")
 
 
-cdef object _page_size(statement, BoundBase own, session):
-    if own is None:
+cdef object _page_size(statement, BoundBase bound, session):
+    if bound is None:
         size = statement.fetch_size
     else:
-        size = value_of(&own.fetch_size, own, "fetch_size")
+        size = value_of(&bound.fetch_size, bound, "fetch_size")
     return session.default_fetch_size if size is _fetch_size_unset else size
 
 
@@ -46,18 +46,20 @@ cdef object _timestamp(session):
     return generator() if generator is not None and session.use_client_timestamp else None
 
 
-cdef object _payload(statement, BoundBase own, options, CallBase call):
+cdef object _payload(statement, BoundBase bound, options, CallBase call):
     if call is None:
         payload = options.custom_payload
     else:
         payload = value_of(&call.custom_payload, call, "custom_payload")
     if not payload:
-        if own is None:
+        if bound is None:
             payload = statement.custom_payload
         else:
-            payload = value_of(&own.custom_payload, own, "custom_payload")
+            payload = value_of(&bound.custom_payload, bound, "custom_payload")
     if payload is not None:
         _check_payload(payload)
+        # It is encoded at each attempt, and the application may change its own mapping until then.
+        payload = dict(payload)
     return payload
 
 
@@ -68,26 +70,26 @@ def resolve(body, session, statement, options):
 
 cdef int _resolve(body, session, statement, options) except -1:
     cdef ExecuteBodyBase execute
-    cdef BoundBase own = _bound_fields(statement)
+    cdef BoundBase bound = _bound_fields(statement)
     cdef CallBase call = _call_fields(options)
     cdef tuple settings = _settings_of(_profile_of(options))
     if isinstance(body, ExecuteBodyBase):
         execute = <ExecuteBodyBase> body
-        execute.consistency = _level(statement, own, settings)
-        execute.serial_consistency = _serial_level(statement, own, settings)
-        execute.page_size = _page_size(statement, own, session)
+        execute.consistency = _level(statement, bound, settings)
+        execute.serial_consistency = _serial_level(statement, bound, settings)
+        execute.page_size = _page_size(statement, bound, session)
         execute.paging_state = _paging_state(options, call)
         execute.timestamp = _timestamp(session)
         execute.tracing = _trace(options, call)
-        execute.custom_payload = _payload(statement, own, options, call)
+        execute.custom_payload = _payload(statement, bound, options, call)
         return 0
-    body.consistency = _level(statement, own, settings)
-    body.serial_consistency = _serial_level(statement, own, settings)
-    body.page_size = _page_size(statement, own, session)
+    body.consistency = _level(statement, bound, settings)
+    body.serial_consistency = _serial_level(statement, bound, settings)
+    body.page_size = _page_size(statement, bound, session)
     body.paging_state = _paging_state(options, call)
     body.timestamp = _timestamp(session)
     body.tracing = _trace(options, call)
-    body.custom_payload = _payload(statement, own, options, call)
+    body.custom_payload = _payload(statement, bound, options, call)
     return 0
 
 
@@ -101,7 +103,7 @@ cdef RequestBase _request_for(
 ):
     cdef RequestBase request
     cdef type request_type = <type?> request_class
-    cdef BoundBase own = _bound_fields(statement)
+    cdef BoundBase bound = _bound_fields(statement)
     cdef CallBase call = _call_fields(options)
     cdef tuple settings = _settings_of(_profile_of(options))
     request = <RequestBase?> request_type.__new__(request_type)
@@ -109,22 +111,22 @@ cdef RequestBase _request_for(
     request.statement = target
     request.request_body = body
     request.policy = settings[S_BALANCING]
-    if own is None:
+    if bound is None:
         retry_policy = statement.retry_policy
         vectors = statement.vector_type
     else:
-        retry_policy = value_of(&own.retry_policy, own, "retry_policy")
-        vectors = value_of(&own.vector_type, own, "vector_type")
+        retry_policy = value_of(&bound.retry_policy, bound, "retry_policy")
+        vectors = value_of(&bound.vector_type, bound, "vector_type")
     request.retry_policy = retry_policy or settings[S_RETRY]
     speculation = settings[S_SPECULATION]
     if type(speculation) is not _NoSpeculation:
         request.speculative_policy = speculation
     if call is None:
         timeout = options.timeout
-        request.target_host = options.host
+        request.target = options.target
     else:
         timeout = value_of(&call.timeout, call, "timeout")
-        request.target_host = value_of(&call.host, call, "host")
+        request.target = value_of(&call.target, call, "target")
     request.timeout = settings[S_TIMEOUT] if timeout is _not_set else timeout
     request.on_done = on_done
     request.vectors = vectors or session._default_vector_type
@@ -148,14 +150,14 @@ cdef RequestBase _bound_request(
 ):
     cdef ExecuteBodyBase body
     cdef type body_type = <type?> body_class
-    cdef BoundBase own = _bound_fields(statement)
+    cdef BoundBase bound = _bound_fields(statement)
     body = <ExecuteBodyBase?> body_type.__new__(body_type)
-    if own is None:
+    if bound is None:
         body.prepared = statement.prepared_statement
         body.values = statement.block
     else:
-        body.prepared = value_of(&own.prepared_statement, own, "prepared_statement")
-        body.values = value_of(&own.block, own, "block")
+        body.prepared = value_of(&bound.prepared_statement, bound, "prepared_statement")
+        body.values = value_of(&bound.block, bound, "block")
     _resolve(body, session, statement, options)
     body._prerender(_core_wire_format(_session_core(engine)))
     return _request_for(request_class, body, session, engine, statement, target, options, on_done)

@@ -20,14 +20,14 @@ cdef class ShardTable:
         self.tablets = <TabletMap?> tablets
         self.count = count
         self.ignore_msb = ignore_msb
-        # Lists, made here and never handed out: what is taken out of it is cast without a look.
+        # The lists are created here and never handed out, so we cast their items without a check.
         self._by_shard = [[] for _ in range(count)]
 
     def __reduce__(self):
         raise unpicklable(self)
 
     cdef inline Py_ssize_t _shard_of(self, int64_t token) noexcept:
-        """The upper 64 bits of the biased token times the count, by halves."""
+        """Return the upper 64 bits of the biased token times the count, computed by halves."""
         cdef uint64_t biased = (<uint64_t> token ^ <uint64_t> 0x8000000000000000) << self.ignore_msb
         cdef uint64_t low = (biased & 0xFFFFFFFF) * <uint64_t> self.count
         cdef uint64_t high = (biased >> 32) * <uint64_t> self.count
@@ -43,16 +43,16 @@ cdef class ShardTable:
 
     def remove(self, connection):
         """Forget a connection, if it is known."""
-        for own in self._by_shard:
-            if connection in own:
-                own.remove(connection)
+        for connections in self._by_shard:
+            if connection in connections:
+                connections.remove(connection)
 
     def counts(self):
         """Return how many connections each shard has."""
-        return [len(own) for own in self._by_shard]
+        return [len(connections) for connections in self._by_shard]
 
     def pick(self, shard):
-        """Return the least busy connection to `shard` that has room, or None."""
+        """Return the least busy connection to `shard` with a free stream, or None."""
         return _first_with_room(<list> self._by_shard[self._checked(shard)])
 
     cdef object _pick(self, Py_ssize_t shard):

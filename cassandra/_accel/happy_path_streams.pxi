@@ -6,7 +6,7 @@ cdef extern from "Python.h":
 
 
 cdef inline double _seconds(timeout) except -1:
-    """A timeout as a number that a tick can be made of."""
+    """Return a timeout as a number that can be converted to a tick."""
     cdef double seconds
     if type(timeout) is not float:
         timeout = float(timeout if timeout < LONGEST else LONGEST)
@@ -32,7 +32,7 @@ cdef class TimerWheel:
     cdef dict _slots
     cdef object _handle
     cdef object _handle_tick
-    # The slot that was added to last: requests of one turn mostly have the same.
+    # The slot that was added to last: most requests of one turn use the same slot.
     cdef long long _last_tick
     cdef dict _last
     cdef object _loop
@@ -47,7 +47,7 @@ cdef class TimerWheel:
         self._is_system = clock is _monotonic_called
         self._time = loop.time
         self._loop = loop
-        # Other threads cannot ask the loop for its time: uvloop's stands still while it waits.
+        # Other threads cannot use the loop's time: uvloop's clock stops while the loop waits.
         self._offset = offset if offset > SAME_CLOCK or offset < -SAME_CLOCK else 0.0
         self._call_at = loop.call_at
         self._slots = {}
@@ -65,15 +65,15 @@ cdef class TimerWheel:
 
     cdef long long _add(self, timeout, item) except -1:
         cdef double now = self._time()
-        cdef double wanted = _seconds(timeout)
-        cdef long long tick = _tick_of(now + wanted, wanted >= COARSE_FROM)
+        cdef double seconds = _seconds(timeout)
+        cdef long long tick = _tick_of(now + seconds, seconds >= COARSE_FROM)
         cdef dict last
         with cython.critical_section(self):
             last = self._last  # held: code of the item's may close the wheel
             if last is not None and tick == self._last_tick:
                 last[item] = None
             else:
-                # Only the loop takes slots out of the wheel, and forgets this one then.
+                # Only the loop takes slots out of the wheel, and it clears this field then.
                 self._last = self._put_at(tick, item)
                 self._last_tick = tick
                 if self._handle is None or tick < self._handle_tick:
@@ -89,8 +89,8 @@ cdef class TimerWheel:
 
     cdef long long _add_from_thread(self, timeout, item) except -1:
         cdef double now = self._now()
-        cdef double wanted = _seconds(timeout)
-        cdef long long tick = _tick_of(now + self._offset + wanted, wanted >= COARSE_FROM)
+        cdef double seconds = _seconds(timeout)
+        cdef long long tick = _tick_of(now + self._offset + seconds, seconds >= COARSE_FROM)
         cdef bint is_earliest
         with cython.critical_section(self):
             self._put_at(tick, item)
@@ -120,7 +120,8 @@ cdef class TimerWheel:
             else:
                 slot = self._slots.get(tick)
             if slot is not None:
-                # Nearly always it is there: an error is made only for one that has expired.
+                # The item is nearly always there; an error is created only for an item that has
+                # expired.
                 if PyDict_DelItem(slot, item) < 0:
                     PyErr_Clear()
                 if not (<dict> slot) and tick != self._handle_tick:
@@ -170,7 +171,7 @@ cdef class TimerWheel:
         for item in expired:
             try:
                 item.on_timeout()
-            except BaseException as error:  # one of them raises: the others are not forgotten
+            except BaseException as error:  # one item raises: the others are still called
                 log.exception("the end of a time limit could not be processed")
                 item.fail(_as_exception(error))
 
@@ -187,11 +188,12 @@ cdef inline int _set_stream(responder, Py_ssize_t stream) except -1:
 cdef class StreamTable:
     """The requests in flight on one connection, by their streams (see the Python twin).
 
-    It belongs to the loop, but for direct requests: `_frame` holds `_framing`, `_send_directly` the
-    claim, and what other threads look at without them are numbers, which they check again under the
-    claim. `_direct` counts while `_has_direct` says so. A holder of the claim puts both there when
-    nothing is in flight. The loop takes them away when the answer has come; at the end of the
-    connection, whoever exchanges `_has_direct` first has the responder.
+    The table belongs to the loop, except for direct requests: `_frame` requires the lock
+    `_framing`, `_send_directly` requires the claim, and the values that other threads read without
+    a lock are numbers, which they check again under the claim. `_direct` is valid while
+    `_has_direct` is set. The holder of the claim sets both when nothing is in flight. The loop
+    clears them when the answer has arrived. At the end of the connection, the thread that first
+    exchanges `_has_direct` gets the responder.
     """
 
     cdef readonly object writer
@@ -200,22 +202,22 @@ cdef class StreamTable:
     cdef int _closed                 # these three are written by the loop and a holder of the claim
     cdef int _paused
     cdef int _settled                # threads may write, as soon as nothing is in flight
-    cdef int _epoch                  # another one each time that the keyspace may change
+    cdef int _epoch                  # changes whenever the keyspace may change
     cdef public Py_ssize_t orphans
-    cdef public object rest          # of what a thread has written in part
+    cdef public object rest          # the unsent part of a write by a thread
     cdef object _call_soon
     cdef object _flush
     cdef list _responders            # by stream; None if nobody waits
-    cdef int _taken                  # streams in use, without that of direct requests
+    cdef int _taken                  # streams in use, without those of direct requests
     cdef Py_ssize_t _limit
     cdef Py_ssize_t _first           # no word before it has a free bit
     cdef uint64_t _free[C_WORDS]     # a bit for each stream that is free
-    cdef object _direct              # what waits for the answer on the stream of direct requests
+    cdef object _direct              # the responder on the stream of direct requests
     cdef int _has_direct             # it is there
     cdef Py_ssize_t _direct_stream
     cdef object _add                 # of the writer of direct requests
     cdef object _take_frame
-    cdef object _framing             # what the writer is guarded by
+    cdef object _framing             # the lock of the writer
     cdef bint _has_begun_frame       # the writer may have something that was not taken
     cdef object _acquire             # of the claim
     cdef object _release
@@ -254,7 +256,7 @@ cdef class StreamTable:
 
     @property
     def paused(self):
-        """True while the transport holds its senders back."""
+        """True while the transport has paused its senders."""
         return load(&self._paused) != 0
 
     @paused.setter
@@ -263,7 +265,7 @@ cdef class StreamTable:
 
     @property
     def keyspace_epoch(self):
-        """Another number each time that the keyspace of the connection may change."""
+        """A number that changes whenever the keyspace of the connection may change."""
         return load(&self._epoch)
 
     @keyspace_epoch.setter
@@ -272,7 +274,7 @@ cdef class StreamTable:
 
     @property
     def settled(self):
-        """True if threads may write, as soon as nothing is in flight."""
+        """True if threads may write directly, as soon as nothing is in flight."""
         return load(&self._settled) != 0
 
     @settled.setter
@@ -286,7 +288,7 @@ cdef class StreamTable:
 
     @property
     def limit(self):
-        """The greatest number of streams at a time."""
+        """The maximum number of streams."""
         return self._limit
 
     @limit.setter
@@ -309,7 +311,7 @@ cdef class StreamTable:
         return <Py_ssize_t> self.writer.pending < C_HIGH_WATER
 
     cdef Py_ssize_t _take(self) noexcept:
-        """The lowest free stream, -1 if all are in use."""
+        """Return the lowest free stream; -1 if all are in use."""
         cdef Py_ssize_t word = self._first
         cdef Py_ssize_t stream
         if self._count() >= self._limit:
@@ -359,9 +361,9 @@ cdef class StreamTable:
         return stream
 
     def abandon(self, stream, responder):
-        """Nobody waits for the answer on `stream` any more; False if it is not `responder`'s."""
+        """Mark the stream as orphaned; return False if it does not belong to `responder`."""
         cdef Py_ssize_t number = stream
-        # The place stays: a late answer without one would close the connection.
+        # Keep the stream reserved: a late answer on a free stream would close the connection.
         if number >= 0 and number == self._direct_stream and self._waits_directly(responder):
             self._direct = _ORPHAN
         elif (
@@ -385,16 +387,16 @@ cdef class StreamTable:
     def orphan_ids(self):
         """Return the streams whose answers nobody waits for any more."""
         cdef Py_ssize_t number
-        found = set()
+        orphans = set()
         if not self.orphans:
-            return found
+            return orphans
         for number in range(PyList_GET_SIZE(self._responders)):
             if number != self._direct_stream and self._is_taken(number):
                 if self._responders[number] is None:
-                    found.add(number)
+                    orphans.add(number)
         if self._waits_directly(_ORPHAN):
-            found.add(self._direct_stream)
-        return found
+            orphans.add(self._direct_stream)
+        return orphans
 
     cdef inline bint _waits_directly(self, responder) noexcept:
         return load(&self._has_direct) and self._direct is responder
@@ -417,7 +419,7 @@ cdef class StreamTable:
                 responder = self._direct
                 self._direct = None
                 store(&self._has_direct, 0)  # last: another thread may put its own there at once
-            # A stream that is taken while its request is still being written has nobody yet.
+            # A stream that is taken while its request is still being written has no responder yet.
             elif (
                 stream != self._direct_stream
                 and self._is_taken(stream)
@@ -436,8 +438,8 @@ cdef class StreamTable:
                 try:
                     if type(responder) is Attempt:
                         attempt = <Attempt> responder
-                        # Held here: at its end the attempt lets go of it, and perhaps nobody else
-                        # has it.
+                        # Hold the responder here: when it ends, the attempt drops its reference,
+                        # which may be the last.
                         request = attempt.request
                         if request is not None:
                             attempt.stream = -1
@@ -447,7 +449,7 @@ cdef class StreamTable:
                             )
                     else:
                         responder.on_response(connection, envelope[1], envelope[2], envelope[3])
-                except BaseException as error:  # the answers behind it are for others
+                except BaseException as error:  # the answers after it belong to other requests
                     log.exception("an answer of %s could not be processed", connection.endpoint)
                     failure = _as_exception(error)
                     if type(responder) is Attempt and (<Attempt> responder).request is not None:
@@ -505,7 +507,9 @@ cdef class StreamTable:
 
     @property
     def is_idle(self):
-        """True if a thread may write a request now, as far as can be told without the claim."""
+        """True if a thread may write a request now, as far as this can be checked without the
+        claim.
+        """
         return self._is_idle()
 
     cdef inline bint _is_idle(self) noexcept:
@@ -517,7 +521,9 @@ cdef class StreamTable:
         )
 
     def frame(self, opcode, flags, body):
-        """Return what `send_directly` writes; any thread (see the Python twin)."""
+        """Return the bytes that `send_directly` writes; may be called from any thread (see the
+        Python twin).
+        """
         return self._frame(opcode, flags, body)
 
     cdef object _frame(self, opcode, flags, body):
@@ -536,7 +542,9 @@ cdef class StreamTable:
             framing.release()
 
     def send_directly(self, responder, data, history, epoch=None):
-        """Write what `frame` has made, if nothing is in flight; any thread (see the twin)."""
+        """Write the frame of `frame`, if nothing is in flight; may be called from any thread (see
+        the twin).
+        """
         cdef int number = load(&self._epoch) if epoch is None else epoch
         return self._send_directly(responder, exact_bytes(data, "a frame"), history, number)
 
@@ -556,8 +564,8 @@ cdef class StreamTable:
                 history.append(responder)
                 self._direct = responder
                 exchange(&self._has_direct, 1)
-                # The loop does not wait for long before it closes the connection: if it has looked
-                # for responders before this one was there, nobody else would end it.
+                # The loop waits only briefly before it closes the connection. If it looked for
+                # responders before this one was set, no other thread would end it.
                 if load(&self._closed) and exchange(&self._has_direct, 0):
                     self._direct = None
                     history.pop()
@@ -591,11 +599,12 @@ cdef class StreamTable:
 
         See the Python twin.
         """
-        # Nearly always nobody writes: with a timeout the call costs more.
+        # Nearly always no thread is writing. A call with a timeout costs more, so we try without
+        # first.
         return self._acquire is None or self._acquire(False) or self._acquire(True, PATIENCE)
 
     def release_write(self):
-        """End what `acquire_write` has begun."""
+        """Release the lock that `acquire_write` took."""
         self._release_claim()
 
     cdef int _release_claim(self) except -1:

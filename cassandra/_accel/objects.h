@@ -1,7 +1,6 @@
-/* Values of Python as bytes, and back: members of classes that are not ours, numbers of a list, the
- * 16 bytes of a UUID, ASCII texts. It uses the documented C API, and `beyond_api.h`, where
- * everything else stands.
- */
+/* Conversions between Python values and bytes: members of classes of other modules, numbers of a
+ * list, the 16 bytes of a UUID, ASCII texts. This file uses the documented C API, and
+ * `beyond_api.h`, which has everything else. */
 #ifndef TURBOCQL_OBJECTS_H
 #define TURBOCQL_OBJECTS_H
 
@@ -26,15 +25,14 @@ static inline PyObject *turbocql_new(PyObject *type) {
     return ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);
 }
 
-/* Whether `text`, a str, is these ASCII characters. False for a text that holds others. */
+/* Returns 1 if `text`, a str, consists of these ASCII characters; 0 if it has other characters. */
 static inline int turbocql_is_this_ascii(PyObject *text, const uint8_t *data, Py_ssize_t size) {
     return PyUnicode_IS_COMPACT_ASCII(text) && PyUnicode_GET_LENGTH(text) == size
         && memcmp(PyUnicode_1BYTE_DATA(text), data, (size_t)size) == 0;
 }
 
-/* Whether `value` may be what another library has for "no value" (see cqltypes/missing.py): by
- * the name of its type alone, so that ordinary values cost a look at two fields.
- */
+/* Returns 1 if `value` may be another library's "no value" (see cqltypes/missing.py). We only look
+ * at the name of its type, so ordinary values cost two reads of a field. */
 static inline int turbocql_named_missing(const char *name) {
     if (name[0] == 'p')
         return strncmp(name, "pandas.", 7) == 0;
@@ -51,7 +49,7 @@ static inline int turbocql_maybe_missing(PyObject *value) {
         return 0;
     if (turbocql_named_missing(type->tp_name))
         return 1;
-    /* Subclasses of masked arrays, NumPy's own for records too, have names of their own. */
+    /* Subclasses of masked arrays, including NumPy's own subclass for records, have other names. */
     while (type->tp_flags & Py_TPFLAGS_HEAPTYPE) {
         type = type->tp_base;
         if (turbocql_named_missing(type->tp_name))
@@ -60,17 +58,16 @@ static inline int turbocql_maybe_missing(PyObject *value) {
     return 0;
 }
 
-/* The text of bytes that are all ASCII. PyUnicode_DecodeUTF8 takes twice as long for a short one,
- * most of it to find that out.
- */
+/* Returns a str of bytes that are all ASCII. For a short text, PyUnicode_DecodeUTF8 takes twice as
+ * long, mostly to check that the bytes are ASCII. */
 static inline PyObject *turbocql_ascii_text(const uint8_t *data, Py_ssize_t size) {
-    PyObject *made = PyUnicode_New(size, 127);
-    if (made != NULL)
-        memcpy(PyUnicode_1BYTE_DATA(made), data, (size_t)size);
-    return made;
+    PyObject *text = PyUnicode_New(size, 127);
+    if (text != NULL)
+        memcpy(PyUnicode_1BYTE_DATA(text), data, (size_t)size);
+    return text;
 }
 
-/* Whether `value`, a buffer, may be more than its memory says: an instance of a class made in
+/* Returns 1 if `value`, a buffer, may be more than its memory: an instance of a class written in
  * Python, as masked arrays are. */
 static inline int turbocql_maybe_masked(PyObject *value) {
     const PyTypeObject *type = Py_TYPE(value);
@@ -121,11 +118,10 @@ static inline int turbocql_uuid_bytes(PyObject *number, uint8_t *to) {
     return turbocql_int_to_16(number, to);
 }
 
-/* Plain numbers of a list or tuple, from place `at` on, for as long as they are exact floats (or
- * exact ints) within range: no code of anybody's runs meanwhile. Each goes to `to + i * gap`;
- * if `gap` is wider than the number, its length goes in front. Gives the place of the first
- * that is something else, or `count`.
- */
+/* Packs plain numbers of a list or tuple, from `index` on, as long as they are exact floats (or
+ * exact ints) within range, so no user code runs. Each number goes to `to + i * gap`. If `gap` is
+ * wider than the number, its length precedes it. Returns the index of the first item that is
+ * something else, or `count`. */
 #define TURBOCQL_STORE(type, bits, swap)                       \
     do {                                                       \
         type stored = (bits);                                  \
@@ -146,14 +142,15 @@ static inline int turbocql_uuid_bytes(PyObject *number, uint8_t *to) {
     } while (0)
 
 TURBOCQL_UNUSED static Py_ssize_t turbocql_pack_floats(
-    PyObject *sequence, Py_ssize_t at, Py_ssize_t count, uint8_t *to, Py_ssize_t gap, int single) {
+    PyObject *sequence, Py_ssize_t index, Py_ssize_t count, uint8_t *to, Py_ssize_t gap,
+    int single) {
     PyObject **items = PySequence_Fast_ITEMS(sequence);
-    for (; at < count; at++) {
-        uint8_t *p = to + at * gap;
+    for (; index < count; index++) {
+        uint8_t *p = to + index * gap;
         double real;
-        if (!PyFloat_CheckExact(items[at]))
+        if (!PyFloat_CheckExact(items[index]))
             break;
-        real = PyFloat_AS_DOUBLE(items[at]);
+        real = PyFloat_AS_DOUBLE(items[index]);
         if (single) {
             float narrow = (float)real;
             uint32_t bits;
@@ -169,7 +166,57 @@ TURBOCQL_UNUSED static Py_ssize_t turbocql_pack_floats(
             TURBOCQL_STORE(uint64_t, bits, turbocql_bswap64);
         }
     }
-    return at;
+    return index;
+}
+
+/* Reads packed floats into the first items of the new list `list`. The numbers are `gap` bytes
+ * apart. If `gap` is wider than a number, each number has its length in front, and reading stops at
+ * the first length that is not the number's width. Returns how many were read; -1 with an exception.
+ */
+TURBOCQL_UNUSED static Py_ssize_t turbocql_unpack_floats(
+    PyObject *list, Py_ssize_t count, const uint8_t *from, Py_ssize_t gap, int single) {
+    PyFloatObject header, *model = NULL;
+    Py_ssize_t i, width = single ? 4 : 8;
+    if (count >= 8 && turbocql_copies_floats()) {
+        PyObject *zero = PyFloat_FromDouble(0.0);
+        if (zero == NULL)
+            return -1;
+        header = *(PyFloatObject *)zero;
+        model = &header;
+        Py_DECREF(zero);
+    }
+    for (i = 0; i < count; i++) {
+        const uint8_t *p = from + i * gap;
+        PyObject *item;
+        double real;
+        if (gap != width) {
+            uint32_t length;
+            memcpy(&length, p, 4);
+            if ((TURBOCQL_LITTLE ? turbocql_bswap32(length) : length) != (uint32_t)width)
+                break;
+            p += 4;
+        }
+        if (single) {
+            uint32_t bits;
+            float narrow;
+            memcpy(&bits, p, 4);
+            if (TURBOCQL_LITTLE)
+                bits = turbocql_bswap32(bits);
+            memcpy(&narrow, &bits, 4);
+            real = narrow;
+        } else {
+            uint64_t bits;
+            memcpy(&bits, p, 8);
+            if (TURBOCQL_LITTLE)
+                bits = turbocql_bswap64(bits);
+            memcpy(&real, &bits, 8);
+        }
+        item = turbocql_new_float(model, real);
+        if (item == NULL)
+            return -1;
+        PyList_SET_ITEM(list, i, item);
+    }
+    return i;
 }
 
 /* An exact int as 64 bits; 0 if it does not fit. */
@@ -197,12 +244,13 @@ static inline int turbocql_int64(PyObject *item, long long *number) {
 }
 
 TURBOCQL_UNUSED static Py_ssize_t turbocql_pack_ints(
-    PyObject *sequence, Py_ssize_t at, Py_ssize_t count, uint8_t *to, Py_ssize_t gap, int width) {
+    PyObject *sequence, Py_ssize_t index, Py_ssize_t count, uint8_t *to, Py_ssize_t gap,
+    int width) {
     PyObject **items = PySequence_Fast_ITEMS(sequence);
-    for (; at < count; at++) {
-        uint8_t *p = to + at * gap;
+    for (; index < count; index++) {
+        uint8_t *p = to + index * gap;
         long long number;
-        if (!PyLong_CheckExact(items[at]) || !turbocql_int64(items[at], &number))
+        if (!PyLong_CheckExact(items[index]) || !turbocql_int64(items[index], &number))
             break;
         if (width == 4) {
             if (number != (int32_t)number)
@@ -224,11 +272,11 @@ TURBOCQL_UNUSED static Py_ssize_t turbocql_pack_ints(
             *p = (uint8_t)number;
         }
     }
-    return at;
+    return index;
 }
 
-/* One level deeper; -1 with RecursionError if that is too deep (Py_EnterRecursiveCall says
- * only that it failed). */
+/* Enters one more level of recursion; -1 with RecursionError if that is too deep. (The error of
+ * Py_EnterRecursiveCall would not name the reason.) */
 static inline int turbocql_enter(const char *where) {
     return Py_EnterRecursiveCall(where) ? -1 : 0;
 }

@@ -1,4 +1,4 @@
-# What observers are told of a request, for callers in C.
+# The events that observers get of a request, for callers in C.
 
 cdef enum:
     HEADER_SIZE = 9  # of a frame: native_protocol_v5.spec, section 2
@@ -11,7 +11,7 @@ cdef class ObservedBase:
     cdef public bint _is_started
     cdef public bint _is_direct
     cdef public bint _speculates
-    cdef public Py_ssize_t _told             # how many attempts the observers know
+    cdef public Py_ssize_t _reported             # how many attempts the observers know
     cdef public double started
     cdef public object latency
     cdef public Py_ssize_t page_number
@@ -24,6 +24,6 @@ cdef class ObservedBase:
     cdef int begin(self) except -1
     cdef int begin_directly(self) except -1
     cdef int attempt(self, attempt) except -1
-    cdef int _tell_attempt(self, attempt) except -1
+    cdef int _report_attempt(self, attempt) except -1
     cdef int _catch_up(self) except -1
     cdef int finish(self) except -1

@@ -1,6 +1,6 @@
-"""How far a request is, for its observers, compiled: `cassandra.observed` explains it.
+"""The progress of a request for its observers, compiled; `cassandra.observed` explains it.
 
-`happy_path` calls the methods of C; those of Python are for the engine's other parts.
+`happy_path` calls the C methods; the Python methods are for other parts of the engine.
 """
 
 from cassandra._accel.checks cimport unpicklable
@@ -58,7 +58,7 @@ cdef class ObservedBase:
         return 0
 
     cdef int begin(self) except -1:
-        """It begins: in the caller's thread, or on the loop."""
+        """Called when the request begins, in the caller's thread or on the loop."""
         cdef tuple hooks
         if not self._is_started:
             self._is_started = True
@@ -68,18 +68,19 @@ cdef class ObservedBase:
         return 0
 
     cdef int begin_directly(self) except -1:
-        """It begins in the caller's thread, which is about to send it by itself."""
+        """Called when the request begins in the caller's thread, which is about to send it itself.
+        """
         self.begin()
         self._is_direct = True
         return 0
 
     cdef int attempt(self, attempt) except -1:
-        """It is about to be sent."""
-        return self._catch_up() if self._is_direct else self._tell_attempt(attempt)
+        """Called before an attempt is sent."""
+        return self._catch_up() if self._is_direct else self._report_attempt(attempt)
 
-    cdef int _tell_attempt(self, attempt) except -1:
+    cdef int _report_attempt(self, attempt) except -1:
         cdef tuple hooks
-        self._told += 1
+        self._reported += 1
         connection = attempt.connection
         features = connection.features if connection is not None else None
         if features is not None and features.sharding_info is not None:
@@ -94,14 +95,14 @@ cdef class ObservedBase:
         return 0
 
     cdef int _catch_up(self) except -1:
-        """Tell of the attempts that have not been told."""
+        """Report the attempts that were not reported yet."""
         attempts = self._request.attempts
-        while self._told < len(attempts):
-            self._tell_attempt(attempts[self._told])
+        while self._reported < len(attempts):
+            self._report_attempt(attempts[self._reported])
         return 0
 
     cdef int finish(self) except -1:
-        """It is over."""
+        """Called when the request is over."""
         cdef double now
         cdef tuple hooks
         if not self._is_started:  # given up before it began
@@ -118,35 +119,36 @@ cdef class ObservedBase:
     # -- for callers in Python ---------------------------------------------------------------------
 
     def _start(self):
-        """It begins: in the caller's thread, or on the loop."""
+        """Called when the request begins, in the caller's thread or on the loop."""
         self.begin()
 
     def _start_directly(self):
-        """It begins in the caller's thread, which is about to send it by itself."""
+        """Called when the request begins in the caller's thread, which is about to send it itself.
+        """
         self.begin_directly()
 
     def _attempt(self, attempt):
-        """It is about to be sent."""
+        """Called before an attempt is sent."""
         self.attempt(attempt)
 
     def _answer(self, Py_ssize_t size):
-        """An answer has come, of `size` bytes without its header."""
+        """Called when an answer has arrived, of `size` bytes without its header."""
         self.response_size = HEADER_SIZE + size
 
     def _speculation(self):
-        """The next attempt is a speculative one."""
+        """Called before a speculative attempt."""
         self._speculates = True
 
     def _retry(self, attempt, error, decision):
-        """It is sent again."""
+        """Called when the request is sent again."""
         if self._is_direct:
             self._catch_up()
         self._tell(_now(self._hooks), self._hooks.retry, (attempt, error, decision))
 
     def _end(self):
-        """It is over."""
+        """Called when the request is over."""
         self.finish()
 
     def _for_page(self, request):
-        """Return what observes the request for the next page."""
+        """Return the object that observes the request for the next page."""
         return type(self)(request, self._hooks, self.page_number + 1)

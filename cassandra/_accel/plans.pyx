@@ -1,7 +1,7 @@
 """Query plans over the replicas of a partition: the compiled twin of `cassandra.policies.plans`.
 
-A plan holds numbers of hosts, and makes a host of one when it is asked for it: most plans are asked
-for the first host alone.
+A plan stores the numbers of hosts, and looks a host up only when the caller asks for it: most
+callers need only the first host.
 """
 
 cimport cython
@@ -28,7 +28,7 @@ from cassandra.query.prepared import PreparedStatement as _PreparedStatementClas
 
 cdef enum:
     TIERS = 8
-    FEW = 12  # replicas that a plan has room for in itself
+    FEW = 12  # replicas that fit into a plan without an allocation
 
 cdef type _Host = with_fields(_HostClass, HostBase)
 cdef type _BoundStatement = with_fields(_BoundStatementClass, BoundBase)
@@ -45,9 +45,9 @@ cdef inline bint _is_down(host) except -1:
 
 
 cdef class Router:
-    """A `ReplicaMap` with the tier of each host: 0 is the nearest, up to 7; 255 leaves a host out.
+    """A `ReplicaMap` with the tier of each host: 0 is the nearest, up to 7; 255 excludes a host.
 
-    seed: of the generator that shuffles; not 0.
+    `seed` initializes the generator that shuffles; it must not be 0.
     """
 
     cdef ReplicaMap _map
@@ -55,7 +55,7 @@ cdef class Router:
     cdef uint64_t _state
 
     def __cinit__(self, *arguments, **named):
-        # Until __init__ has run there is nobody to route to.
+        # Until __init__ has run, the map is empty.
         self._map = _NOBODY
         self._tiers = b""
 
@@ -79,13 +79,13 @@ cdef class Router:
         :returns: the replicas, and how many of them are in the nearest tier that has any.
         """
         cdef Py_ssize_t nearest = 0
-        cdef ReplicaPlan found = self._plan(self._map._place_of(key), &nearest, shuffle, None)
-        return found._all(), nearest
+        cdef ReplicaPlan replicas = self._plan(self._map._place_of(key), &nearest, shuffle, None)
+        return replicas._all(), nearest
 
     def plan_numbers(self, numbers, shuffle, child, working_keyspace, query, in_flight=None):
         """Return the plan of the hosts with these numbers (see `plan`)."""
         cdef Py_ssize_t nearest = 0
-        cdef ReplicaPlan made
+        cdef ReplicaPlan plan
         cdef uint16_t row[FEW]
         cdef Py_ssize_t count = 0
         for number in tuple(numbers)[:FEW]:
@@ -93,9 +93,9 @@ cdef class Router:
                 raise IndexError(f"there is no host {number}")
             row[count] = number
             count += 1
-        made = self._plan_row(row, count, &nearest, shuffle, in_flight)
-        made._then(child, working_keyspace, query)
-        return made
+        plan = self._plan_row(row, count, &nearest, shuffle, in_flight)
+        plan._then(child, working_keyspace, query)
+        return plan
 
     def plan(self, key, shuffle, child, working_keyspace, query, in_flight=None):
         """Return `replica_plan` of the replicas that `route` returns.
@@ -104,12 +104,13 @@ cdef class Router:
             less loaded of the first two hosts at the shortest distance comes first.
         """
         cdef Py_ssize_t nearest = 0
-        cdef ReplicaPlan made = self._plan(self._map._place_of(key), &nearest, shuffle, in_flight)
-        made._then(child, working_keyspace, query)
-        return made
+        cdef Py_ssize_t position = self._map._place_of(key)
+        cdef ReplicaPlan replica_plan = self._plan(position, &nearest, shuffle, in_flight)
+        replica_plan._then(child, working_keyspace, query)
+        return replica_plan
 
     cdef ReplicaPlan _plan(self, Py_ssize_t position, Py_ssize_t* nearest, bint shuffle, in_flight):
-        """The replicas at `position`, with nothing behind them."""
+        """Return a plan of the replicas at `position`, without the child policy's hosts."""
         return self._plan_row(
             self._map._row(position), self._map._width, nearest, shuffle, in_flight
         )
@@ -117,18 +118,18 @@ cdef class Router:
     cdef ReplicaPlan _plan_row(
         self, const uint16_t* row, Py_ssize_t width, Py_ssize_t* nearest, bint shuffle, in_flight
     ):
-        """The replicas of a row of numbers, with nothing behind them."""
-        cdef ReplicaPlan made
+        """Return a plan of the replicas in a row of numbers, without the child policy's hosts."""
+        cdef ReplicaPlan plan
         if row == NULL:
             return _plan_over(self._map._hosts, 0)
-        # The map was filled anew: `_arrange` would look behind the end of `_tiers`.
+        # If the map was filled again, `_arrange` would read past the end of `_tiers`.
         if PyBytes_GET_SIZE(self._tiers) < PyTuple_GET_SIZE(self._map._hosts):
             raise ValueError(f"{len(self._map._hosts)} hosts have {len(self._tiers)} tiers")
-        made = _plan_over(self._map._hosts, width)
-        made._count = self._arrange(row, width, made._order, nearest, shuffle)
+        plan = _plan_over(self._map._hosts, width)
+        plan._count = self._arrange(row, width, plan._order, nearest, shuffle)
         if in_flight is not None and nearest[0] > 1:
-            made._prefer(in_flight)
-        return made
+            plan._prefer(in_flight)
+        return plan
 
     cdef Py_ssize_t _arrange(
         self,
@@ -138,7 +139,7 @@ cdef class Router:
         Py_ssize_t* nearest,
         bint shuffle,
     ) noexcept:
-        """Fill `order`, which has room for `width` hosts, by tiers. Return how many it has then."""
+        """Fill `order`, which holds `width` hosts, by tiers; return how many hosts it has then."""
         cdef const uint8_t* tiers = <const uint8_t*> PyBytes_AS_STRING(self._tiers)
         cdef Py_ssize_t counts[TIERS + 1]
         cdef Py_ssize_t ends[TIERS + 1]
@@ -168,7 +169,7 @@ cdef class Router:
         return width - counts[TIERS]
 
     cdef void _shuffle(self, uint32_t* hosts, Py_ssize_t count) noexcept nogil:
-        """Shuffle by Fisher and Yates. The upper 32 bits of each draw choose among what is left."""
+        """Shuffle by Fisher and Yates; the upper 32 bits of each draw choose among the rest."""
         cdef Py_ssize_t last = count - 1
         cdef Py_ssize_t other
         cdef uint32_t moved
@@ -180,7 +181,7 @@ cdef class Router:
             last -= 1
 
     cdef inline uint64_t _draw(self) noexcept nogil:
-        """The next number of Marsaglia's xorshift."""
+        """Return the next number of Marsaglia's xorshift."""
         cdef uint64_t state = self._state
         state ^= state << 13
         state ^= state >> 7
@@ -210,7 +211,7 @@ cdef class Planner:
     cdef object _router_over
     cdef TabletMap _tablets
     cdef Router _tablet_router  # over the hosts that tablets name
-    cdef object _keyspace  # of the last plan, and its router: most programs use one
+    cdef object _keyspace  # of the last plan, and its router: most applications use one
     cdef Router _router
 
     def __init__(self, metadata, routers, child, shuffle=True, in_flight=None, router_over=None):
@@ -241,9 +242,9 @@ cdef class Planner:
         return self._plan(working_keyspace, query)
 
     cdef ReplicaPlan _plan(self, working_keyspace, query):
-        cdef ReplicaPlan made
+        cdef ReplicaPlan plan
         cdef Py_ssize_t nearest = 0
-        cdef Py_ssize_t place = -1
+        cdef Py_ssize_t position = -1
         cdef bint keeps_order = False
         cdef Router router
         if self._placement_version() is not self._version:
@@ -256,25 +257,25 @@ cdef class Planner:
             router = self._router_of(_keyspace_of(query), working_keyspace)
             if router is None:
                 return None
-            place = _place_of_bound(router._map, query, &keeps_order)
+            position = _place_of_bound(router._map, query, &keeps_order)
         else:
             router = self._router_of(query.keyspace, working_keyspace)
             if router is None:
                 return None
             keeps_order = _is_serial(query.consistency_level) or query.is_lwt()
-        if place < 0:
+        if position < 0:
             key = query.routing_key
             if key is None:
                 return None
-            place = router._map._place_of(key)
-        made = router._plan(
-            place,
+            position = router._map._place_of(key)
+        plan = router._plan(
+            position,
             &nearest,
             self._shuffle and not keeps_order,
             None if keeps_order else self._in_flight,
         )
-        made._then(self._child, working_keyspace, query)
-        return made
+        plan._then(self._child, working_keyspace, query)
+        return plan
 
     cdef inline object _placement_version(self):
         metadata = self._metadata
@@ -285,20 +286,21 @@ cdef class Planner:
         )
 
     cdef ReplicaPlan _plan_tablet(self, keyspace, working_keyspace, query):
-        """The plan of a statement for a table with tablets, which the ring does not place."""
-        cdef ReplicaPlan made
+        """Return the plan of a statement for a table with tablets, which the ring does not place.
+        """
+        cdef ReplicaPlan plan
         cdef Chunk chunk
         cdef int64_t token = 0
-        cdef Py_ssize_t at = 0
+        cdef Py_ssize_t index = 0
         cdef Py_ssize_t nearest = 0
         cdef bint keeps_order
         cdef Router router
         if not token_in(query, &token):
             return None
-        chunk = self._tablets._row(keyspace, _table_of(query), token, &at)
+        chunk = self._tablets._row(keyspace, _table_of(query), token, &index)
         if chunk is None:
-            # Any host is as good as another: its answer will tell.
-            made = _plan_over((), 0)
+            # Any host will do: its answer will contain the tablet.
+            plan = _plan_over((), 0)
         else:
             keeps_order = (
                 self._tablets._has_leaders(keyspace)
@@ -310,24 +312,24 @@ cdef class Planner:
             with cython.critical_section(self):
                 router = self._tablet_router
                 if router is None or router._map._hosts is not hosts:
-                    # Held here as well: another thread may put one in its place.
+                    # Hold the router here too, because another thread may replace it.
                     router = self._tablet_router = <Router?> self._router_over(hosts)
-            if PyTuple_GET_SIZE(router._map._hosts) < _highest(chunk, at) + 1:
+            if PyTuple_GET_SIZE(router._map._hosts) < _highest(chunk, index) + 1:
                 return None
-            made = router._plan_row(
-                chunk.hosts + at * chunk.width,
+            plan = router._plan_row(
+                chunk.hosts + index * chunk.width,
                 chunk.width,
                 &nearest,
                 self._shuffle and not keeps_order,
                 None if keeps_order else self._in_flight,
             )
-        made._then(self._child, working_keyspace, query)
-        return made
+        plan._then(self._child, working_keyspace, query)
+        return plan
 
     cdef Router _router_of(self, keyspace, working_keyspace):
         if keyspace is None or keyspace == "":
             keyspace = working_keyspace
-        if IS_FREE_THREADED:  # what one thread keeps another would tear
+        if IS_FREE_THREADED:  # another thread could see a half-written cache
             return self._routers.get(keyspace)
         if keyspace is not self._keyspace or self._router is None:
             self._router = self._routers.get(keyspace)
@@ -347,11 +349,11 @@ cdef inline object _table_of(query):
     return getattr(query, "table", None)
 
 
-cdef inline Py_ssize_t _highest(Chunk chunk, Py_ssize_t at) noexcept:
-    """The greatest number of a host in a row."""
+cdef inline Py_ssize_t _highest(Chunk chunk, Py_ssize_t index) noexcept:
+    """Return the greatest host number in a row."""
     cdef Py_ssize_t i
     cdef Py_ssize_t highest = -1
-    for i in range(at * chunk.width, (at + 1) * chunk.width):
+    for i in range(index * chunk.width, (index + 1) * chunk.width):
         if chunk.hosts[i] != NOBODY and chunk.hosts[i] > highest:
             highest = chunk.hosts[i]
     return highest
@@ -362,10 +364,11 @@ cdef inline bint _is_serial(level) except -1:
 
 
 cdef Py_ssize_t _place_of_bound(ReplicaMap map_, query, bint* keeps_order) except -2:
-    """Return the place of a bound statement's partition key of one column, without copying it.
+    """Return the position of a bound statement's partition key of one column, without copying the
+    key.
 
-    Returns -1 if the statement has another key, or none. `keeps_order` becomes true if all clients
-    should try its replicas in one order.
+    Returns -1 if the statement has another key, or no key. `keeps_order` becomes true if all
+    clients should try the replicas in one order.
     """
     cdef ValuesBlock block
     cdef Py_ssize_t size = 0
@@ -401,7 +404,7 @@ cdef Py_ssize_t _place_of_bound(ReplicaMap map_, query, bint* keeps_order) excep
 @cython.final
 @cython.freelist(32)
 cdef class ReplicaPlan:
-    """What `replica_plan` gives."""
+    """The iterator that `replica_plan` returns."""
 
     cdef tuple _hosts
     cdef uint32_t* _order  # the hosts to try, by their places in `_hosts`
@@ -420,9 +423,9 @@ cdef class ReplicaPlan:
             free(self._order)
 
     # `_order` has places of `_hosts` alone: a map's rows have numbers of its hosts, `plan_numbers`
-    # refuses others, and `at` is below `_count`.
-    cdef inline object _host(self, Py_ssize_t at):
-        return <object> PyTuple_GET_ITEM(self._hosts, self._order[at])
+    # refuses others, and `index` is below `_count`.
+    cdef inline object _host(self, Py_ssize_t index):
+        return <object> PyTuple_GET_ITEM(self._hosts, self._order[index])
 
     cdef int _then(self, child, working_keyspace, query) except -1:
         """Let the child's plan follow."""
@@ -432,7 +435,7 @@ cdef class ReplicaPlan:
         return 0
 
     cdef int _prefer(self, in_flight) except -1:
-        """Put the less busy one of the first two hosts first."""
+        """Put the less busy of the first two hosts first."""
         cdef object first = self._host(0)
         cdef object second = self._host(1)
         cdef uint32_t moved
@@ -443,8 +446,8 @@ cdef class ReplicaPlan:
         return 0
 
     cdef tuple _all(self):
-        cdef Py_ssize_t at
-        return tuple([self._host(at) for at in range(self._count)])
+        cdef Py_ssize_t index
+        return tuple([self._host(index) for index in range(self._count)])
 
     def __iter__(self):
         return self
@@ -467,47 +470,47 @@ cdef class ReplicaPlan:
         raise StopIteration
 
     cdef int _ask_child(self) except -1:
-        cdef Py_ssize_t at
+        cdef Py_ssize_t index
         child, query = self._child, self._query
         self._child = self._query = None
         self._rest = ()
         if child is not None:
-            self._tried = {self._host(at) for at in range(self._given)}
+            self._tried = {self._host(index) for index in range(self._given)}
             self._rest = iter(child.make_query_plan(self._working_keyspace, query))
         return 0
 
 
 cdef ReplicaPlan _plan_over(tuple hosts, Py_ssize_t room):
-    """A plan with room for `room` of `hosts`, and none yet."""
-    cdef ReplicaPlan made = ReplicaPlan.__new__(ReplicaPlan)
-    made._hosts = hosts
-    made._order = made._few
+    """Return an empty plan over `hosts`, with capacity for `room` of them."""
+    cdef ReplicaPlan plan = ReplicaPlan.__new__(ReplicaPlan)
+    plan._hosts = hosts
+    plan._order = plan._few
     if room > FEW:
-        made._order = <uint32_t*> malloc(room * sizeof(uint32_t))
-        if made._order == NULL:
+        plan._order = <uint32_t*> malloc(room * sizeof(uint32_t))
+        if plan._order == NULL:
             raise MemoryError
-    return made
+    return plan
 
 
 def replica_plan(replicas, child, working_keyspace, query):
     """Yield the replicas that are not down, then the other hosts of the child policy's plan."""
     cdef tuple hosts = tuple(replicas)
-    cdef Py_ssize_t at
-    cdef ReplicaPlan made = _plan_over(hosts, PyTuple_GET_SIZE(hosts))
-    for at in range(PyTuple_GET_SIZE(hosts)):
-        made._order[at] = <uint32_t> at
-    made._count = PyTuple_GET_SIZE(hosts)
-    made._then(child, working_keyspace, query)
-    return made
+    cdef Py_ssize_t index
+    cdef ReplicaPlan plan = _plan_over(hosts, PyTuple_GET_SIZE(hosts))
+    for index in range(PyTuple_GET_SIZE(hosts)):
+        plan._order[index] = <uint32_t> index
+    plan._count = PyTuple_GET_SIZE(hosts)
+    plan._then(child, working_keyspace, query)
+    return plan
 
 
 @cython.final
 @cython.freelist(32)
 cdef class Rotation:
-    """What `rotated` gives."""
+    """The iterator that `rotated` returns."""
 
     cdef tuple _tiers
-    cdef tuple _hosts  # of the tier that is at hand
+    cdef tuple _hosts  # of the current tier
     cdef Py_ssize_t _start
     cdef Py_ssize_t _tier
     cdef Py_ssize_t _place
@@ -534,8 +537,8 @@ cdef class Rotation:
             if self._tier + 1 >= PyTuple_GET_SIZE(self._tiers):
                 raise StopIteration
             self._enter(self._tier + 1)
-        # `_left` is not 0, so there are hosts, and `_place` goes round them: unless hosts that
-        # were let go of had code of their own, which asked this one.
+        # `_left` is not 0, so there are hosts, and `_place` rotates over them. The exception:
+        # finalizers of released hosts may have called this iterator.
         if self._place >= PyTuple_GET_SIZE(self._hosts):
             raise StopIteration
         host = <object> PyTuple_GET_ITEM(self._hosts, self._place)
@@ -547,17 +550,17 @@ cdef class Rotation:
 
 
 def rotated(tiers, start):
-    """Return the hosts of each tier from place `start` on, nearer tiers first.
+    """Return the hosts of each tier from position `start` on, nearer tiers first.
 
-    `start` may lie past a tier's end, but is not negative.
+    `start` may be past a tier's end, but is not negative.
     """
-    cdef Rotation made = Rotation.__new__(Rotation)
-    made._tiers = tuple(tiers)
-    made._start = start
-    if made._start < 0:
+    cdef Rotation rotation = Rotation.__new__(Rotation)
+    rotation._tiers = tuple(tiers)
+    rotation._start = start
+    if rotation._start < 0:
         raise ValueError(f"a rotation begins at {start}")
-    made._tier = -1
-    return made
+    rotation._tier = -1
+    return rotation
 
 
 cdef Kind _policies = Kind(PlanningBase)
@@ -574,11 +577,11 @@ def make_query_plan(policy, working_keyspace=None, query=None):
         planner = policy._planner
     if query is not None and type(planner) is Planner:
         try:
-            made = (<Planner> planner)._plan(working_keyspace, query)
-        except AttributeError:  # `query` is not one of our statements
-            made = None
-        if made is not None:
-            return made
+            plan = (<Planner> planner)._plan(working_keyspace, query)
+        except AttributeError:  # `query` is not a statement of this package
+            plan = None
+        if plan is not None:
+            return plan
     return policy._plan_slowly(working_keyspace, query)
 
 

@@ -1,16 +1,16 @@
-# What the other compiled modules see of the ring.
+# The interface of the ring for the other compiled modules.
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 
 cdef enum:
-    NOBODY = 0xFFFF  # ends a row of replicas that is shorter than the widest one
+    NOBODY = 0xFFFF  # ends a row of replicas that is shorter than the widest row
 
 cdef class TokenRing:
     cdef int64_t* _tokens
     cdef uint16_t* _owners
     cdef Py_ssize_t _size
-    # For each value of a token's upper bits, the first token that has it or a greater one; and one
-    # at the end.
+    # For each value of a token's upper bits, the index of the first token that is not less; and one
+    # entry for the end.
     cdef uint32_t* _first
     cdef int _shift
 
@@ -20,15 +20,15 @@ cdef class TokenRing:
 
 cdef class ReplicaMap:
     cdef object _ring
-    cdef TokenRing _own  # the same, if it is a compiled one
+    cdef TokenRing _own  # the same ring, if it is compiled
     cdef tuple _hosts
     cdef Py_ssize_t _width
-    cdef Py_ssize_t _places
+    cdef Py_ssize_t _position_count
     cdef Py_ssize_t _set_count
     cdef uint16_t* _sets
     cdef uint32_t* _set_at
 
-    cdef int _take(self, ring, tuple hosts, made) except -1
+    cdef int _take(self, ring, tuple hosts, rows) except -1
     cdef const uint16_t* _row(self, Py_ssize_t position) noexcept nogil
     cdef Py_ssize_t _place_of(self, key) except -1
     cdef tuple _at(self, Py_ssize_t position)

@@ -1,9 +1,10 @@
-"""The token ring and its parts' owners: the compiled twin of `cassandra.metadata.placement.ring`.
+"""The token ring and the owners of its ranges: the compiled twin of
+`cassandra.metadata.placement.ring`.
 
-Here replicas are found by walking along the ring from each token, as the server does it. A row of
-replicas is as many numbers of 16 bits as the longest one has, equal rows are found by a hash table,
-and the tuples that are given out are made at each look-up: one keyspace on a thousand nodes of 256
-tokens takes a few megabytes.
+Here we find replicas by walking along the ring from each token, as the server does. A row of
+replicas is as many 16-bit numbers as the longest row has. Equal rows are found with a hash table,
+and the tuples that callers get are created at each look-up. One keyspace on a thousand nodes with
+256 tokens takes a few megabytes.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -44,7 +45,7 @@ cdef int _by_token(const void* a, const void* b) noexcept nogil:
     cdef const Token* right = <const Token*> b
     if left.token != right.token:
         return -1 if left.token < right.token else 1
-    # Of two hosts with one token the first one is kept.
+    # If two hosts have the same token, the first host keeps it.
     return -1 if left.owner < right.owner else (1 if left.owner > right.owner else 0)
 
 
@@ -76,7 +77,7 @@ def _murmur3(data):
 
 
 def token_of(key):
-    """The Murmur3Partitioner's token of a serialized partition key."""
+    """Return the Murmur3Partitioner's token of a serialized partition key."""
     return _token_of(key if PyBytes_Check(key) else bytes(key))
 
 
@@ -95,32 +96,32 @@ cdef class TokenRing:
     def __init__(self, texts):
         cdef Py_ssize_t room = 0
         cdef Py_ssize_t count = 0
-        cdef Py_ssize_t at
-        cdef Py_ssize_t kept = 0
+        cdef Py_ssize_t i
+        cdef Py_ssize_t size = 0
         cdef uint32_t host = 0
-        cdef Token* found
-        texts = [tuple(own) for own in texts]
+        cdef Token* pairs
+        texts = [tuple(values) for values in texts]
         _check_count(len(texts))
-        for own in texts:
-            room += len(own)
-        found = <Token*> malloc(max(room, 1) * sizeof(Token))
+        for values in texts:
+            room += len(values)
+        pairs = <Token*> malloc(max(room, 1) * sizeof(Token))
         try:
-            if found == NULL:
+            if pairs == NULL:
                 raise MemoryError
-            for own in texts:
-                for text in own:
+            for values in texts:
+                for text in values:
                     try:
-                        found[count].token = int(text)
+                        pairs[count].token = int(text)
                     except OverflowError:
                         raise OverflowError(
                             "a token of the Murmur3Partitioner has 64 bits, but one has more"
                         ) from None
-                    found[count].owner = host
+                    pairs[count].owner = host
                     count += 1
                 host += 1
-            # Only this function has `found` yet.
+            # `pairs` is not shared yet.
             with nogil:
-                qsort(found, count, sizeof(Token), _by_token)
+                qsort(pairs, count, sizeof(Token), _by_token)
             free(self._tokens)
             free(self._owners)
             free(self._first)
@@ -132,16 +133,16 @@ cdef class TokenRing:
             self._owners = <uint16_t*> malloc(max(count, 1) * sizeof(uint16_t))
             if self._tokens == NULL or self._owners == NULL:
                 raise MemoryError
-            for at in range(count):
-                if at and found[at].token == found[at - 1].token:
+            for i in range(count):
+                if i and pairs[i].token == pairs[i - 1].token:
                     continue
-                self._tokens[kept] = found[at].token
-                self._owners[kept] = <uint16_t> found[at].owner
-                kept += 1
-            self._size = kept
+                self._tokens[size] = pairs[i].token
+                self._owners[size] = <uint16_t> pairs[i].owner
+                size += 1
+            self._size = size
             self._sort_in()
         finally:
-            free(found)
+            free(pairs)
 
     def __dealloc__(self):
         free(self._tokens)
@@ -151,7 +152,7 @@ cdef class TokenRing:
     cdef int _sort_in(self) except -1:
         """Fill `_first`, in which about one token has the same upper bits."""
         cdef int bits = 1
-        cdef Py_ssize_t at = 0
+        cdef Py_ssize_t index = 0
         cdef Py_ssize_t value
         while (<Py_ssize_t> 1 << bits) < self._size and bits < 24:
             bits += 1
@@ -162,11 +163,11 @@ cdef class TokenRing:
             raise MemoryError
         for value in range((<Py_ssize_t> 1 << bits) + 1):
             while (
-                at < self._size
-                and <Py_ssize_t> (_unsigned(self._tokens[at]) >> self._shift) < value
+                index < self._size
+                and <Py_ssize_t> (_unsigned(self._tokens[index]) >> self._shift) < value
             ):
-                at += 1
-            self._first[value] = <uint32_t> at
+                index += 1
+            self._first[value] = <uint32_t> index
         return 0
 
     cdef Py_ssize_t _position(self, int64_t token) noexcept nogil:
@@ -176,8 +177,8 @@ cdef class TokenRing:
         cdef Py_ssize_t half
         if self._first == NULL:  # it was never filled
             return 0
-        # Tokens are usually spread evenly, so one or two are left to search.
-        # `_first` has one place more than there are values of the upper bits: first[1] is there.
+        # Tokens are usually spread evenly, so one or two are left to search. `_first` has one more
+        # entry than there are values of the upper bits, so first[1] exists.
         first = self._first + (_unsigned(token) >> self._shift)
         low = first[0]
         count = <Py_ssize_t> first[1] - low
@@ -194,11 +195,13 @@ cdef class TokenRing:
         raise unpicklable(self)
 
     def position(self, token):
-        """The place of the first token that is not less than `token`; 0 past the last one."""
+        """Return the position of the first token that is not less than `token`; 0 past the last
+        token.
+        """
         return self._position(token)
 
     def position_of(self, key):
-        """The same for the token of a serialized partition key."""
+        """Return the same position for the token of a serialized partition key."""
         return self._position(_token_of(key if PyBytes_Check(key) else bytes(key)))
 
     def tokens(self):
@@ -214,39 +217,39 @@ cdef class TokenRing:
 
 
 cdef class ReplicaMap:
-    """The replicas at each place of a ring, for one replication setting.
+    """The replicas at each position of a ring, for one replication setting.
 
-    `simple_map` and its like make it.
+    Created by `simple_map` and the similar functions.
     """
 
     def __init__(self, ring, hosts, rows):
         cdef uint16_t* row
-        cdef Py_ssize_t at
+        cdef Py_ssize_t index
         cdef Py_ssize_t i
-        cdef _Rows made
+        cdef _Rows replica_rows
         hosts = tuple(hosts)
         _check_count(len(hosts))
         # A snapshot as numbers: the caller's own objects may change from here on.
-        rows = [tuple(map(_index, own)) for own in rows]
-        made = _Rows(len(rows), max(map(len, rows), default=0))
-        for at in range(len(rows)):
-            row = made.start()
-            for i, host in enumerate(rows[at]):
+        rows = [tuple(map(_index, numbers)) for numbers in rows]
+        replica_rows = _Rows(len(rows), max(map(len, rows), default=0))
+        for index in range(len(rows)):
+            row = replica_rows.start()
+            for i, host in enumerate(rows[index]):
                 if not 0 <= host < len(hosts):
                     raise IndexError(f"there is no host {host}")
                 row[i] = host
-            made.keep(at)
-        self._take(ring, hosts, made)
+            replica_rows.keep(index)
+        self._take(ring, hosts, replica_rows)
 
-    cdef int _take(self, ring, tuple hosts, made) except -1:
-        cdef _Rows rows = <_Rows?> made
+    cdef int _take(self, ring, tuple hosts, replica_rows) except -1:
+        cdef _Rows rows = <_Rows?> replica_rows
         if self._sets != NULL:
             raise TypeError("a map of replicas is made once")  # plans read its rows by address
         self._ring = ring
         self._own = ring if isinstance(ring, TokenRing) else None
         self._hosts = hosts
         self._width = rows.width
-        self._places = rows.places
+        self._position_count = rows.row_count
         self._set_count = rows.count
         self._sets = rows.sets
         self._set_at = rows.set_at
@@ -263,23 +266,23 @@ cdef class ReplicaMap:
 
     cdef const uint16_t* _row(self, Py_ssize_t position) noexcept nogil:
         """NULL if there are no replicas."""
-        if self._places <= 0 or self._width == 0 or position < 0:
+        if self._position_count <= 0 or self._width == 0 or position < 0:
             return NULL
-        if self._places == 1:
+        if self._position_count == 1:
             position = 0
-        elif position >= self._places:
+        elif position >= self._position_count:
             return NULL
-        # Both come from one `_Rows`, which has given each place the number of a set of its own.
+        # Both come from one `_Rows`, which has given each position the number of one of its sets.
         return self._sets + <Py_ssize_t> self._set_at[position] * self._width
 
     cdef Py_ssize_t _place_of(self, key) except -1:
-        cdef Py_ssize_t place
+        cdef Py_ssize_t position
         if self._own is not None:
             return self._own._position(_token_of(<bytes> key if PyBytes_Check(key) else bytes(key)))
-        place = self._ring.position_of(key)
-        if place < 0:
-            raise IndexError(f"there is no place {place} on a ring")
-        return place
+        position = self._ring.position_of(key)
+        if position < 0:
+            raise IndexError(f"there is no place {position} on a ring")
+        return position
 
     def __reduce__(self):
         raise unpicklable(self)
@@ -292,22 +295,22 @@ cdef class ReplicaMap:
         cdef const uint16_t* row = self._row(position)
         cdef Py_ssize_t count = 0
         cdef Py_ssize_t i
-        cdef tuple found
+        cdef tuple hosts
         cdef object host
         if position < 0:
             raise IndexError(f"there is no place {position} on a ring")
         if row != NULL:
             while count < self._width and row[count] != NOBODY:
                 count += 1
-        found = PyTuple_New(count)
+        hosts = PyTuple_New(count)
         for i in range(count):
             host = <object> PyTuple_GET_ITEM_REF(self._hosts, row[i])
             Py_INCREF(host)
-            PyTuple_SET_ITEM(found, i, host)
-        return found
+            PyTuple_SET_ITEM(hosts, i, host)
+        return hosts
 
     def row(self, position):
-        """The same, as numbers."""
+        """Return the numbers of those hosts."""
         cdef const uint16_t* row
         cdef Py_ssize_t i
         if position < 0:
@@ -318,17 +321,17 @@ cdef class ReplicaMap:
         return tuple([row[i] for i in range(self._width) if row[i] != NOBODY])
 
     def of_token(self, token):
-        """The hosts that hold the partitions with this token."""
+        """Return the hosts that hold the partitions with this token."""
         if self._own is not None:
             return self._at(self._own._position(token))
         return self._at(self._ring.position(token))
 
     def of_key(self, key):
-        """The hosts that hold the partition with this serialized key."""
+        """Return the hosts that hold the partition with this serialized key."""
         return self._at(self._place_of(key))
 
     def position_of(self, key):
-        """The place on the ring that a serialized key belongs to."""
+        """Return the position on the ring that a serialized key belongs to."""
         return self._place_of(key)
 
     def hosts(self):
@@ -336,7 +339,7 @@ cdef class ReplicaMap:
         return self._hosts
 
     def sets(self):
-        """How many different sets of replicas there are."""
+        """The number of different sets of replicas."""
         return self._set_count
 
 
@@ -345,26 +348,26 @@ cdef enum:
 
 
 cdef class _Rows:
-    """Rows of replicas as they are made: equal ones are kept once."""
+    """Rows of replicas during construction; equal rows are stored once."""
 
     cdef Py_ssize_t width
-    cdef Py_ssize_t places
+    cdef Py_ssize_t row_count
     cdef Py_ssize_t count
-    cdef Py_ssize_t _room
+    cdef Py_ssize_t _capacity
     cdef Py_ssize_t _slots
     cdef uint16_t* sets
     cdef uint32_t* set_at
-    cdef uint32_t* _table  # 0 for a free slot, else the set's number and one
+    cdef uint32_t* _table  # 0 for a free slot, else the set's number plus 1
 
-    def __cinit__(self, Py_ssize_t places, Py_ssize_t width):
-        if not 0 <= places <= MOST_PLACES or not 0 <= width <= NOBODY:
-            raise ValueError(f"{places} rows of {width} replicas")
-        self.places = places
+    def __cinit__(self, Py_ssize_t row_count, Py_ssize_t width):
+        if not 0 <= row_count <= MOST_PLACES or not 0 <= width <= NOBODY:
+            raise ValueError(f"{row_count} rows of {width} replicas")
+        self.row_count = row_count
         self.width = width
-        self._room = 64
+        self._capacity = 64
         self._slots = 256
-        self.sets = <uint16_t*> malloc(max(self._room * width, 1) * sizeof(uint16_t))
-        self.set_at = <uint32_t*> calloc(max(places, 1), sizeof(uint32_t))
+        self.sets = <uint16_t*> malloc(max(self._capacity * width, 1) * sizeof(uint16_t))
+        self.set_at = <uint32_t*> calloc(max(row_count, 1), sizeof(uint32_t))
         self._table = <uint32_t*> calloc(self._slots, sizeof(uint32_t))
         if self.sets == NULL or self.set_at == NULL or self._table == NULL:
             raise MemoryError
@@ -375,33 +378,33 @@ cdef class _Rows:
         free(self._table)
 
     cdef uint16_t* start(self) except? NULL:
-        """Where the next row is written, cleared."""
+        """Clear and return the memory of the next row."""
         cdef uint16_t* grown
-        if self.count == self._room:
+        if self.count == self._capacity:
             grown = <uint16_t*> realloc(
-                self.sets, max(2 * self._room * self.width, 1) * sizeof(uint16_t)
+                self.sets, max(2 * self._capacity * self.width, 1) * sizeof(uint16_t)
             )
             if grown == NULL:
                 raise MemoryError
             self.sets = grown
-            self._room *= 2
+            self._capacity *= 2
         memset(self.sets + self.count * self.width, 0xFF, self.width * sizeof(uint16_t))
         return self.sets + self.count * self.width
 
-    cdef int keep(self, Py_ssize_t place) except -1:
-        """The row that `start` gave is complete: it is the one of `place`."""
+    cdef int keep(self, Py_ssize_t position) except -1:
+        """Complete the row that `start` returned: it belongs to `position`."""
         cdef Py_ssize_t size = self.width * sizeof(uint16_t)
         cdef const uint16_t* row = self.sets + self.count * self.width
-        cdef const uint16_t* known
+        cdef const uint16_t* existing
         cdef Py_ssize_t slot = self._hash(row) & (self._slots - 1)
         while self._table[slot]:
-            known = self.sets + <Py_ssize_t> (self._table[slot] - 1) * self.width
-            if memcmp(known, row, size) == 0:
-                self.set_at[place] = self._table[slot] - 1
+            existing = self.sets + <Py_ssize_t> (self._table[slot] - 1) * self.width
+            if memcmp(existing, row, size) == 0:
+                self.set_at[position] = self._table[slot] - 1
                 return 0
             slot = (slot + 1) & (self._slots - 1)
         self._table[slot] = <uint32_t> (self.count + 1)
-        self.set_at[place] = <uint32_t> self.count
+        self.set_at[position] = <uint32_t> self.count
         self.count += 1
         if self.count * 2 > self._slots:
             self._grow_table()
@@ -433,7 +436,7 @@ cdef class _Rows:
 
 
 cdef class _Walk:
-    """The owners of a ring, to be walked along."""
+    """The owners of a ring, in walking order."""
 
     cdef Py_ssize_t size
     cdef Py_ssize_t hosts
@@ -459,29 +462,29 @@ cdef class _Walk:
         free(self.owners)
 
 
-cdef ReplicaMap _made(ring, tuple hosts, _Rows rows):
-    cdef ReplicaMap made = ReplicaMap.__new__(ReplicaMap)
-    made._take(ring, hosts, rows)
-    return made
+cdef ReplicaMap _replica_map(ring, tuple hosts, _Rows rows):
+    cdef ReplicaMap replica_map = ReplicaMap.__new__(ReplicaMap)
+    replica_map._take(ring, hosts, rows)
+    return replica_map
 
 
 def simple_map(ring, hosts, full, total):
-    """SimpleStrategy: `total` replicas, of which the first `full` ones hold the data for good."""
+    """Return the map of SimpleStrategy: `total` replicas; the first `full` are not transient."""
     hosts = tuple(hosts)
     cdef _Walk walk = _Walk(ring, len(hosts))
-    cdef Py_ssize_t wanted = max(min(full, total, walk.distinct), 0)
-    cdef _Rows rows = _Rows(walk.size, wanted)
+    cdef Py_ssize_t replica_count = max(min(full, total, walk.distinct), 0)
+    cdef _Rows rows = _Rows(walk.size, replica_count)
     cdef uint16_t* row
     cdef uint16_t owner
-    cdef Py_ssize_t at
+    cdef Py_ssize_t position
     cdef Py_ssize_t step
     cdef Py_ssize_t i
     cdef Py_ssize_t count
-    for at in range(walk.size):
+    for position in range(walk.size):
         row = rows.start()
         count = 0
-        step = at
-        while count < wanted:
+        step = position
+        while count < replica_count:
             owner = walk.owners[step]
             for i in range(count):
                 if row[i] == owner:
@@ -490,24 +493,24 @@ def simple_map(ring, hosts, full, total):
                 row[count] = owner
                 count += 1
             step = step + 1 if step + 1 < walk.size else 0
-        rows.keep(at)
-    return _made(ring, hosts, rows)
+        rows.keep(position)
+    return _replica_map(ring, hosts, rows)
 
 
 cdef struct Factor:
     int32_t left  # replicas that are still wanted
-    int32_t repeats  # of them, how many may stand in a rack that has one
+    int32_t repeats  # how many of them may be in a rack that already has a replica
     int32_t transient
-    int32_t wanted
+    int32_t replica_count
     int32_t racks_short
 
 
-cdef class _Places:
+cdef class _Topology:
     """Data centre and rack of each host, and how many replicas each data centre wants."""
 
     cdef int32_t* datacenter
     cdef int32_t* rack
-    cdef int32_t* met  # for each rack, the place of the walk that met it last, and one
+    cdef int32_t* met  # for each rack, the position of the walk that met it last, plus 1
     cdef int32_t* met_host
     cdef Factor* factors
     cdef Py_ssize_t count
@@ -537,9 +540,9 @@ cdef class _Places:
                 raise ValueError(f"a rack has the number {racks[i]}")
             self.datacenter[i] = datacenters[i] if 0 <= datacenters[i] < self.count else -1
             self.rack[i] = racks[i]
-        self._count_places(walk, factors)
+        self._count_replicas(walk, factors)
 
-    cdef int _count_places(self, _Walk walk, factors) except -1:
+    cdef int _count_replicas(self, _Walk walk, factors) except -1:
         cdef Py_ssize_t i
         cdef Py_ssize_t dc
         here = [set() for _ in range(self.count)]
@@ -550,12 +553,12 @@ cdef class _Places:
                 here[dc].add(host)
                 racks_here[dc].add(self.rack[<Py_ssize_t> host])
         for dc, (full, total) in enumerate(factors):
-            wanted = max(min(total, len(here[dc])), 0)
-            self.factors[dc].wanted = wanted
+            replica_count = max(min(total, len(here[dc])), 0)
+            self.factors[dc].replica_count = replica_count
             self.factors[dc].racks_short = total - len(racks_here[dc])
-            # If there are fewer hosts than replicas, transient ones are the first to be left out.
-            self.factors[dc].transient = max(total - full - (total - wanted), 0)
-            self.width += max(self.factors[dc].wanted - self.factors[dc].transient, 0)
+            # If there are fewer hosts than replicas, transient replicas are left out first.
+            self.factors[dc].transient = max(total - full - (total - replica_count), 0)
+            self.width += max(self.factors[dc].replica_count - self.factors[dc].transient, 0)
         return 0
 
     def __dealloc__(self):
@@ -566,36 +569,38 @@ cdef class _Places:
         free(self.factors)
 
 
-cdef void _walk_from(_Walk walk, _Places places, Py_ssize_t at, uint16_t* row) noexcept nogil:
-    """The replicas of the token at `at`: the server's own way along the ring."""
-    cdef Py_ssize_t step = at
+cdef void _walk_from(
+    _Walk walk, _Topology topology, Py_ssize_t position, uint16_t* row
+) noexcept nogil:
+    """Find the replicas of the token at `position` in the same way as the server."""
+    cdef Py_ssize_t step = position
     cdef Py_ssize_t dc
     cdef Py_ssize_t count = 0
     cdef Py_ssize_t open_datacenters = 0
-    cdef int32_t mark = <int32_t> (at + 1)
+    cdef int32_t mark = <int32_t> (position + 1)
     cdef uint16_t host
     cdef Factor* factor
-    for dc in range(places.count):
-        factor = &places.factors[dc]
-        factor.left = factor.wanted
+    for dc in range(topology.count):
+        factor = &topology.factors[dc]
+        factor.left = factor.replica_count
         factor.repeats = factor.racks_short
         if factor.left > 0:
             open_datacenters += 1
     while open_datacenters > 0:
         host = walk.owners[step]
         step = step + 1 if step + 1 < walk.size else 0
-        dc = places.datacenter[host]
+        dc = topology.datacenter[host]
         if dc < 0:
             continue
-        factor = &places.factors[dc]
-        if factor.left == 0 or places.met_host[host] == mark:
+        factor = &topology.factors[dc]
+        if factor.left == 0 or topology.met_host[host] == mark:
             continue
-        if places.met[places.rack[host]] == mark:
+        if topology.met[topology.rack[host]] == mark:
             if factor.repeats <= 0:
                 continue
             factor.repeats -= 1
-        places.met[places.rack[host]] = mark
-        places.met_host[host] = mark
+        topology.met[topology.rack[host]] = mark
+        topology.met_host[host] = mark
         if factor.left > factor.transient:
             row[count] = host
             count += 1
@@ -617,17 +622,17 @@ def network_map(ring, hosts, datacenters, racks, factors):
     if len(datacenters) != len(hosts):
         raise ValueError(f"{len(hosts)} hosts, of which {len(datacenters)} have data centres")
     cdef _Walk walk = _Walk(ring, len(hosts))
-    cdef _Places places = _Places(walk, datacenters, racks, tuple(factors))
-    cdef _Rows rows = _Rows(walk.size, places.width)
+    cdef _Topology topology = _Topology(walk, datacenters, racks, tuple(factors))
+    cdef _Rows rows = _Rows(walk.size, topology.width)
     cdef uint16_t* row
-    cdef Py_ssize_t at
+    cdef Py_ssize_t position
     if walk.size >= 0x7FFFFFFF:
         raise ValueError(f"a ring of {walk.size} tokens is too large")
-    for at in range(walk.size):
+    for position in range(walk.size):
         row = rows.start()
-        _walk_from(walk, places, at, row)
-        rows.keep(at)
-    return _made(ring, hosts, rows)
+        _walk_from(walk, topology, position, row)
+        rows.keep(position)
+    return _replica_map(ring, hosts, rows)
 
 
 def whole_map(ring, hosts):

@@ -24,7 +24,8 @@ static PyType_Slot turbocql_row_slots[] = {
     {0, NULL},
 };
 
-/* No sizes: those of `tuple` are inherited, and so is all that the collector needs. */
+/* There are no sizes here: they are inherited from `tuple`, and so is everything that the garbage
+ * collector needs. */
 static PyType_Spec turbocql_row_spec = {
     "cassandra._accel.rows.RowBase",
     0,
@@ -35,12 +36,12 @@ static PyType_Spec turbocql_row_spec = {
 
 static PyObject *turbocql_row_base(void) {
     PyObject *bases = PyTuple_Pack(1, (PyObject *)&PyTuple_Type);
-    PyObject *made;
+    PyObject *base;
     if (bases == NULL)
         return NULL;
-    made = PyType_FromSpecWithBases(&turbocql_row_spec, bases);
+    base = PyType_FromSpecWithBases(&turbocql_row_spec, bases);
     Py_DECREF(bases);
-    return made;
+    return base;
 }
 
 #endif

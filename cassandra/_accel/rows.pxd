@@ -1,4 +1,4 @@
-# What the other compiled modules see of row plans.
+# The interface of row plans for the other compiled modules.
 
 # `count`, once it is sure that the body can hold so many rows at `start`; else DecodeError.
 cdef Py_ssize_t check_rows(

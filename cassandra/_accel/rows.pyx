@@ -8,7 +8,9 @@ cimport cython
 from collections import OrderedDict as _OrderedDict
 from sys import intern as _intern
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport (
+    PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE,
+)
 from cpython.dict cimport PyDict_Copy, PyDict_New, PyDict_SetItem
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyTypeObject
@@ -16,12 +18,12 @@ from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport (
     PyTuple_CheckExact, PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM,
 )
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcmp
 
 from cassandra._accel.checks cimport exact_bytes, unpicklable
 from cassandra._accel.codecs cimport Codec, Page, is_made
-from cassandra._accel.wbuf cimport get_be32
+from cassandra._accel.wbuf cimport get_be16, get_be32
 
 from cassandra.errors import DecodeError
 from cassandra.protocol.rowclass import row_class as _row_class
@@ -39,7 +41,8 @@ cdef extern from *:
 cdef extern from "row_base.h":
     object turbocql_row_base()
 
-# The base class of named tuples: see the twin. Of C, so that `row[0]` costs what a tuple's does.
+# The base class of named tuples (see the twin). It is written in C, so that `row[0]` costs as much
+# as in a tuple.
 RowBase = turbocql_row_base()
 
 
@@ -58,7 +61,7 @@ cdef class RowPlan:
     cdef dict _blank
 
     def __cinit__(self, *arguments, **named):
-        # An object whose __init__ never ran has no columns. One in use never changes.
+        # An object whose __init__ never ran has no columns. Otherwise the columns never change.
         self.names = ()
 
     def __init__(self, names, codecs):
@@ -78,15 +81,15 @@ cdef class RowPlan:
         raise unpicklable(self)
 
     def tuples(self, body, offset, row_count):
-        """The rows at `offset` as tuples; `DecodeError` names row and column."""
+        """Return the rows as tuples; `DecodeError` names row and column."""
         return self._tuples(exact_bytes(body, "a page"), offset, row_count, <PyTypeObject*> tuple)
 
     def named_tuples(self, body, offset, row_count):
-        """Return the rows as named tuples of one class for these columns, which is made once."""
+        """Return the rows as named tuples of one class for these columns, which is created once."""
         with cython.critical_section(self):
             kind = self._named
             if kind is None:
-                # Held here: another thread that makes one as well puts its own in its place.
+                # Hold the class here: another thread that creates the class too replaces it.
                 kind = self._named = _row_class(self.names)
         return self._tuples(exact_bytes(body, "a page"), offset, row_count, <PyTypeObject*> kind)
 
@@ -101,20 +104,20 @@ cdef class RowPlan:
         cdef Py_ssize_t row = 0
         cdef Py_ssize_t column = 0
         cdef Py_ssize_t width = self._count
-        cdef object made, value
+        cdef object row_tuple, value
         cdef Page page
         cdef list rows = []
         page.lacking = 0
         try:
             for row in range(count):  # no-cython-lint: counts only
-                made = PyTuple_New(width) if plain else turbo_new_row(kind, width)
+                row_tuple = PyTuple_New(width) if plain else turbo_new_row(kind, width)
                 for column in range(width):
                     value = self._value(&p, end, column, &page)
-                    # The tuple takes over this count. Nobody else has it yet, and places that an
-                    # error leaves empty are NULL, which its end allows for.
+                    # The tuple takes over this reference. The tuple is not shared yet. After an
+                    # error, unset items are NULL, which its deallocation allows.
                     Py_INCREF(value)
-                    PyTuple_SET_ITEM(made, column, value)
-                rows.append(made)
+                    PyTuple_SET_ITEM(row_tuple, column, value)
+                rows.append(row_tuple)
         except Exception as error:
             raise self._error(row, column, error) from error
         return rows
@@ -122,7 +125,7 @@ cdef class RowPlan:
     cdef inline object _value(
         self, const uint8_t** p, const uint8_t* end, Py_ssize_t column, Page* page
     ):
-        """The value of the [bytes] at `p`, which moves on behind it."""
+        """Return the value of the [bytes] at `p`, and move `p` past it."""
         cdef Py_ssize_t size
         cdef const uint8_t* data
         if end - p[0] < 4:
@@ -142,7 +145,7 @@ cdef class RowPlan:
         )
 
     cdef object _foreign(self, const uint8_t* data, Py_ssize_t size, Py_ssize_t column):
-        """The same by a codec of the Python twin."""
+        """Do the same with a codec of the Python twin."""
         codec = self._codecs[column]
         if size < 0:
             return None
@@ -151,11 +154,11 @@ cdef class RowPlan:
         return codec.decode(PyBytes_FromStringAndSize(<const char*> data, size))
 
     def dicts(self, body, offset, row_count):
-        """The rows as dicts by column name, in column order."""
+        """Return the rows as dicts by column name, in column order."""
         return self._mappings(exact_bytes(body, "a page"), offset, row_count)
 
     def ordered_dicts(self, body, offset, row_count):
-        """The rows as `OrderedDict`s by column name."""
+        """Return the rows as `OrderedDict` objects by column name."""
         names = self.names
         return [_OrderedDict(zip(names, row)) for row in self.tuples(body, offset, row_count)]
 
@@ -169,7 +172,7 @@ cdef class RowPlan:
         cdef Py_ssize_t width = self._count
         cdef dict blank
         cdef tuple names
-        cdef object made, value
+        cdef object mapping, value
         cdef Page page
         cdef list rows = []
         page.lacking = 0
@@ -180,17 +183,17 @@ cdef class RowPlan:
         names = keys_of(blank, self.names)
         try:
             for row in range(count):  # no-cython-lint: counts only
-                made = new_row(blank, width)
+                mapping = new_row(blank, width)
                 for column in range(width):
                     value = self._value(&p, end, column, &page)
-                    PyDict_SetItem(made, <object> PyTuple_GET_ITEM(names, column), value)
-                rows.append(made)
+                    PyDict_SetItem(mapping, <object> PyTuple_GET_ITEM(names, column), value)
+                rows.append(mapping)
         except Exception as error:
             raise self._error(row, column, error) from error
         return rows
 
     def columns(self, body, offset, row_count):
-        """The page by columns: a list of values for each."""
+        """Return the page by columns: a list of values for each column."""
         return self._lists(exact_bytes(body, "a page"), offset, row_count)
 
     cdef list _lists(self, bytes body, Py_ssize_t offset, Py_ssize_t row_count):
@@ -201,18 +204,18 @@ cdef class RowPlan:
         cdef Py_ssize_t row = 0
         cdef Py_ssize_t column = 0
         cdef Page page
-        cdef list made = [[] for _ in range(self._count)]
+        cdef list columns = [[] for _ in range(self._count)]
         page.lacking = 0
         try:
             for row in range(count):  # no-cython-lint: counts only
                 for column in range(self._count):
-                    (<list> made[column]).append(self._value(&p, end, column, &page))
+                    (<list> columns[column]).append(self._value(&p, end, column, &page))
         except Exception as error:
             raise self._error(row, column, error) from error
-        return made
+        return columns
 
     def iterate(self, body, offset, row_count):
-        """The rows as tuples, each decoded when it is asked for."""
+        """Return the rows as tuples; each row is decoded when it is requested."""
         cdef _Rows rows = _Rows.__new__(_Rows)
         rows._row_plan = self
         rows._body = exact_bytes(body, "a page")
@@ -227,7 +230,7 @@ cdef class RowPlan:
 
 
 cdef class _Rows:
-    """The rows of a page, decoded while they are walked."""
+    """The rows of a page, decoded during iteration."""
 
     cdef RowPlan _row_plan
     cdef bytes _body
@@ -266,32 +269,32 @@ cdef class _Rows:
 
 
 cdef dict blank_row(object names):
-    """A dict of these names, whose copies need not grow while they are filled.
+    """Return a dict of these names whose copies need not grow while they are filled.
 
-    The names are the very objects that a program's own texts are, so that its look-ups compare
-    addresses alone.
+    The keys are the same (interned) objects as the application's string literals, so look-ups only
+    compare addresses.
     """
-    # A dict of a dict has just the room that it needs.
+    # A dict that is copied from a dict has exactly the necessary capacity.
     return dict(dict.fromkeys([_intern(name) if type(name) is str else name for name in names]))
 
 
 cdef tuple keys_of(dict blank, tuple names):
-    """The names as keys: those in `blank`, unless one comes twice."""
+    """Return the names as keys: the objects in `blank`, unless a name is repeated."""
     return tuple(blank) if len(blank) == len(names) else names
 
 
 cdef inline object new_row(dict blank, Py_ssize_t width):
-    # What a new dict has room for needs no copy, which would be slower.
+    # If a new dict has enough capacity, a copy would be slower.
     return PyDict_Copy(blank) if width > ROOM_OF_A_NEW_DICT else PyDict_New()
 
 
 def dicts_of(names, rows):
-    """The rows, sequences of values, as dicts by these names (see the Python twin)."""
+    """Return rows, given as sequences of values, as dicts by these names (see the Python twin)."""
     cdef dict blank = None
     cdef tuple keys
     cdef Py_ssize_t width = 0
     cdef Py_ssize_t column
-    cdef object made
+    cdef object mapping
     cdef list out = []
     for row in rows:
         if blank is None:
@@ -300,16 +303,16 @@ def dicts_of(names, rows):
             blank = blank_row(keys)
             keys = keys_of(blank, keys)
         if PyTuple_CheckExact(row) and PyTuple_GET_SIZE(row) == width:
-            made = new_row(blank, width)
+            mapping = new_row(blank, width)
             for column in range(width):
                 PyDict_SetItem(
-                    made,
+                    mapping,
                     <object> PyTuple_GET_ITEM(keys, column),
                     <object> PyTuple_GET_ITEM(row, column),
                 )
         else:
-            made = dict(zip(keys, row, strict=True))
-        out.append(made)
+            mapping = dict(zip(keys, row, strict=True))
+        out.append(mapping)
     return out
 
 
@@ -328,9 +331,9 @@ def shared_columns(readers, body, offset, row_count):
     cdef bytes page = exact_bytes(body, "a page")
     cdef tuple read = tuple(readers)
     cdef Py_ssize_t width = len(read)
-    cdef Py_ssize_t at = offset  # once: a number's own code may say another one the second time
-    cdef Py_ssize_t count = check_rows(page, at, row_count, width)
-    cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(page) + at
+    cdef Py_ssize_t start = offset  # read once: its own code may change the value
+    cdef Py_ssize_t count = check_rows(page, start, row_count, width)
+    cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(page) + start
     cdef const uint8_t* end = <const uint8_t*> PyBytes_AS_STRING(page) + PyBytes_GET_SIZE(page)
     cdef Value* before = <Value*> PyMem_Malloc(max(width, 1) * sizeof(Value))
     cdef list columns = [[] for _ in range(width)]
@@ -371,6 +374,87 @@ def shared_columns(readers, body, offset, row_count):
     finally:
         PyMem_Free(before)
     return columns
+
+
+# Ids of types, as in the Python twin.
+cdef enum:
+    CUSTOM = 0
+    LAST_SIMPLE = 0x15
+    LIST = 0x20
+    MAP = 0x21
+    SET = 0x22
+    TUPLE = 0x31
+
+
+def columns_end(body, pos):
+    """Return the offset after the column specs of the RESULT at `pos`, or 0 (see the twin)."""
+    cdef Py_ssize_t offset = pos
+    cdef Py_ssize_t size
+    cdef const uint8_t* start
+    cdef const uint8_t* p
+    if not PyBytes_CheckExact(body) or offset < 0:
+        return 0
+    size = PyBytes_GET_SIZE(body)
+    start = <const uint8_t*> PyBytes_AS_STRING(body)
+    if offset > size:
+        return 0
+    p = behind_columns(start + offset, start + size)
+    return 0 if p == NULL else p - start
+
+
+# Returns the address after the column specs of the RESULT at `p`; NULL if `columns_end` returns 0.
+cdef const uint8_t* behind_columns(const uint8_t* p, const uint8_t* end) noexcept:
+    cdef bint is_global
+    cdef int32_t count
+    cdef int64_t types
+    cdef int code
+    # Kind, flags and count.
+    if end - p < 12 or get_be32(p) != 2 or get_be32(p + 4) > 1:
+        return NULL
+    is_global = get_be32(p + 4) == 1
+    count = <int32_t> get_be32(p + 8)
+    p += 12
+    if is_global and not (skip_string(&p, end) and skip_string(&p, end)):
+        return NULL
+    while count > 0:
+        count -= 1
+        if not is_global and not (skip_string(&p, end) and skip_string(&p, end)):
+            return NULL
+        if not skip_string(&p, end):
+            return NULL
+        types = 1
+        while types > 0:
+            if end - p < 2:
+                return NULL
+            code = get_be16(p)
+            p += 2
+            types -= 1
+            if code == CUSTOM:
+                if not skip_string(&p, end):
+                    return NULL
+            elif code == LIST or code == SET:
+                types += 1
+            elif code == MAP:
+                types += 2
+            elif code == TUPLE:
+                if end - p < 2:
+                    return NULL
+                types += get_be16(p)
+                p += 2
+            elif code > LAST_SIMPLE:
+                return NULL
+    return p
+
+
+cdef inline bint skip_string(const uint8_t** p, const uint8_t* end) noexcept:
+    cdef Py_ssize_t size
+    if end - p[0] < 2:
+        return False
+    size = get_be16(p[0])
+    if size > end - p[0] - 2:
+        return False
+    p[0] += 2 + size
+    return True
 
 
 cdef Py_ssize_t check_rows(

@@ -1,11 +1,11 @@
-# What the other compiled modules see of tablets.
+# The interface of tablets for the other compiled modules.
 
 from libc.stdint cimport int64_t, uint16_t, uint64_t
 
 cdef enum:
     MOST_REPLICAS = 64
 
-cdef struct Told:
+cdef struct TabletFields:
     int64_t first
     int64_t last
     uint64_t version
@@ -25,9 +25,9 @@ cdef class Chunk:
 
     cdef Py_ssize_t _find(self, int64_t token) noexcept nogil
     cdef Py_ssize_t _first_after(self, int64_t token) noexcept
-    cdef void _take(self, Py_ssize_t at, Chunk other, Py_ssize_t place, Py_ssize_t count) noexcept
-    cdef void _put(self, Py_ssize_t at, const Told* told) noexcept
-    cdef tuple _numbers(self, Py_ssize_t at)
+    cdef void _take(self, Py_ssize_t to, Chunk other, Py_ssize_t start, Py_ssize_t count) noexcept
+    cdef void _put(self, Py_ssize_t index, const TabletFields* tablet) noexcept
+    cdef tuple _numbers(self, Py_ssize_t index)
 
 
 cdef class Table:
@@ -37,7 +37,7 @@ cdef class Table:
 
     cdef Py_ssize_t _place(self, int64_t token) noexcept
     cdef Chunk _chunk_of(self, int64_t token)
-    cdef Table _having(self, const Told* told)
+    cdef Table _with_tablet(self, const TabletFields* tablet)
     cdef Table _without(self, set gone)
 
 
@@ -56,16 +56,16 @@ cdef class TabletMap:
     cdef frozenset _leaders
     cdef int _in_use                 # whether any keyspace has tablets: asked for each plan
 
-    cdef Chunk _row(self, keyspace, table, int64_t token, Py_ssize_t* at)
+    cdef Chunk _row(self, keyspace, table, int64_t token, Py_ssize_t* index)
     cdef bint _is_used(self) except -1
     cdef bint _has_keyspace(self, keyspace) except -1
     cdef bint _has_leaders(self, keyspace) except -1
     cdef tuple _hosts_now(self)
     cdef int _note_use(self) except -1
-    cdef Py_ssize_t _shard_on(self, Chunk chunk, Py_ssize_t at, host) except -2
-    cdef int _next_block(self, Chunk chunk, Py_ssize_t at) noexcept
+    cdef Py_ssize_t _shard_on(self, Chunk chunk, Py_ssize_t index, host) except -2
+    cdef int _next_block(self, Chunk chunk, Py_ssize_t index) noexcept
     cdef bint _learn(self, keyspace, table, bytes payload) except -1
-    cdef bint _parse(self, bytes payload, Told* told) except -1
+    cdef bint _parse(self, bytes payload, TabletFields* tablet) except -1
     cdef object _number_of(self, bytes host_id)
     cdef int _make_room(self, keyspace, table) except -1
     cdef int _forget(self, set gone) except -1
@@ -76,5 +76,5 @@ cdef class TabletMap:
 # 1 and the token of a statement's partition key; 0 if the key is not known.
 cdef int token_in(statement, int64_t* token) except -1
 
-# Where the payload of an answer that tells of a tablet alone ends; 0 if there is anything else.
+# Returns where the payload of an answer ends if it has one tablet and nothing else; 0 otherwise.
 cdef Py_ssize_t payload_end(bytes body) noexcept

@@ -1,8 +1,8 @@
 """ScyllaDB's tablets: the compiled twin of `cassandra.metadata.placement.tablets`.
 
-A table's tablets lie in chunks of up to 256, side by side as numbers: about 40 bytes each with
-three replicas. Chunks and the list of them are never changed. A new tablet makes one or two new
-chunks and a new list.
+The tablets of a table are in chunks of up to 256, as arrays of numbers: about 40 bytes each with
+three replicas. Chunks and the tuple of chunks never change. A new tablet creates one or two new
+chunks and a new tuple.
 """
 
 cimport cython
@@ -46,15 +46,15 @@ cdef class Chunk:
     """Some tablets of a table, in the order of their tokens."""
 
     def __cinit__(self, Py_ssize_t size, Py_ssize_t width):
-        cdef Py_ssize_t places
+        cdef Py_ssize_t cell_count
         if not 0 < size <= MOST_TABLETS or not 0 <= width <= MOST_REPLICAS:
             raise ValueError(f"{size} tablets with {width} replicas")
-        places = max(size * width, 1)
+        cell_count = max(size * width, 1)
         self.firsts = <int64_t*> malloc(max(size, 1) * sizeof(int64_t))
         self.lasts = <int64_t*> malloc(max(size, 1) * sizeof(int64_t))
         self.versions = <uint64_t*> malloc(max(size, 1) * sizeof(uint64_t))
-        self.hosts = <uint16_t*> malloc(places * sizeof(uint16_t))
-        self.shards = <uint16_t*> malloc(places * sizeof(uint16_t))
+        self.hosts = <uint16_t*> malloc(cell_count * sizeof(uint16_t))
+        self.shards = <uint16_t*> malloc(cell_count * sizeof(uint16_t))
         if self.firsts == NULL or self.lasts == NULL or self.versions == NULL:
             raise MemoryError
         if self.hosts == NULL or self.shards == NULL:
@@ -70,7 +70,7 @@ cdef class Chunk:
         free(self.shards)
 
     cdef Py_ssize_t _find(self, int64_t token) noexcept nogil:
-        """The place of the tablet with `token`; -1 if there is none."""
+        """Return the index of the tablet with `token`; -1 if there is no such tablet."""
         cdef Py_ssize_t low = 0
         cdef Py_ssize_t count = self.size
         cdef Py_ssize_t half
@@ -84,7 +84,7 @@ cdef class Chunk:
         return low if low < self.size and self.firsts[low] < token else -1
 
     cdef Py_ssize_t _first_after(self, int64_t token) noexcept:
-        """The place of the first tablet that ends after `token`."""
+        """Return the index of the first tablet that ends after `token`."""
         cdef Py_ssize_t low = 0
         cdef Py_ssize_t count = self.size
         cdef Py_ssize_t half
@@ -97,40 +97,40 @@ cdef class Chunk:
                 count = half
         return low
 
-    cdef void _take(self, Py_ssize_t at, Chunk other, Py_ssize_t place, Py_ssize_t count) noexcept:
+    cdef void _take(self, Py_ssize_t to, Chunk other, Py_ssize_t start, Py_ssize_t count) noexcept:
         """Copy `count` tablets of `other`, which is not wider."""
         cdef Py_ssize_t i
         cdef Py_ssize_t row
         cdef size_t size
-        memcpy(self.firsts + at, other.firsts + place, count * sizeof(int64_t))
-        memcpy(self.lasts + at, other.lasts + place, count * sizeof(int64_t))
-        memcpy(self.versions + at, other.versions + place, count * sizeof(uint64_t))
+        memcpy(self.firsts + to, other.firsts + start, count * sizeof(int64_t))
+        memcpy(self.lasts + to, other.lasts + start, count * sizeof(int64_t))
+        memcpy(self.versions + to, other.versions + start, count * sizeof(uint64_t))
         if self.width == other.width:
             size = count * self.width * sizeof(uint16_t)
-            memcpy(self.hosts + at * self.width, other.hosts + place * self.width, size)
-            memcpy(self.shards + at * self.width, other.shards + place * self.width, size)
+            memcpy(self.hosts + to * self.width, other.hosts + start * self.width, size)
+            memcpy(self.shards + to * self.width, other.shards + start * self.width, size)
             return
         for row in range(count):
             for i in range(self.width):
-                self.hosts[(at + row) * self.width + i] = (
-                    other.hosts[(place + row) * other.width + i] if i < other.width else NOBODY
+                self.hosts[(to + row) * self.width + i] = (
+                    other.hosts[(start + row) * other.width + i] if i < other.width else NOBODY
                 )
-                self.shards[(at + row) * self.width + i] = (
-                    other.shards[(place + row) * other.width + i] if i < other.width else 0
+                self.shards[(to + row) * self.width + i] = (
+                    other.shards[(start + row) * other.width + i] if i < other.width else 0
                 )
 
-    cdef void _put(self, Py_ssize_t at, const Told* told) noexcept:
+    cdef void _put(self, Py_ssize_t index, const TabletFields* tablet) noexcept:
         cdef Py_ssize_t i
-        self.firsts[at] = told.first
-        self.lasts[at] = told.last
-        self.versions[at] = told.version
+        self.firsts[index] = tablet.first
+        self.lasts[index] = tablet.last
+        self.versions[index] = tablet.version
         for i in range(self.width):
-            self.hosts[at * self.width + i] = told.hosts[i] if i < told.width else NOBODY
-            self.shards[at * self.width + i] = told.shards[i] if i < told.width else 0
+            self.hosts[index * self.width + i] = tablet.hosts[i] if i < tablet.width else NOBODY
+            self.shards[index * self.width + i] = tablet.shards[i] if i < tablet.width else 0
 
-    cdef tuple _numbers(self, Py_ssize_t at):
+    cdef tuple _numbers(self, Py_ssize_t index):
         cdef Py_ssize_t i
-        cdef const uint16_t* row = self.hosts + at * self.width
+        cdef const uint16_t* row = self.hosts + index * self.width
         return tuple([row[i] for i in range(self.width) if row[i] != NOBODY])
 
 
@@ -138,22 +138,22 @@ cdef class Table:
     """The tablets of one table."""
 
     def __cinit__(self, tuple chunks):
-        cdef Py_ssize_t at
+        cdef Py_ssize_t index
         cdef Chunk chunk
         self.chunks = chunks
         self.lasts = <int64_t*> malloc(max(PyTuple_GET_SIZE(chunks), 1) * sizeof(int64_t))
         if self.lasts == NULL:
             raise MemoryError
-        for at in range(PyTuple_GET_SIZE(chunks)):
-            chunk = <Chunk?> chunks[at]
-            self.lasts[at] = chunk.lasts[chunk.size - 1]
+        for index in range(PyTuple_GET_SIZE(chunks)):
+            chunk = <Chunk?> chunks[index]
+            self.lasts[index] = chunk.lasts[chunk.size - 1]
             self.count += chunk.size
 
     def __dealloc__(self):
         free(self.lasts)
 
     cdef Py_ssize_t _place(self, int64_t token) noexcept:
-        """The first chunk whose last token is not less than `token`."""
+        """Return the index of the first chunk whose last token is not less than `token`."""
         cdef Py_ssize_t low = 0
         cdef Py_ssize_t count = PyTuple_GET_SIZE(self.chunks)
         cdef Py_ssize_t half
@@ -167,31 +167,31 @@ cdef class Table:
         return low
 
     cdef Chunk _chunk_of(self, int64_t token):
-        cdef Py_ssize_t at = self._place(token)
-        if at == PyTuple_GET_SIZE(self.chunks):
+        cdef Py_ssize_t index = self._place(token)
+        if index == PyTuple_GET_SIZE(self.chunks):
             return None
         # `__cinit__` has seen that each is a Chunk.
-        return <Chunk> <object> PyTuple_GET_ITEM(self.chunks, at)
+        return <Chunk> <object> PyTuple_GET_ITEM(self.chunks, index)
 
-    cdef Table _having(self, const Told* told):
-        """The same with a tablet in the place of all that overlap it."""
-        cdef Py_ssize_t start = self._place(told.first)
+    cdef Table _with_tablet(self, const TabletFields* tablet):
+        """Return a table with a tablet in place of all tablets that overlap it."""
+        cdef Py_ssize_t start = self._place(tablet.first)
         cdef Py_ssize_t end = start
         cdef Py_ssize_t count = PyTuple_GET_SIZE(self.chunks)
         cdef Py_ssize_t size = 1
-        cdef Py_ssize_t width = told.width
-        cdef Py_ssize_t at = 0
+        cdef Py_ssize_t width = tablet.width
+        cdef Py_ssize_t written = 0
         cdef Py_ssize_t i
-        cdef Py_ssize_t place
+        cdef Py_ssize_t index
         cdef bint put = False
         cdef Chunk chunk
         cdef Chunk joined
-        # The chunk before has room, or `told` comes behind all of them: it goes there.
+        # If the chunk before has space, or `tablet` comes after all chunks, the tablet goes there.
         if start == count and start > 0:
             start -= 1
         while end < count:
             chunk = <Chunk> <object> PyTuple_GET_ITEM(self.chunks, end)
-            if end > start and chunk.firsts[0] >= told.last:
+            if end > start and chunk.firsts[0] >= tablet.last:
                 break
             end += 1
         for i in range(start, end):
@@ -201,70 +201,72 @@ cdef class Table:
         joined = Chunk(size, width)
         for i in range(start, end):
             chunk = <Chunk> <object> PyTuple_GET_ITEM(self.chunks, i)
-            place = chunk._first_after(told.first)
-            joined._take(at, chunk, 0, place)
-            at += place
-            while place < chunk.size and chunk.firsts[place] < told.last:
-                place += 1  # it overlaps
-            if not put and (place < chunk.size or i == end - 1):
-                joined._put(at, told)
+            index = chunk._first_after(tablet.first)
+            joined._take(written, chunk, 0, index)
+            written += index
+            while index < chunk.size and chunk.firsts[index] < tablet.last:
+                index += 1  # it overlaps
+            if not put and (index < chunk.size or i == end - 1):
+                joined._put(written, tablet)
                 put = True
-                at += 1
-            joined._take(at, chunk, place, chunk.size - place)
-            at += chunk.size - place
+                written += 1
+            joined._take(written, chunk, index, chunk.size - index)
+            written += chunk.size - index
         if not put:
-            joined._put(at, told)
-            at += 1
-        joined.size = at
+            joined._put(written, tablet)
+            written += 1
+        joined.size = written
         return Table(self.chunks[:start] + _split(joined) + self.chunks[end:])
 
     cdef Table _without(self, set gone):
-        """The same without the tablets with a replica on one of `gone`; None if none is left."""
+        """Return the table without tablets that have a replica on a host of `gone`; None if it is
+        empty.
+        """
         cdef Chunk chunk
-        cdef Chunk kept
-        cdef Py_ssize_t at
+        cdef Chunk remaining
+        cdef Py_ssize_t index
         cdef Py_ssize_t size
         cdef list chunks = []
-        for one in self.chunks:
-            chunk = <Chunk?> one
-            kept = Chunk(chunk.size, chunk.width)
+        for item in self.chunks:
+            chunk = <Chunk?> item
+            remaining = Chunk(chunk.size, chunk.width)
             size = 0
-            for at in range(chunk.size):
-                if gone.isdisjoint(chunk._numbers(at)):
-                    kept._take(size, chunk, at, 1)
+            for index in range(chunk.size):
+                if gone.isdisjoint(chunk._numbers(index)):
+                    remaining._take(size, chunk, index, 1)
                     size += 1
-            kept.size = size
+            remaining.size = size
             if size == chunk.size:
                 chunks.append(chunk)
             elif size:
-                chunks.extend(_split(kept))
+                chunks.extend(_split(remaining))
         return Table(tuple(chunks)) if chunks else None
 
 
 cdef tuple _split(Chunk joined):
-    """The same in chunks that are not over-full."""
+    """Split a chunk into chunks that are not too large."""
     cdef Py_ssize_t parts = (joined.size + FULL - 1) // FULL
     cdef Py_ssize_t part
     cdef Py_ssize_t start = 0
     cdef Py_ssize_t end
-    cdef Chunk made
-    cdef list found = []
+    cdef Chunk chunk
+    cdef list chunks = []
     if parts == 1:
         return (joined,)
     for part in range(parts):
         end = joined.size * (part + 1) // parts
-        made = Chunk(end - start, joined.width)
-        made._take(0, joined, start, end - start)
-        found.append(made)
+        chunk = Chunk(end - start, joined.width)
+        chunk._take(0, joined, start, end - start)
+        chunks.append(chunk)
         start = end
-    return tuple(found)
+    return tuple(chunks)
 
 
 cdef class TabletMap:
-    """The tablets that are known, by keyspace and table (see the Python twin).
+    """The known tablets, by keyspace and table (see the Python twin).
 
-    Any thread may change it, in critical sections. Chunks and tables never change once they are in
-    it: other threads go on looking at the ones that were replaced.
+    Any thread may change the map, in critical sections. Chunks and tables never change once they
+    are in the map: other threads go on reading the objects that were replaced.
     """
 
     def __cinit__(self, *arguments, **named):
@@ -287,16 +289,16 @@ cdef class TabletMap:
     # -- what is known -----------------------------------------------------------------------------
 
     def use_keyspaces(self, with_tablets, leaders):
-        """Take the names of the keyspaces whose tables have tablets; return True if they are new.
+        """Set the keyspaces whose tables have tablets; return True if they have changed.
 
-        :param leaders: those of them in which the first replica of a tablet is its leader.
+        :param leaders: the keyspaces in which the first replica of a tablet is its leader.
         """
         named, led = frozenset(with_tablets), frozenset(leaders)
         with cython.critical_section(self):
-            known = self._with_tablets, self._leaders
+            previous = self._with_tablets, self._leaders
             self._with_tablets, self._leaders = named, led
             self._note_use()
-        return known != (named, led)
+        return previous != (named, led)
 
     def has_keyspace(self, keyspace):
         """Return True if the ring does not place the partitions of a keyspace."""
@@ -332,73 +334,75 @@ cdef class TabletMap:
 
         The first token is not part of the range. Replicas are pairs of host id and shard.
         """
-        cdef Py_ssize_t at = 0
+        cdef Py_ssize_t index = 0
         cdef Py_ssize_t i
-        cdef Chunk chunk = self._row(keyspace, table, token, &at)
+        cdef Chunk chunk = self._row(keyspace, table, token, &index)
         if chunk is None:
             return None
         replicas = tuple([
-            (self._host_ids[chunk.hosts[at * chunk.width + i]], chunk.shards[at * chunk.width + i])
-            for i in range(chunk.width) if chunk.hosts[at * chunk.width + i] != NOBODY
+            (self._host_ids[chunk.hosts[i]], chunk.shards[i])
+            for i in range(index * chunk.width, (index + 1) * chunk.width)
+            if chunk.hosts[i] != NOBODY
         ])
-        return chunk.firsts[at], chunk.lasts[at], replicas, chunk.versions[at]
+        return chunk.firsts[index], chunk.lasts[index], replicas, chunk.versions[index]
 
-    cdef Chunk _row(self, keyspace, table, int64_t token, Py_ssize_t* at):
-        """The chunk with the tablet of `token`, and its place there; None if it is not known."""
+    cdef Chunk _row(self, keyspace, table, int64_t token, Py_ssize_t* index):
+        """Return the chunk with the tablet of `token`, and set its index; None if it is not known.
+        """
         cdef Chunk chunk
         if keyspace is None or table is None:
             return None
         with cython.critical_section(self):
             tables = self._tables.get(keyspace)
-            known = (<dict?> tables).get(table) if tables is not None else None
-        if known is None:
+            entry = (<dict?> tables).get(table) if tables is not None else None
+        if entry is None:
             return None
-        chunk = (<Table?> known)._chunk_of(token)
+        chunk = (<Table?> entry)._chunk_of(token)
         if chunk is None:
             return None
-        at[0] = chunk._find(token)
-        return chunk if at[0] >= 0 else None
+        index[0] = chunk._find(token)
+        return chunk if index[0] >= 0 else None
 
     def numbers(self, keyspace, table, token):
         """Return the numbers in `hosts` of a token's replicas, in the server's order, or None."""
-        cdef Py_ssize_t at = 0
-        cdef Chunk chunk = self._row(keyspace, table, token, &at)
-        return chunk._numbers(at) if chunk is not None else None
+        cdef Py_ssize_t index = 0
+        cdef Chunk chunk = self._row(keyspace, table, token, &index)
+        return chunk._numbers(index) if chunk is not None else None
 
     def replicas(self, keyspace, table, key):
         """Return the hosts with a replica of a serialized partition key, or None.
 
         Hosts that are not known are left out.
         """
-        cdef bytes own = key if PyBytes_Check(key) else bytes(key)
-        cdef Py_ssize_t at = 0
+        cdef bytes key_bytes = key if PyBytes_Check(key) else bytes(key)
+        cdef Py_ssize_t index = 0
         cdef Chunk chunk = self._row(
             keyspace,
             table,
-            token_at(<const uint8_t*> PyBytes_AS_STRING(own), PyBytes_GET_SIZE(own)),
-            &at,
+            token_at(<const uint8_t*> PyBytes_AS_STRING(key_bytes), PyBytes_GET_SIZE(key_bytes)),
+            &index,
         )
         if chunk is None:
             return None
         hosts = self._hosts_now()
-        found = [hosts[number] for number in chunk._numbers(at)]
-        return tuple([host for host in found if host is not None])
+        named = [hosts[number] for number in chunk._numbers(index)]
+        return tuple([host for host in named if host is not None])
 
     def shard_on(self, host, keyspace, table, token):
         """Return the shard of `host` that has a token's replica, or None if none is known."""
-        cdef Py_ssize_t at = 0
+        cdef Py_ssize_t index = 0
         cdef Py_ssize_t shard
-        cdef Chunk chunk = self._row(keyspace, table, token, &at)
+        cdef Chunk chunk = self._row(keyspace, table, token, &index)
         if chunk is None:
             return None
-        shard = self._shard_on(chunk, at, host)
+        shard = self._shard_on(chunk, index, host)
         return shard if shard >= 0 else None
 
-    cdef Py_ssize_t _shard_on(self, Chunk chunk, Py_ssize_t at, host) except -2:
+    cdef Py_ssize_t _shard_on(self, Chunk chunk, Py_ssize_t index, host) except -2:
         cdef Py_ssize_t i
         cdef Py_ssize_t number
         cdef tuple hosts = self._hosts_now()
-        for i in range(at * chunk.width, (at + 1) * chunk.width):
+        for i in range(index * chunk.width, (index + 1) * chunk.width):
             number = chunk.hosts[i]
             if number == NOBODY or number >= PyTuple_GET_SIZE(hosts):
                 break
@@ -408,32 +412,32 @@ cdef class TabletMap:
 
     def version_of(self, keyspace, table, token):
         """Return the version of a token's tablet, or None if it is not known."""
-        cdef Py_ssize_t at = 0
-        cdef Chunk chunk = self._row(keyspace, table, token, &at)
-        return chunk.versions[at] if chunk is not None else None
+        cdef Py_ssize_t index = 0
+        cdef Chunk chunk = self._row(keyspace, table, token, &index)
+        return chunk.versions[index] if chunk is not None else None
 
     def next_block(self, keyspace, table, token):
-        """Return the byte at the end of an EXECUTE that shows the server what the client knows.
+        """Return the byte at the end of an EXECUTE that shows the server the version that we know.
 
-        Each call shows another part of the version: in the end the server sees all of it.
+        Each call shows another part of the version, so in the end the server sees all of it.
         """
-        cdef Py_ssize_t at = 0
-        cdef Chunk chunk = self._row(keyspace, table, token, &at) if token is not None else None
-        return self._next_block(chunk, at)
+        cdef Py_ssize_t index = 0
+        cdef Chunk chunk = self._row(keyspace, table, token, &index) if token is not None else None
+        return self._next_block(chunk, index)
 
-    cdef int _next_block(self, Chunk chunk, Py_ssize_t at) noexcept:
-        # Two threads at once may show the same part: the next ones show the others.
+    cdef int _next_block(self, Chunk chunk, Py_ssize_t index) noexcept:
+        # Two threads may show the same part at the same time; the next calls show the other parts.
         cdef int turn = (load(&self._turn) + 1) & 15
         store(&self._turn, turn)
         if chunk is None:
             return turn << 4
-        return turn << 4 | (<int> (chunk.versions[at] >> (4 * turn)) & 0xF)
+        return turn << 4 | (<int> (chunk.versions[index] >> (4 * turn)) & 0xF)
 
     def tally(self, keyspace, table, token):
         """Count a request: a hit, or a miss, if its table has tablets."""
-        cdef Py_ssize_t at = 0
+        cdef Py_ssize_t index = 0
         if self._has_keyspace(keyspace):
-            if self._row(keyspace, table, token, &at) is not None:
+            if self._row(keyspace, table, token, &index) is not None:
                 add(&self.hits, 1)
             else:
                 add(&self.misses, 1)
@@ -446,10 +450,10 @@ cdef class TabletMap:
             for name, table in list(tables.items())
         ]
 
-    # -- what the servers tell ---------------------------------------------------------------------
+    # -- updates by the servers --------------------------------------------------------------------
 
     def learn(self, keyspace, table, payload):
-        """Take what a server told of a tablet; return False if it cannot be used.
+        """Store a tablet that a server reported; return False if the payload cannot be used.
 
         :param payload: the value of ``tablets-routing-v1`` or ``tablets-routing-v2``.
         """
@@ -458,25 +462,25 @@ cdef class TabletMap:
         return self._learn(keyspace, table, payload if PyBytes_Check(payload) else bytes(payload))
 
     cdef bint _learn(self, keyspace, table, bytes payload) except -1:
-        cdef Told told
-        cdef Table known
-        cdef Table made
-        if not keyspace or not table or not self._parse(payload, &told):
+        cdef TabletFields tablet
+        cdef Table existing
+        cdef Table updated
+        if not keyspace or not table or not self._parse(payload, &tablet):
             return False
         with cython.critical_section(self):
             tables = self._tables.get(keyspace)
             if tables is None:
                 tables = self._tables[keyspace] = {}
                 self._note_use()
-            known = (<dict?> tables).get(table)
-            made = (known if known is not None else Table(()))._having(&told)
-            self.count += made.count - (known.count if known is not None else 0)
-            tables[table] = made
+            existing = (<dict?> tables).get(table)
+            updated = (existing if existing is not None else Table(()))._with_tablet(&tablet)
+            self.count += updated.count - (existing.count if existing is not None else 0)
+            tables[table] = updated
             if self.count > self.limit:
                 self._make_room(keyspace, table)
         return True
 
-    cdef bint _parse(self, bytes payload, Told* told) except -1:
+    cdef bint _parse(self, bytes payload, TabletFields* tablet) except -1:
         """Read a tuple of first token, last token, list of (host id, shard), maybe a version."""
         cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(payload)
         cdef Py_ssize_t size = PyBytes_GET_SIZE(payload)
@@ -486,21 +490,21 @@ cdef class TabletMap:
         cdef int32_t shard
         if size < 32 or <int32_t> get_be32(p) != 8 or <int32_t> get_be32(p + 12) != 8:
             return False
-        told.first = <int64_t> get_be64(p + 4)
-        told.last = <int64_t> get_be64(p + 16)
+        tablet.first = <int64_t> get_be64(p + 4)
+        tablet.last = <int64_t> get_be64(p + 16)
         listed = <int32_t> get_be32(p + 24)
-        if listed < 4 or listed > size - 28 or told.first >= told.last:
+        if listed < 4 or listed > size - 28 or tablet.first >= tablet.last:
             return False
-        told.width = <int32_t> get_be32(p + 28)
+        tablet.width = <int32_t> get_be32(p + 28)
         # Each pair has 32 bytes: its length, and two values with theirs.
-        if told.width < 0 or told.width > MOST_REPLICAS or listed != 4 + 32 * told.width:
+        if tablet.width < 0 or tablet.width > MOST_REPLICAS or listed != 4 + 32 * tablet.width:
             return False
-        told.version = 0
+        tablet.version = 0
         if size == 28 + listed + 12 and <int32_t> get_be32(p + 28 + listed) == 8:
-            told.version = get_be64(p + 28 + listed + 4)
+            tablet.version = get_be64(p + 28 + listed + 4)
         elif size != 28 + listed:
             return False
-        for i in range(told.width):
+        for i in range(tablet.width):
             pair = p + 32 + 32 * i
             shard = <int32_t> get_be32(pair + 28)
             if (
@@ -511,68 +515,68 @@ cdef class TabletMap:
                 return False
             if shard < 0 or shard >= 0xFFFF:
                 return False
-            told.shards[i] = <uint16_t> shard
-        # In a pass of its own: a payload that is malformed must not leave an id behind.
-        for i in range(told.width):
+            tablet.shards[i] = <uint16_t> shard
+        # Use a second pass: a malformed payload must not leave a host id behind.
+        for i in range(tablet.width):
             host_id = PyBytes_FromStringAndSize(<const char*> p + 32 + 32 * i + 8, 16)
             number = self._number_of(host_id)
             if number is None:
                 return False
-            told.hosts[i] = number
+            tablet.hosts[i] = number
         return True
 
     cdef object _number_of(self, bytes host_id):
-        # By the bytes: making a UUID of them takes longer than all the rest.
+        # Look the host up by its bytes: creating a UUID takes longer than everything else here.
         number = self._numbers.get(host_id)
         if number is not None:
             return number
         # Made before the section, which Python code would interrupt.
-        own = _UUID(bytes=host_id)
+        uuid = _UUID(bytes=host_id)
         with cython.critical_section(self):
             number = self._numbers.get(host_id)
             if number is None and len(self._host_ids) < MOST_HOSTS:
-                # The number last: who finds it finds the rest.
-                self._host_ids.append(own)
+                # Set the number last: a thread that finds it must find the rest.
+                self._host_ids.append(uuid)
                 self.hosts = self.hosts + (self._known.get(host_id),)
                 number = self._numbers[host_id] = len(self._host_ids) - 1
         return number
 
     cdef int _make_room(self, keyspace, table) except -1:
-        cdef Table known
+        cdef Table source
         cdef Chunk chunk
-        cdef Chunk kept
+        cdef Chunk remaining
         for other in list(self._tables):
             for name in list(self._tables[other]):
                 if (other, name) != (keyspace, table):
                     self._drop(other, name)
                     return 0
-        known = <Table?> self._tables[keyspace][table]
-        chunk = <Chunk?> known.chunks[PyTuple_GET_SIZE(known.chunks) - 1]
-        kept = Chunk(1, chunk.width)
-        kept._take(0, chunk, chunk.size - 1, 1)
-        self._tables[keyspace][table] = Table((kept,))
+        source = <Table?> self._tables[keyspace][table]
+        chunk = <Chunk?> source.chunks[PyTuple_GET_SIZE(source.chunks) - 1]
+        remaining = Chunk(1, chunk.width)
+        remaining._take(0, chunk, chunk.size - 1, 1)
+        self._tables[keyspace][table] = Table((remaining,))
         self.count = 1
         return 0
 
-    # -- what ends ---------------------------------------------------------------------------------
+    # -- removal -----------------------------------------------------------------------------------
 
     def take_hosts(self, hosts):
-        """Take the hosts of the cluster; tablets with a replica on another host are forgotten.
+        """Take the hosts of the cluster; forget tablets with a replica on another host.
 
-        A node that replaces another has an id of its own, so what was told of the old one ends.
+        A node that replaces another node has a new id, so the tablets of the old node are dropped.
         """
         by_id = {host.host_id: host for host in hosts}
         by_bytes = {host_id.bytes: host for host_id, host in by_id.items() if host_id is not None}
         with cython.critical_section(self):
             self._known = by_bytes
-            known = list(self._host_ids)
-        gone = {number for number, own in enumerate(known) if own not in by_id}
-        new = tuple([by_id.get(own) for own in known])
+            host_ids = list(self._host_ids)
+        gone = {number for number, known_id in enumerate(host_ids) if known_id not in by_id}
+        new = tuple([by_id.get(known_id) for known_id in host_ids])
         with cython.critical_section(self):
-            # Hosts that came meanwhile were looked up in `_known`.
+            # Hosts that were added since then were looked up in `_known`.
             new += self.hosts[len(new):]
-            # A refresh mostly finds the same nodes: plans need not be made anew then.
-            if any([one is not other for one, other in zip(new, self.hosts, strict=True)]):
+            # A refresh usually finds the same nodes; then plans need not be created again.
+            if any([host is not former for host, former in zip(new, self.hosts, strict=True)]):
                 self.hosts = new
             if gone:
                 self._forget(gone)
@@ -580,17 +584,17 @@ cdef class TabletMap:
     cdef int _forget(self, set gone) except -1:
         # In a critical section, as `_drop`, `_remove` and `_make_room`.
         cdef Table table
-        cdef Table kept
+        cdef Table remaining
         for keyspace, tables in list(self._tables.items()):
-            for name, known in list(tables.items()):
-                table = <Table?> known
-                kept = table._without(gone)
-                if kept is None:
+            for name, entry in list(tables.items()):
+                table = <Table?> entry
+                remaining = table._without(gone)
+                if remaining is None:
                     self.count -= table.count
                     self._remove(keyspace, name)
-                elif kept.count < table.count:
-                    self.count -= table.count - kept.count
-                    tables[name] = kept
+                elif remaining.count < table.count:
+                    self.count -= table.count - remaining.count
+                    tables[name] = remaining
         return 0
 
     def drop(self, keyspace, table=None):
@@ -599,9 +603,9 @@ cdef class TabletMap:
             self._drop(keyspace, table)
 
     cdef int _drop(self, keyspace, table) except -1:
-        for name, known in list(self._tables.get(keyspace, {}).items()):
+        for name, entry in list(self._tables.get(keyspace, {}).items()):
             if table is None or table == name:
-                self.count -= (<Table?> known).count
+                self.count -= (<Table?> entry).count
                 self._remove(keyspace, name)
         return 0
 
@@ -667,7 +671,7 @@ def version_block(version, index):
     """Return the byte that shows a server a part of the version that the client knows.
 
     :param version: the tablet's version, or None if the tablet is not known.
-    :param index: which four bits of it: 0 to 15, from the least significant ones.
+    :param index: selects four bits of the version: 0 to 15, from the least significant bits.
     """
     return index << 4 | (version >> 4 * index & 0xF if version is not None else 0)
 
@@ -685,9 +689,9 @@ cdef Py_ssize_t payload_end(bytes body) noexcept:
 
 
 def split_payload(body):
-    """Split the body of an answer that begins with a custom payload of one tablet alone.
+    """Split a body that begins with a custom payload of one tablet and nothing else.
 
-    :returns: the payload's value and the rest of the body; None if there is anything else.
+    :returns: the payload's value and the rest of the body; None for any other body.
     """
     cdef Py_ssize_t end = payload_end(<bytes?> body)
     return (body[26:end], body[end:]) if end else None

@@ -1,5 +1,5 @@
-/* What threads share, with and without the GIL. With it, code that calls nothing of Python's runs
- * alone: the plain operations serve. */
+/* Operations on memory that threads share, with and without the GIL. With the GIL, code that does
+ * not call Python runs alone, so plain operations are enough. */
 #ifndef TURBOCQL_THREADS_H
 #define TURBOCQL_THREADS_H
 
@@ -9,44 +9,47 @@
 #define TURBOCQL_IS_FREE_THREADED 1
 #ifdef _MSC_VER
 #include <intrin.h>
-#define turbocql_exchange(place, value) ((int)_InterlockedExchange((volatile long *)(place), value))
-#define turbocql_load(place) ((int)_InterlockedOr((volatile long *)(place), 0))
-#define turbocql_store(place, value) ((void)_InterlockedExchange((volatile long *)(place), value))
-#define turbocql_load_size(place) ((Py_ssize_t)_InterlockedOr64((volatile __int64 *)(place), 0))
-#define turbocql_store_size(place, value) \
-    ((void)_InterlockedExchange64((volatile __int64 *)(place), value))
-#define turbocql_load_pointer(place) \
-    _InterlockedCompareExchangePointer((void *volatile *)(place), NULL, NULL)
-#define turbocql_store_pointer(place, value) \
-    ((void)_InterlockedExchangePointer((void *volatile *)(place), value))
-#define turbocql_add(place, change) \
-    ((void)_InterlockedExchangeAdd64((volatile __int64 *)(place), change))
+#define turbocql_exchange(pointer, value) \
+    ((int)_InterlockedExchange((volatile long *)(pointer), value))
+#define turbocql_load(pointer) ((int)_InterlockedOr((volatile long *)(pointer), 0))
+#define turbocql_store(pointer, value) \
+    ((void)_InterlockedExchange((volatile long *)(pointer), value))
+#define turbocql_load_size(pointer) \
+    ((Py_ssize_t)_InterlockedOr64((volatile __int64 *)(pointer), 0))
+#define turbocql_store_size(pointer, value) \
+    ((void)_InterlockedExchange64((volatile __int64 *)(pointer), value))
+#define turbocql_load_pointer(pointer) \
+    _InterlockedCompareExchangePointer((void *volatile *)(pointer), NULL, NULL)
+#define turbocql_store_pointer(pointer, value) \
+    ((void)_InterlockedExchangePointer((void *volatile *)(pointer), value))
+#define turbocql_add(pointer, change) \
+    ((void)_InterlockedExchangeAdd64((volatile __int64 *)(pointer), change))
 #else
-#define turbocql_exchange(place, value) __atomic_exchange_n(place, value, __ATOMIC_SEQ_CST)
-#define turbocql_load(place) __atomic_load_n(place, __ATOMIC_ACQUIRE)
-#define turbocql_store(place, value) __atomic_store_n(place, value, __ATOMIC_RELEASE)
+#define turbocql_exchange(pointer, value) __atomic_exchange_n(pointer, value, __ATOMIC_SEQ_CST)
+#define turbocql_load(pointer) __atomic_load_n(pointer, __ATOMIC_ACQUIRE)
+#define turbocql_store(pointer, value) __atomic_store_n(pointer, value, __ATOMIC_RELEASE)
 #define turbocql_load_size turbocql_load
 #define turbocql_store_size turbocql_store
-#define turbocql_load_pointer(place) __atomic_load_n(place, __ATOMIC_ACQUIRE)
-#define turbocql_store_pointer(place, value) __atomic_store_n(place, value, __ATOMIC_RELEASE)
-#define turbocql_add(place, change) ((void)__atomic_fetch_add(place, change, __ATOMIC_RELAXED))
+#define turbocql_load_pointer(pointer) __atomic_load_n(pointer, __ATOMIC_ACQUIRE)
+#define turbocql_store_pointer(pointer, value) __atomic_store_n(pointer, value, __ATOMIC_RELEASE)
+#define turbocql_add(pointer, change) ((void)__atomic_fetch_add(pointer, change, __ATOMIC_RELAXED))
 #endif
 #else
 #define TURBOCQL_IS_FREE_THREADED 0
 
-static inline int turbocql_exchange(int *place, int value) {
-    int before = *place;
-    *place = value;
+static inline int turbocql_exchange(int *pointer, int value) {
+    int before = *pointer;
+    *pointer = value;
     return before;
 }
 
-#define turbocql_load(place) (*(place))
-#define turbocql_store(place, value) ((void)(*(place) = (value)))
+#define turbocql_load(pointer) (*(pointer))
+#define turbocql_store(pointer, value) ((void)(*(pointer) = (value)))
 #define turbocql_load_size turbocql_load
 #define turbocql_store_size turbocql_store
-#define turbocql_load_pointer(place) (*(place))
-#define turbocql_store_pointer(place, value) ((void)(*(place) = (value)))
-#define turbocql_add(place, change) ((void)(*(place) += (change)))
+#define turbocql_load_pointer(pointer) (*(pointer))
+#define turbocql_store_pointer(pointer, value) ((void)(*(pointer) = (value)))
+#define turbocql_add(pointer, change) ((void)(*(pointer) += (change)))
 #endif
 
 #endif

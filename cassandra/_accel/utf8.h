@@ -1,5 +1,5 @@
-/* Whether bytes are text: as strict as Python's decoders (no surrogates, no overlong forms,
- * nothing beyond U+10FFFF). */
+/* Checks whether bytes are valid UTF-8, as strictly as Python's decoders (no surrogates, no
+ * overlong forms, nothing beyond U+10FFFF). */
 #ifndef TURBOCQL_UTF8_H
 #define TURBOCQL_UTF8_H
 

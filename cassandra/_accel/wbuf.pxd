@@ -45,17 +45,17 @@ cdef inline void wbuf_close(wbuf* b) noexcept:
 
 
 cdef inline int wbuf_grow(wbuf* b, Py_ssize_t extra) except -1:
-    cdef Py_ssize_t wanted
+    cdef Py_ssize_t needed
     cdef Py_ssize_t capacity
     cdef uint8_t* grown
     if extra < 0 or extra > WBUF_LIMIT - b.size:
         raise OverflowError(
             f"a value of {b.size} + {extra} bytes is longer than the protocol's limit of 2 GiB"
         )
-    wanted = b.size + extra
+    needed = b.size + extra
     capacity = b.capacity * 2
-    if capacity < wanted:
-        capacity = wanted
+    if capacity < needed:
+        capacity = needed
     if b.data == b.inline_data:
         grown = <uint8_t*> PyMem_Malloc(capacity)
         if grown == NULL:
@@ -70,7 +70,7 @@ cdef inline int wbuf_grow(wbuf* b, Py_ssize_t extra) except -1:
     return 0
 
 
-# Room for `extra` more bytes, without claiming them.
+# Reserves `extra` more bytes, without using them.
 cdef inline int wbuf_reserve(wbuf* b, Py_ssize_t extra) except -1:
     if b.capacity - b.size < extra or extra < 0:
         wbuf_grow(b, extra)

@@ -1,4 +1,5 @@
-"""Names of other drivers, which are here only so that programs of today import and patch them.
+"""Names of cassandra-driver and scylla-driver, so that existing code can import and patch them.
 
-Nothing of the driver imports this room: its names are looked up when a program asks for one.
+The driver itself imports nothing from this package. A name is looked up when an application uses
+it.
 """

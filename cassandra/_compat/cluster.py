@@ -1,6 +1,6 @@
-"""Methods of `Cluster` and `Session` that programs call, over those that the engine has.
+"""Methods of `Cluster` and `Session` that cassandra-driver has, implemented on top of the engine.
 
-The classes have them by `cassandra.cluster.known_names`.
+The classes get them through `cassandra.cluster.compat_names`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from cassandra.engine.core import Core
     from cassandra.metadata.host import Host
 
-__all__ = ["KnownCluster", "KnownSession"]
+__all__ = ["CompatCluster", "CompatSession"]
 
 T = TypeVar("T")
 
 
-class KnownCluster:
+class CompatCluster:
     """A base of `Cluster`."""
 
     _run: Callable[..., Any]
@@ -38,59 +38,61 @@ class KnownCluster:
 
     @property
     def executor(self) -> Executor:
-        """Threads for work of the program: those that `Session.submit` uses."""
+        """The threads for work of the application, which `Session.submit` uses."""
         if self._executor is None:
             self._executor = ThreadPoolExecutor(self.executor_threads, "cassandra-executor")
         return self._executor
 
     def on_up(self, host: Host) -> None:
-        """Treat `host` as if the cluster said that it is up. The driver learns that by itself.
+        """Handle `host` as if the cluster had reported it up. The driver learns that without your
+        help.
 
         :param host: a `Host` of `Cluster.metadata`.
         """
-        self._say("on_said_up", host)
+        self._notify("on_reported_up", host)
 
     def on_down(
         self, host: Host, is_host_addition: bool = False, expect_host_to_be_down: bool = False
     ) -> None:
-        """Treat `host` as if the cluster said that it is down. The driver learns that by itself.
+        """Handle `host` as if the cluster had reported it down. The driver learns that without your
+        help.
 
         :param host: a `Host` of `Cluster.metadata`.
-        :param is_host_addition: accepted for older programs; without effect.
-        :param expect_host_to_be_down: accepted for older programs; without effect.
+        :param is_host_addition: accepted for compatibility; without effect.
+        :param expect_host_to_be_down: accepted for compatibility; without effect.
         """
-        self._say("on_said_down", host)
+        self._notify("on_reported_down", host)
 
     def on_add(self, host: Host, refresh_nodes: bool = True) -> None:
-        """Read the node list again. The driver learns of new nodes by itself.
+        """Read the node list again. The driver learns of new nodes without your help.
 
         :param host: the `Host`.
-        :param refresh_nodes: False does nothing.
+        :param refresh_nodes: False to do nothing.
         """
         if refresh_nodes:
             self.refresh_nodes()
 
     def on_remove(self, host: Host) -> None:
-        """Read the node list again. The driver learns of nodes that left by itself.
+        """Read the node list again. The driver learns of removed nodes without your help.
 
         :param host: the `Host`.
         """
         self.refresh_nodes()
 
-    def _say(self, what: str, host: Host) -> None:
+    def _notify(self, method: str, host: Host) -> None:
         core = self._core
         if core is not None:
-            core.loop.call_soon_threadsafe(getattr(core.hosts, what), host)
+            core.loop.call_soon_threadsafe(getattr(core.hosts, method), host)
 
     @property
     def control_connection(self) -> ControlConnection:
-        """The connection that the node list, events and schema versions come over."""
+        """The connection that delivers the node list, events and schema versions."""
         if self._control_connection is None:
             self._control_connection = ControlConnection(weakref.proxy(self))
         return self._control_connection
 
     def get_connection_holders(self) -> list[Any]:
-        """Return the holders of connections: the pools of all sessions, and the control
+        """Return the owners of connections: the pools of all sessions, and the control
         connection.
         """
         core = self._core
@@ -100,11 +102,11 @@ class KnownCluster:
         return [*pools, self.control_connection]
 
     def connection_factory(self, endpoint: Any, *args: object, **kwargs: object) -> Any:
-        """Open a connection to `endpoint` that belongs to no pool; it has to be closed on the loop.
+        """Open a connection to `endpoint` outside the pools. It must be closed on the event loop.
 
         :param endpoint: the node's `EndPoint`.
-        :param args: accepted for older programs; without effect.
-        :param kwargs: accepted for older programs; without effect.
+        :param args: accepted for compatibility; without effect.
+        :param kwargs: accepted for compatibility; without effect.
         :raises ConnectionException: if the cluster is not connected, or the connection fails.
         """
         core = self._core
@@ -113,18 +115,18 @@ class KnownCluster:
         return self._run(core.open_connection(endpoint))
 
 
-class KnownSession:
+class CompatSession:
     """A base of `Session`."""
 
     cluster: Any
     set_keyspace: Callable[[str], None]
 
     def submit(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
-        """Call ``fn(*args, **kwargs)`` in a thread of `Cluster.executor` and return its future.
+        """Call ``fn(*args, **kwargs)`` in a thread of `Cluster.executor` and return a future.
 
         :param fn: a function.
         :param args: its arguments.
-        :param kwargs: its keywords.
+        :param kwargs: its keyword arguments.
         :raises ConnectionShutdown: if the cluster is shut down.
         """
         if self.cluster.is_shutdown:
@@ -133,16 +135,17 @@ class KnownSession:
         return submitted
 
     def user_type_registered(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
-        """Do what `Cluster.register_user_type` does: it calls its sessions by itself.
+        """Register a user-defined type. `Cluster.register_user_type` calls this for each session.
 
         :param keyspace: the name of the type's keyspace.
         :param user_type: the name of the type.
-        :param klass: takes the fields as keywords and has them as attributes; or dict.
+        :param klass: a class that takes the fields as keyword arguments and has them as attributes;
+            or dict.
         :raises UserTypeDoesNotExist: if the cluster does not have the type.
         """
         self.cluster.register_user_type(keyspace, user_type, klass)
 
-    # As methods: the session is their first parameter.
+    # Assigned as methods: the session is their first parameter.
     execute_concurrent = concurrent.execute_concurrent
     execute_concurrent_with_args = concurrent.execute_concurrent_with_args
     execute_concurrent_async = concurrent.execute_concurrent_async

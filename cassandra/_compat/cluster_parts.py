@@ -1,4 +1,6 @@
-"""Names that programs import from `cassandra.cluster` because other drivers use them there."""
+"""Names that applications import from `cassandra.cluster` because cassandra-driver imports them
+there.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +24,14 @@ __all__ = [
     "run_in_executor",
 ]
 
-# The event loops to choose from, and why some cannot be used: there is one, and it can.
+# In cassandra-driver, the event loops to choose from, and the import errors of unavailable ones.
+# This driver has a single event loop, which is always available.
 conn_fns: tuple[Callable[[], Any], ...] = ()
 excs: list[BaseException] = []
 
 
 def run_in_executor(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method that hands the call of `f` to ``self.executor`` and returns its future."""
+    """Return a method that submits the call of `f` to ``self.executor`` and returns its future."""
 
     @functools.wraps(f)
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:

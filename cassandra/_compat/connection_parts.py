@@ -1,6 +1,6 @@
-"""Parts of event loops that programs import from `cassandra.connection`.
+"""Parts of event loops that applications import from `cassandra.connection`.
 
-asyncio stands in the place of all of them. Those that can work by themselves do.
+This driver uses asyncio instead. The parts that can work without an event loop do.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _numbers = itertools.count()
 
 
 class Timer:
-    """Calls `callback` once `timeout` seconds are over and `finish` is called.
+    """Calls `callback` from `finish` after `timeout` seconds have passed.
 
     :param timeout: seconds from now.
     """
@@ -56,11 +56,11 @@ class Timer:
         return (self.end, self._number) < (other.end, other._number)
 
     def cancel(self) -> None:
-        """Let the time pass without a call."""
+        """Cancel the timer: `callback` is not called."""
         self.canceled = True
 
     def finish(self, time_now: float) -> bool:
-        """Call the callback if it is time; return True if the timer is over."""
+        """Call the callback if the time has come. Return True if the timer is done."""
         if self.canceled:
             return True
         if time_now < self.end:
@@ -70,22 +70,22 @@ class Timer:
 
 
 class TimerManager:
-    """Timers in the order of their ends."""
+    """Timers, sorted by their end."""
 
     def __init__(self) -> None:
         self._timers: list[Timer] = []
 
     def add_timer(self, timer: Timer) -> None:
-        """Keep `timer` until it is over."""
+        """Add a timer."""
         heapq.heappush(self._timers, timer)
 
     @property
     def next_timeout(self) -> float | None:
-        """The time at which the next timer ends, as ``time.time()``; None if there is none."""
+        """Return the end of the next timer, as ``time.time()``, or None."""
         return self._timers[0].end if self._timers else None
 
     def service_timeouts(self) -> float | None:
-        """Finish the timers that are over; return when the next one ends, or None."""
+        """Finish the timers whose time has come. Return the end of the next timer, or None."""
         now = time.time()
         while self._timers and self._timers[0].finish(now):
             heapq.heappop(self._timers)
@@ -93,7 +93,9 @@ class TimerManager:
 
 
 class ConnectionHeartbeat(threading.Thread):
-    """Would keep idle connections alive. It can be made, and not started."""
+    """In cassandra-driver, keeps idle connections alive. Here it can be created, but not
+    started.
+    """
 
     def __init__(
         self, interval_sec: float, get_connection_holders: Callable[[], Any], timeout: float
@@ -108,10 +110,10 @@ class ConnectionHeartbeat(threading.Thread):
         refuse("ConnectionHeartbeat.start()", f"{_ENGINE}, see Cluster.idle_heartbeat_interval")
 
     def stop(self) -> None:
-        """Do nothing: it cannot have been started."""
+        """Do nothing: it was never started."""
 
 
-# They can be made, and not used.
+# These can be created, but not used.
 HeartbeatFuture = holder("HeartbeatFuture", "connection owner", "wait", _ENGINE)
 ResponseWaiter = holder(
     "ResponseWaiter", "connection num_responses fail_on_error", "deliver", _ENGINE
@@ -126,7 +128,7 @@ ContinuousPagingSession = holder(
 
 
 def defunct_on_error(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method that calls ``self.defunct(error)`` if `f` raises."""
+    """Return a method that calls ``self.defunct(error)`` if `f` raises an error."""
 
     @functools.wraps(f)
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -139,7 +141,7 @@ def defunct_on_error(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def lz4_compress(byts: bytes) -> bytes:
-    """Return a body compressed as LZ4, its length in front.
+    """Compress a body with LZ4, with its length in front.
 
     :raises ImportError: if the package lz4 is not installed.
     """
@@ -154,7 +156,7 @@ def lz4_decompress(byts: bytes) -> bytes:
 
 
 def decompress(byts: bytes) -> bytes:
-    """Return the body that the snappy-compressed `byts` hold.
+    """Return a body decompressed with snappy.
 
     :raises ImportError: if the package python-snappy is not installed.
     """

@@ -1,4 +1,4 @@
-"""`ControlConnection`: a view of the engine's control connection for programs."""
+"""`ControlConnection`: gives applications access to the engine's control connection."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ControlConnection", "ViewOfConnection"]
 
 
 class ViewOfConnection:
-    """A connection that knows its cluster; everything else is the connection's.
+    """Wraps a connection, and adds the cluster.
 
     :param connection: the control connection.
     :param cluster: the cluster that it belongs to.
@@ -33,9 +33,9 @@ class ViewOfConnection:
 
 
 class ControlConnection:
-    """The control connection of a cluster, as `Cluster.control_connection`.
+    """The control connection of a cluster, as returned by `Cluster.control_connection`.
 
-    The engine keeps it. The settings are those of the cluster.
+    The engine owns the connection. Its settings are those of the cluster.
 
     :param cluster: the cluster that it belongs to.
     """
@@ -61,13 +61,15 @@ class ControlConnection:
 
     @property
     def connection(self) -> Connection | None:
-        """The connection; None while there is none."""
+        """The connection, or None if there is none at the moment."""
         core: Core | None = self._cluster._core
         return core.control.connection if core is not None else None
 
     @property
     def _connection(self) -> ViewOfConnection | None:
-        """The same, for `cassandra.metadata.get_schema_parser`; None while there is none."""
+        """The wrapped connection, for `cassandra.metadata.get_schema_parser`; None if there is no
+        connection.
+        """
         connection = self.connection
         return ViewOfConnection(connection, self._cluster) if connection is not None else None
 
@@ -77,7 +79,7 @@ class ControlConnection:
         return bool(self._cluster.is_shutdown)
 
     def get_connections(self) -> list[Connection]:
-        """Return the connection in a list, which is empty while there is none."""
+        """Return a list with the connection, or an empty list."""
         connection = self.connection
         return [connection] if connection is not None else []
 
@@ -87,11 +89,12 @@ class ControlConnection:
         preloaded_results: object = None,
         wait_time: float | None = None,
     ) -> bool:
-        """Wait until all live nodes have one schema version; return False if it takes too long.
+        """Wait until all live nodes have the same schema version. Return False if it takes too
+        long.
 
-        :param connection: the connection to ask on; None for the control connection.
-        :param preloaded_results: accepted for programs that pass it; versions are asked for anew.
-        :param wait_time: seconds; None for the setting of the cluster.
+        :param connection: the connection to query; None for the control connection.
+        :param preloaded_results: accepted for compatibility; the versions are always queried again.
+        :param wait_time: the maximum number of seconds; None for the cluster's setting.
         :raises ConnectionException: if the cluster is not connected.
         """
         core = self._core()
@@ -100,12 +103,12 @@ class ControlConnection:
         return agreed
 
     def refresh_schema(self, force: bool = False, **kwargs: object) -> bool:
-        """Read the whole schema again, now. Returns True."""
+        """Read the whole schema again, immediately. Returns True."""
         self._cluster.refresh_schema_metadata()
         return True
 
     def refresh_node_list_and_token_map(self, force_token_rebuild: bool = False) -> None:
-        """Read the node list again, now."""
+        """Read the node list again, immediately."""
         self._cluster.refresh_nodes(force_token_rebuild)
 
     def __repr__(self) -> str:

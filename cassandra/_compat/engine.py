@@ -1,7 +1,7 @@
-"""Attributes that programs know connections and pools by, over those that the engine uses.
+"""Attributes of connections and pools in cassandra-driver, implemented on top of the engine.
 
-Classes of the engine have them by `cassandra.engine.known_names`. They are for mocks, patches and a
-look from outside; what only the engine's loop may do refuses.
+The classes of the engine get them through `cassandra.engine.compat_names`. They are for mocks,
+patches and inspection. Operations that only the engine's event loop may perform raise an error.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from cassandra.engine.settings import Settings
     from cassandra.metadata.host import Host
 
-__all__ = ["KnownConnection", "KnownPool", "open_by_factory"]
+__all__ = ["CompatConnection", "CompatPool", "open_by_factory"]
 
 _LOOP_ONLY = "it belongs to the driver's event loop: use Session.execute or Session.execute_async"
 
-# Set while a program's own `factory` runs: it opens a connection as the engine would.
+# Set while a user's `factory` runs. It opens a connection as the engine would.
 _opening: contextvars.ContextVar[Callable[[EndPoint], Connection]] = contextvars.ContextVar(
     "cassandra_opening"
 )
 
 
-class KnownConnection:
-    """The names that programs have for the parts of a connection."""
+class CompatConnection:
+    """The attributes and methods of a connection that cassandra-driver has."""
 
     __slots__ = ()
 
@@ -44,15 +44,15 @@ class KnownConnection:
 
     @classmethod
     def factory(cls, endpoint: EndPoint, timeout: float | None, *args: Any, **kwargs: Any) -> Any:
-        """Open a connection for the cluster that calls this.
+        """Open a connection for the cluster that is connecting.
 
-        The engine calls it only if a program has put another one in its place, by a patch or in a
-        subclass that it passes as ``connection_class``; that one may call this.
+        The engine only calls it if your code replaces it, by a patch or in a subclass passed as
+        ``connection_class``. The replacement may call this method.
 
         :param endpoint: the node's `EndPoint`.
-        :param timeout: seconds until the connection is open.
-        :param args: accepted for older programs; without effect.
-        :param kwargs: accepted for older programs; without effect.
+        :param timeout: the maximum number of seconds until the connection is open.
+        :param args: accepted for compatibility; without effect.
+        :param kwargs: accepted for compatibility; without effect.
         :raises ConnectionException: if no cluster is opening a connection.
         """
         opener = _opening.get(None)
@@ -68,7 +68,7 @@ class KnownConnection:
 
     @classmethod
     def handle_fork(cls) -> None:
-        """Do nothing: a cluster closes itself in a child process."""
+        """Do nothing: in a child process a cluster closes itself."""
 
     @property
     def host(self) -> str:
@@ -82,22 +82,22 @@ class KnownConnection:
 
     @property
     def protocol_version(self) -> int:
-        """The version that it speaks."""
+        """The protocol version of the connection."""
         return self.version
 
     @property
     def is_closed(self) -> bool:
-        """True if it is closed."""
+        """True if the connection is closed."""
         return self.closed
 
     @property
     def is_defunct(self) -> bool:
-        """True if an error has closed it."""
+        """True if an error has closed the connection."""
         return self.close_error is not None
 
     @property
     def last_error(self) -> Exception | None:
-        """The error that has closed it."""
+        """The error that has closed the connection, or None."""
         return self.close_error
 
     send_msg = refusing("Connection.send_msg()", _LOOP_ONLY)
@@ -105,7 +105,7 @@ class KnownConnection:
     wait_for_responses = refusing("Connection.wait_for_responses()", _LOOP_ONLY)
 
 
-_OWN_FACTORY = vars(KnownConnection)["factory"].__func__
+_OWN_FACTORY = vars(CompatConnection)["factory"].__func__
 
 
 async def open_by_factory(
@@ -114,37 +114,39 @@ async def open_by_factory(
     endpoint: EndPoint,
     *details: Any,
 ) -> Connection:
-    """Open a connection, by a program's own `factory` if the connection class has one.
+    """Open a connection, by a user's `factory` if the connection class has one.
 
-    It may block, so that it runs in a thread.
+    A factory may block, so it runs in a thread.
 
-    :param open_one: opens a connection to an end point; it also gets the `details`.
-    :raises ConnectionException: if it gives something else than a connection, or raises OSError.
+    :param open_one: opens a connection to an end point. It gets `details`, too.
+    :raises ConnectionException: if the factory returns something other than a connection, or raises
+        OSError.
     """
     factory = getattr(settings.connection_class, "factory", None)
     if factory is None or getattr(factory, "__func__", None) is _OWN_FACTORY:
         return await open_one(endpoint, *details)
     loop = asyncio.get_running_loop()
 
-    # Called in the factory's thread, which may wait; the loop goes on meanwhile.
+    # Called in the factory's thread, which may block. The event loop continues.
     def opener(endpoint: EndPoint) -> Connection:
         return asyncio.run_coroutine_threadsafe(open_one(endpoint, *details), loop).result()
 
-    _opening.set(opener)  # of this task alone; to_thread hands its context on
+    _opening.set(opener)  # only for this task; to_thread passes on the context
     try:
-        made = await asyncio.to_thread(factory, endpoint, settings.connect_timeout)
-    # A patched factory may raise what sockets raise; the engine counts it as no connection.
+        connection = await asyncio.to_thread(factory, endpoint, settings.connect_timeout)
+    # A patched factory may raise socket errors. The engine treats them as a failed connection.
     except OSError as cause:
         raise ConnectionException(f"{endpoint} cannot be connected to: {cause}") from cause
-    if not isinstance(made, Connection):
+    if not isinstance(connection, Connection):
         raise ConnectionException(
-            f"the factory of {settings.connection_class!r} gave {made!r}, which is not a connection"
+            f"the factory of {settings.connection_class!r} gave {connection!r}, "
+            "which is not a connection"
         )
-    return made
+    return connection
 
 
-class KnownPool:
-    """The names that programs have for the parts of a pool."""
+class CompatPool:
+    """The attributes and methods of a pool that cassandra-driver has."""
 
     __slots__ = ()
 
@@ -155,12 +157,12 @@ class KnownPool:
 
     @property
     def is_shutdown(self) -> bool:
-        """True if it is closed."""
+        """True if the pool is closed."""
         return self.closed
 
     @property
     def host_distance(self) -> int:
-        """The distance of the host, by the policies."""
+        """The distance of the host, according to the policies."""
         return self.distance
 
     @property
@@ -173,11 +175,11 @@ class KnownPool:
         return list(self.connections)
 
     def get_state(self) -> dict[str, Any]:
-        """Return what `Session.get_pool_state` has of this host."""
+        """Return the entry of this host in `Session.get_pool_state`."""
         return self.state()
 
     def state(self) -> dict[str, Any]:
-        """Return the state in one dict."""
+        """Return the state as a dict."""
         raise NotImplementedError
 
     borrow_connection = refusing("HostConnection.borrow_connection()", _LOOP_ONLY)

@@ -1,4 +1,4 @@
-"""The classes behind `execute_concurrent` that programs of other drivers make themselves."""
+"""The classes behind `execute_concurrent`, which some applications create themselves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 
 
 class ConcurrentExecutorListResults:
-    """One call of `execute_concurrent`, which returns a list.
+    """A call of `execute_concurrent` that returns a list.
 
     :param session: executes the statements.
     :param statements_and_params: (statement, parameters) pairs.
@@ -51,15 +51,15 @@ class ConcurrentExecutorListResults:
 
 
 class ConcurrentExecutorGenResults(ConcurrentExecutorListResults):
-    """One call of `execute_concurrent`, which returns an iterator."""
+    """A call of `execute_concurrent` that returns an iterator."""
 
     _generator = True
 
 
 class ConcurrentExecutorFutureResults(ConcurrentExecutorListResults):
-    """One call of `execute_concurrent_async`.
+    """A call of `execute_concurrent_async`.
 
-    :param future: gets the list of outcomes, or the first error.
+    :param future: gets the list of results, or the first error.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class ConcurrentExecutorFutureResults(ConcurrentExecutorListResults):
         self.future = future
 
     def execute(self, concurrency: int, fail_fast: bool) -> None:
-        """Begin to execute the statements; the future is over when they are."""
+        """Start to execute the statements. The future completes when they have completed."""
         execute_concurrent_async(
             self.session, self._statements, concurrency, fail_fast, self._execution_profile
         ).add_done_callback(self._finish)

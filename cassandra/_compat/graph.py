@@ -1,7 +1,7 @@
-"""Names of DataStax Enterprise's graphs and Insights, which programs import in passing.
+"""Names of DataStax Enterprise's graphs and Insights, which some applications import.
 
-They can be imported, and most can be made. What would need a server of DataStax refuses use. The
-modules below ``cassandra.datastax`` and `cassandra.graph` hand them on.
+You can import them, and create objects of most classes. Calls that need a DataStax server raise
+NotImplementedError. The modules below ``cassandra.datastax`` and `cassandra.graph` re-export them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ else:
 
 __all__ = ["GraphOptions", "graph_object_row_factory", "hand_over"]
 
-# By the module below `cassandra.datastax` that has the class: its name, its base, the parameters
-# that its objects keep as attributes (with "=" if None is the default), methods that refuse use.
+# For each module below `cassandra.datastax`: the name of a class, its base, the parameters that its
+# objects keep as attributes (with "=" if the default is None), and the methods that raise
+# NotImplementedError.
 _CLASSES: dict[str, tuple[tuple[str, str, str, str], ...]] = {
     "graph.types": (
         ("Vertex", "Element", "id label type properties", ""),
@@ -84,19 +85,19 @@ _DATASTAX = "cassandra.datastax."
 
 
 def hand_over(public: str) -> Callable[[str], Any]:
-    """Give a public module its names, and return its ``__getattr__``.
+    """Add the names of a public module to it, and return its ``__getattr__``.
 
     :param public: the module's ``__name__``.
     """
     is_whole = public in ("cassandra.graph", "cassandra.datastax.graph")
-    homes = [_DATASTAX + one for one in _GRAPH] if is_whole else [public]
-    names = {
-        name: one
-        for name, one in globals().items()
-        if name[0] != "_" and getattr(one, "__module__", None) in homes
+    homes = [_DATASTAX + module_name for module_name in _GRAPH] if is_whole else [public]
+    public_names = {
+        name: value
+        for name, value in globals().items()
+        if name[0] != "_" and getattr(value, "__module__", None) in homes
     }
     module = vars(sys.modules[public])
-    module.update(names, __all__=sorted(names))
+    module.update(public_names, __all__=sorted(public_names))
 
     def find(name: str) -> NoReturn:
         raise AttributeError(f"module {public!r} has no attribute {name!r}")
@@ -105,7 +106,7 @@ def hand_over(public: str) -> Callable[[str], Any]:
 
 
 class Element:
-    """The common part of vertices and edges."""
+    """The common base of vertices and edges."""
 
     element_type: str | None = None
 
@@ -125,7 +126,7 @@ class Element:
 
 
 class VertexProperty:
-    """A property of a vertex, which may have properties of its own."""
+    """A property of a vertex, which may have properties itself."""
 
     def __init__(self, label: str, value: Any, properties: dict[str, Any] | None = None) -> None:
         self.label = label
@@ -144,7 +145,7 @@ class T:
 
 
 class GraphProtocol:
-    """The forms in which graph results travel."""
+    """The formats of graph results."""
 
     GRAPHSON_1_0 = b"graphson-1.0"
     GRAPHSON_2_0 = b"graphson-2.0"
@@ -156,7 +157,7 @@ class GraphOptions:
 
     :param kwargs: graph_name, graph_source, graph_language, graph_protocol,
         graph_read_consistency_level and graph_write_consistency_level.
-    :raises TypeError: if there is another one.
+    :raises TypeError: if there is another keyword.
     """
 
     DEFAULT_GRAPH_PROTOCOL = GraphProtocol.GRAPHSON_1_0
@@ -180,7 +181,7 @@ class GraphOptions:
         return GraphOptions(**vars(self))
 
     def update(self, options: GraphOptions) -> None:
-        """Take over what `options` were given."""
+        """Copy the settings of `options`."""
         vars(self).update(vars(options))
 
     @property
@@ -212,17 +213,17 @@ class GraphOptions:
 
     def __repr__(self) -> str:
         names = ConsistencyLevel.value_to_name
-        shown = (
+        options = (
             f"{name}={names.get(value, value) if name.endswith('level') else repr(value)}"
             for name, value in vars(self).items()
         )
-        return f"GraphOptions({', '.join(shown)})"
+        return f"GraphOptions({', '.join(options)})"
 
 
 class Result:
-    """One element of a graph result, as it came from JSON.
+    """An element of a graph result, as parsed from JSON.
 
-    :param value: a number, a text, a list or a dict.
+    :param value: a number, a string, a list or a dict.
     """
 
     as_vertex = staticmethod(refusing("Result.as_vertex()"))
@@ -246,11 +247,11 @@ class GraphStatement:
 
 
 class SimpleGraphStatement(GraphStatement, SimpleStatement):
-    """A graph query as text. It can be made, and not executed."""
+    """A graph query as a string. You can create it, but not execute it."""
 
     @property
     def query_string(self) -> NoReturn:
-        """The text, which nothing may send as CQL.
+        """The query, which must not be sent as CQL.
 
         :raises NotImplementedError: always.
         """
@@ -263,7 +264,7 @@ class SimpleGraphStatement(GraphStatement, SimpleStatement):
 
 
 class DseGraph:
-    """Makes traversals."""
+    """Creates traversals."""
 
     DSE_GRAPH_QUERY_LANGUAGE = "bytecode-json"
 
@@ -271,7 +272,7 @@ class DseGraph:
     def create_execution_profile(
         graph_name: str, graph_protocol: bytes = GraphProtocol.GRAPHSON_2_0, **kwargs: Any
     ) -> Any:
-        """Return a profile with these options; no graph can be asked with it."""
+        """Return a profile with these options, which cannot be used to execute graph queries."""
         options = GraphOptions(
             graph_name=graph_name,
             graph_protocol=graph_protocol,
@@ -300,14 +301,14 @@ class DseGraph:
 
     @staticmethod
     def batch(*args: Any, **kwargs: Any) -> Any:
-        """Return a `TraversalBatch`, which refuses its use."""
+        """Return a `TraversalBatch`, whose methods raise NotImplementedError."""
         return globals()["TraversalBatch"](*args, **kwargs)
 
 
 class MonitorReporter:
-    """Would report a session to Insights. It can be made, and not started.
+    """In cassandra-driver, reports a session to Insights. Here it can be created, but not started.
 
-    :param interval_sec: seconds between reports, which are never made.
+    :param interval_sec: seconds between reports; without effect.
     :param session: any session.
     """
 
@@ -320,11 +321,11 @@ class MonitorReporter:
         refuse("MonitorReporter.start()", INSIGHTS)
 
     def stop(self) -> None:
-        """Do nothing: it cannot have been started."""
+        """Do nothing: it was never started."""
 
 
 def version_supports_insights(dse_version: str | None) -> bool:
-    """Return False, whatever the server's version: this driver reports nothing.
+    """Return False for any version, because this driver reports nothing.
 
     :param dse_version: the server's version.
     """
@@ -343,23 +344,23 @@ graph_graphson3_row_factory = refusing("graph_graphson3_row_factory")
 
 
 def to_bigint(value: Any) -> Any:
-    """Return `value`: the parameters of graph queries are refused where they are used."""
+    """Return `value` unchanged: graph queries cannot be executed anyway."""
     return value
 
 
 to_int = to_smallint = to_double = to_float = to_bigint
 
 
-def _placed() -> None:
-    """Make what the tables have, and say of each name where it is public."""
+def _create_classes() -> None:
+    """Create the classes in the table, and set the public module of each name."""
     names = globals()
     for module, rows in _CLASSES.items():
-        for name, base, kept, refused in rows:
-            names[name] = one = holder(name, kept, refused, base=names.get(base, object))
-            one.__module__ = _DATASTAX + module
+        for name, base, parameters, refused in rows:
+            names[name] = cls = holder(name, parameters, refused, base=names.get(base, object))
+            cls.__module__ = _DATASTAX + module
             if base == "Element":
-                one.element_type = name.lower()
-    for module, placed in {
+                cls.element_type = name.lower()
+    for module, classes in {
         "graph.types": (Element, VertexProperty, T),
         "graph.query": (
             GraphProtocol, GraphOptions, GraphStatement, SimpleGraphStatement, Result,
@@ -371,8 +372,8 @@ def _placed() -> None:
         "insights.reporter": (MonitorReporter,),
         "insights.util": (version_supports_insights,),
     }.items():  # fmt: skip
-        for one in placed:
-            one.__module__ = _DATASTAX + module
+        for cls in classes:
+            cls.__module__ = _DATASTAX + module
 
 
-_placed()
+_create_classes()

@@ -24,7 +24,7 @@ __all__ = [
 
 
 class _ProfileKey:
-    """The key of a profile that no program's own name can be equal to."""
+    """The key of a profile. It does not equal any name of an application's profile."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -39,7 +39,7 @@ EXEC_PROFILE_GRAPH_ANALYTICS_DEFAULT = _ProfileKey("EXEC_PROFILE_GRAPH_ANALYTICS
 
 
 class GraphExecutionProfile(ExecutionProfile):
-    """An `ExecutionProfile` with options of graphs, which `Session.execute_graph` refuses."""
+    """An `ExecutionProfile` with graph options, which `Session.execute_graph` rejects."""
 
     def __init__(
         self,
@@ -91,16 +91,16 @@ class GraphAnalyticsExecutionProfile(GraphExecutionProfile):
 
 
 class ContinuousPagingOptions:
-    """Options of continuous paging, which `ExecutionProfile` refuses.
+    """Options of continuous paging, which `ExecutionProfile` rejects.
 
-    :param page_unit: what `max_pages` counts in.
-    :param max_pages: pages to read at most; 0 for all.
+    :param page_unit: the unit of `max_pages`.
+    :param max_pages: the maximum number of pages to read; 0 for all.
     :param max_pages_per_second: 0 for no limit.
-    :param max_queue_size: pages that wait to be read.
+    :param max_queue_size: the maximum number of pages that wait to be read.
     """
 
     class PagingUnit:
-        """The unit that the size of a page is counted in."""
+        """The unit of the page size."""
 
         BYTES = 1
         ROWS = 2

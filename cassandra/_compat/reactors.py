@@ -1,4 +1,4 @@
-"""Names of event loops, for programs that choose one: this driver has one, asyncio's."""
+"""Names of event loops, for code that chooses one. This driver only has asyncio's event loop."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = [
 
 
 class Reactor(Connection):
-    """A connection of an event loop that this driver does not have.
+    """A connection class of an event loop that this driver does not have.
 
-    It stands for the driver's one kind of connection as ``connection_class``. A subclass may have a
-    ``factory`` of its own, through which each connection is opened then.
+    If you pass it as ``connection_class``, the driver uses its own connection class. A subclass may
+    define a ``factory``, through which connections are then opened.
 
-    :param args: whatever a program passes.
-    :param kwargs: the same, by keyword.
+    :param args: any arguments.
+    :param kwargs: any keyword arguments.
     :raises NotImplementedError: always.
     """
 
@@ -35,31 +35,31 @@ class Reactor(Connection):
 
 
 class AsyncioConnection(Reactor):
-    """A name for the driver's one kind of connection."""
+    """Another name for the driver's only connection class."""
 
 
 class AsyncoreConnection(Reactor):
-    """A name for the driver's one kind of connection."""
+    """Another name for the driver's only connection class."""
 
 
 class EventletConnection(Reactor):
-    """A name for the driver's one kind of connection. The package eventlet is not needed."""
+    """Another name for the driver's only connection class. The package eventlet is not needed."""
 
     @classmethod
     def service_timeouts(cls) -> None:
-        """Do nothing: the event loop has timers of its own."""
+        """Do nothing: the event loop has its own timers."""
 
 
 class GeventConnection(Reactor):
-    """A name for the driver's one kind of connection. The package gevent is not needed."""
+    """Another name for the driver's only connection class. The package gevent is not needed."""
 
 
 class LibevConnection(Reactor):
-    """A name for the driver's one kind of connection."""
+    """Another name for the driver's only connection class."""
 
 
 class TwistedConnection(Reactor):
-    """A name for the driver's one kind of connection. The package twisted is not needed."""
+    """Another name for the driver's only connection class. The package twisted is not needed."""
 
 
 for _class in Reactor.__subclasses__():

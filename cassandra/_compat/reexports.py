@@ -1,16 +1,16 @@
-"""Names that programs import from a module other than the one that defines them.
+"""Names that applications import from a module other than the one that defines them.
 
-Today's drivers give many classes from the module where they merely use them (``from
-cassandra.cluster import ConsistencyLevel``), and programs have come to rely on that. The table is
-read when a name is asked for that the module itself does not have, so importing a module costs
-nothing for it. Each name is the same object as at its home.
+In cassandra-driver and scylla-driver you can import many classes from modules that merely use them
+(``from cassandra.cluster import ConsistencyLevel``), and applications rely on that. The table is
+only read when a module is asked for a name that it does not have, so importing a module costs
+nothing extra. Each name is the same object as in its defining module.
 """
 
 from __future__ import annotations
 
 __all__ = ["REEXPORTS"]
 
-# Module -> home -> the names that the module gives from there.
+# Module -> defining module -> the names that the module re-exports.
 REEXPORTS: dict[str, dict[str, str]] = {
     "cassandra.cluster": {
         "cassandra": (
@@ -132,7 +132,7 @@ REEXPORTS: dict[str, dict[str, str]] = {
     },
     "cassandra.policies": {
         "cassandra": "ConsistencyLevel OperationTimedOut WriteType",
-        # As the documentation of some releases has it.
+        # As documented in some releases.
         "cassandra.column_encryption.policies": (
             "AES256ColumnEncryptionPolicy AES256_KEY_SIZE_BYTES"
         ),

@@ -1,4 +1,4 @@
-"""Names of parts that are not here: they refuse use, and so do objects of such classes."""
+"""Stand-ins for unsupported classes and functions, which raise NotImplementedError when used."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ CONTINUOUS_PAGING = (
 INSIGHTS = "Insights are DataStax Enterprise's own, and this driver does not report to them"
 
 
-def refuse(what: str, why: str = GRAPHS) -> NoReturn:
-    """Raise NotImplementedError for the use of `what`, with the reason."""
-    raise NotImplementedError(f"{what} is not supported: {why}")
+def refuse(subject: str, why: str = GRAPHS) -> NoReturn:
+    """Raise NotImplementedError for `subject`, with the reason."""
+    raise NotImplementedError(f"{subject} is not supported: {why}")
 
 
-def refusing(what: str, why: str = GRAPHS) -> Callable[..., Any]:
-    """Return a function of any arguments that refuses its use."""
+def refusing(subject: str, why: str = GRAPHS) -> Callable[..., Any]:
+    """Return a function that accepts any arguments and raises NotImplementedError."""
 
     def refused(*args: object, **kwargs: object) -> NoReturn:
-        refuse(what, why)
+        refuse(subject, why)
 
-    refused.__name__ = refused.__qualname__ = what.rpartition(".")[2].rstrip("()")
+    refused.__name__ = refused.__qualname__ = subject.rpartition(".")[2].rstrip("()")
     refused.__doc__ = (
         f"Raise NotImplementedError: {why}.\n\n"
         ":param args: without effect.\n:param kwargs: without effect.\n"
@@ -35,29 +35,36 @@ def refusing(what: str, why: str = GRAPHS) -> Callable[..., Any]:
     return refused
 
 
-def holder(name: str, kept: str, refused: str = "", why: str = GRAPHS, base: type = object) -> Any:
-    """Return a class whose objects keep what they are given, and refuse use.
+def holder(
+    name: str, attributes: str, refused: str = "", why: str = GRAPHS, base: type = object
+) -> Any:
+    """Return a class whose objects keep their parameters, and whose methods raise
+    NotImplementedError.
 
-    :param kept: the parameters that its objects have as attributes; "=" stands after those that
-        are None by default.
-    :param refused: its methods.
+    :param attributes: the parameters, which its objects have as attributes. "=" follows the names
+        whose default is None.
+    :param refused: the names of its methods.
     """
     body: dict[str, Any] = {
-        one: staticmethod(refusing(f"{name}.{one}()", why)) for one in refused.split()
+        method: staticmethod(refusing(f"{name}.{method}()", why)) for method in refused.split()
     }
     body["__doc__"] = "It keeps its parameters; its methods, if it has any, refuse use."
-    if kept:
+    if attributes:
         kind = Parameter.POSITIONAL_OR_KEYWORD
         parameters = [
-            Parameter(one.rstrip("="), kind, default=None if one[-1] == "=" else Parameter.empty)
-            for one in kept.split()
+            Parameter(
+                attribute.rstrip("="),
+                kind,
+                default=None if attribute[-1] == "=" else Parameter.empty,
+            )
+            for attribute in attributes.split()
         ]
         signature = Signature(parameters)
 
         def __init__(self: object, *args: Any, **kwargs: Any) -> None:
-            given = signature.bind(*args, **kwargs)
-            given.apply_defaults()
-            vars(self).update(given.arguments)
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            vars(self).update(bound.arguments)
 
         # For `inspect` and editors.
         __init__.__signature__ = Signature(  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Schema objects and readers of DataStax Enterprise, which is not supported: names for programs."""
+"""Schema classes and parsers of DataStax Enterprise, which is not supported."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ __all__ = [
     "trim_if_startswith",
 ]
 
-# The class of the strategies' classes.
+# The metaclass of the replication strategies.
 ReplicationStrategyTypeType = type(ReplicationStrategy)
 
 
-# Tables that a graph has as a vertex, and as an edge, with both of its vertices.
+# A table as a vertex of a graph, and as an edge with its two vertices.
 VertexMetadata = holder("VertexMetadata", "keyspace_name table_name label_name")
 EdgeMetadata = holder(
     "EdgeMetadata",
@@ -44,7 +44,7 @@ EdgeMetadata = holder(
 
 
 class TableMetadataDSE68(TableMetadataV3):
-    """A table that may be a vertex or an edge of a graph; the driver makes none."""
+    """A table that may be a vertex or an edge of a graph. The driver never creates one."""
 
     vertex: Any = None
     edge: Any = None
@@ -57,11 +57,11 @@ _WHY = (
 
 
 def _parser(name: str, base: type) -> Any:
-    kept = "connection timeout fetch_size metadata_request_timeout"
-    return holder(name, kept, "get_all_keyspaces", _WHY, base)
+    parameters = "connection timeout fetch_size metadata_request_timeout"
+    return holder(name, parameters, "get_all_keyspaces", _WHY, base)
 
 
-# They would read the schema over a blocking connection.
+# In cassandra-driver, these read the schema over a blocking connection.
 SchemaParserV22 = _parser("SchemaParserV22", object)
 SchemaParserV3 = _parser("SchemaParserV3", SchemaParserV22)
 SchemaParserV4 = _parser("SchemaParserV4", SchemaParserV3)
@@ -85,25 +85,25 @@ class SchemaOfCluster:
         yield from self._cluster.metadata.keyspaces.values()
 
     def get_keyspace(self, keyspaces: object, keyspace: str) -> KeyspaceMetadata | None:
-        """Read a keyspace again, and return it; None if there is none.
+        """Read a keyspace again, and return it, or None if it does not exist.
 
-        :param keyspaces: accepted for programs that pass it.
-        :param keyspace: its name.
+        :param keyspaces: accepted for compatibility.
+        :param keyspace: the name of the keyspace.
         """
         self._cluster.refresh_keyspace_metadata(keyspace)
-        found: KeyspaceMetadata | None = self._cluster.metadata.keyspaces.get(keyspace)
-        return found
+        metadata: KeyspaceMetadata | None = self._cluster.metadata.keyspaces.get(keyspace)
+        return metadata
 
     def get_table(self, keyspaces: object, keyspace: str, table: str) -> Any:
-        """Read a table or a view again, and return it; None if there is none.
+        """Read a table or view again, and return it, or None if it does not exist.
 
-        :param keyspaces: accepted for programs that pass it.
+        :param keyspaces: accepted for compatibility.
         :param keyspace: the name of the keyspace.
         :param table: the name of the table or view.
         """
         self._cluster.refresh_table_metadata(keyspace, table)
-        found = self._cluster.metadata.keyspaces.get(keyspace)
-        return None if found is None else found.tables.get(table) or found.views.get(table)
+        metadata = self._cluster.metadata.keyspaces.get(keyspace)
+        return None if metadata is None else metadata.tables.get(table) or metadata.views.get(table)
 
 
 def get_schema_parser(
@@ -116,9 +116,9 @@ def get_schema_parser(
 ) -> SchemaOfCluster:
     """Return an object that reads parts of the schema.
 
-    :param connection: ``cluster.control_connection._connection``; the other arguments are accepted
-        for programs that pass them.
-    :raises NotImplementedError: for any other connection: the engine reads the schema.
+    :param connection: ``cluster.control_connection._connection``. The other arguments are accepted
+        for compatibility.
+    :raises NotImplementedError: for any other connection, because the engine reads the schema.
     """
     if not isinstance(connection, ViewOfConnection):
         refuse("get_schema_parser()", _WHY)
@@ -128,12 +128,12 @@ def get_schema_parser(
 def get_column_from_system_local(
     connection: object, column_name: str, timeout: float, metadata_request_timeout: object
 ) -> NoReturn:
-    """Raise NotImplementedError: a session can execute the query."""
+    """Raise NotImplementedError: use a session to execute the query."""
     refuse("get_column_from_system_local()", _WHY)
 
 
 def trim_if_startswith(s: str, prefix: str) -> str:
-    """Return `s` without `prefix`, if it begins with it."""
+    """Return `s` without `prefix`, if it starts with it."""
     return s.removeprefix(prefix)
 
 

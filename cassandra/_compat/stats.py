@@ -1,7 +1,7 @@
-"""Counters of a program's own, in the manner of the package that today's drivers count with.
+"""Counters for applications, compatible with the package scales, which cassandra-driver uses.
 
-`cassandra.metrics` gives these names. A collection is an object with an attribute for each stat;
-`cassandra.metrics.getStats` has its values under the collection's name.
+`cassandra.metrics` exports these names. A collection is an object with an attribute for each stat.
+`cassandra.metrics.getStats` returns its values under the collection's name.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__ = ["IntStat", "PmfStat", "Stat", "StatsCollection", "collection", "init"
 
 
 class Stat:
-    """A number that a function gives when it is asked for.
+    """A number that a function computes on demand.
 
-    :param name: its name in `getStats`.
+    :param name: the name in `getStats`.
     :param func: called without arguments.
     """
 
@@ -29,7 +29,7 @@ class Stat:
         self.func = func
 
     def first(self) -> Any:
-        """Return the value to begin with."""
+        """Return the initial value."""
         return None
 
     def __get__(self, holder: object, owner: type | None = None) -> Any:
@@ -49,9 +49,9 @@ class Stat:
 
 
 class IntStat(Stat):
-    """A number that a program counts up, from 0.
+    """A number that application code increments, starting at 0.
 
-    :param name: its name in `getStats`.
+    :param name: the name in `getStats`.
     """
 
     def __init__(self, name: str) -> None:
@@ -65,12 +65,12 @@ class Distribution(RequestTimer):
     """The value of a `PmfStat`: a mapping of count, min, max, mean, stddev and percentiles."""
 
     def addValue(self, value: float) -> None:
-        """Take note of one value."""
+        """Add a value."""
         self.record(None, value)
 
     @contextmanager
     def time(self) -> Iterator[None]:
-        """Take note of the seconds that the ``with`` block takes."""
+        """Add the duration of the ``with`` block in seconds."""
         started = time.perf_counter()
         try:
             yield
@@ -79,9 +79,9 @@ class Distribution(RequestTimer):
 
 
 class PmfStat(Stat):
-    """A distribution of values: `Distribution.addValue` and `Distribution.time` fill it.
+    """A distribution of values. Use `Distribution.addValue` and `Distribution.time` to fill it.
 
-    :param name: its name in `getStats`.
+    :param name: the name in `getStats`.
     """
 
     def __init__(self, name: str) -> None:
@@ -94,19 +94,19 @@ class PmfStat(Stat):
 class StatsCollection:
     """Stats under one name.
 
-    :param name: the key in `getStats`; slashes at its ends are left out.
-    :param stats: each is an attribute of the collection by its own name.
+    :param name: the key in `getStats`. Slashes at both ends are removed.
+    :param stats: the stats. Each is an attribute of the collection under its own name.
     """
 
     def __init__(self, name: str, *stats: Stat) -> None:
-        # Descriptors belong to a class: each collection has one of its own.
+        # Descriptors belong to a class, so each collection gets its own class.
         self.__class__ = type("StatsCollection", (StatsCollection,), {s.name: s for s in stats})
         self._stats = stats
         self._name = name.strip("/")
         metrics.register(self._name, self)
 
     def get_stats(self) -> dict[str, Any]:
-        """Return all values in a dict; of a distribution, a dict."""
+        """Return all values as a dict. The value of a distribution is a dict, too."""
         return _values(self, self._stats)
 
     def __repr__(self) -> str:
@@ -114,18 +114,18 @@ class StatsCollection:
 
 
 def _values(holder: object, stats: tuple[Stat, ...]) -> dict[str, Any]:
-    found = {stat.name: stat.__get__(holder) for stat in stats}
+    values = {stat.name: stat.__get__(holder) for stat in stats}
     return {
         name: dict(value) if isinstance(value, Distribution) else value
-        for name, value in found.items()
+        for name, value in values.items()
     }
 
 
 def collection(name: str, *stats: Stat) -> StatsCollection:
     """Return a `StatsCollection`.
 
-    :param name: the key in `getStats`; slashes at its ends are left out.
-    :param stats: each is an attribute of the collection by its own name.
+    :param name: the key in `getStats`. Slashes at both ends are removed.
+    :param stats: the stats. Each is an attribute of the collection under its own name.
     """
     return StatsCollection(name, *stats)
 
@@ -141,19 +141,19 @@ class _OfObject:
         )  # fmt: skip
 
     def get_stats(self) -> dict[str, Any]:
-        """Return all values in a dict."""
+        """Return all values as a dict."""
         return _values(self._holder, self._stats)
 
 
 def init(obj: object, path: str | None = None) -> None:
-    """Have `getStats` show the stats that the class of `obj` declares.
+    """Add the stats that the class of `obj` declares to `getStats`.
 
-    They are shown as long as the object lives.
+    They are shown as long as the object exists.
 
     :param obj: an object with a ``__dict__``.
     :param path: the key in `getStats`; None for the name of the class.
     """
     stats = _OfObject(obj)
-    # Held by the object: the register holds it weakly.
+    # The object keeps the collection alive: the registry only has a weak reference.
     vars(obj)["_stats_of_object"] = stats
     metrics.register((path or type(obj).__name__).strip("/"), stats)

@@ -1,4 +1,4 @@
-"""The completion of a `ResponseFuture` if a tracer has wrapped its completion methods.
+"""Completion of a `ResponseFuture` whose completion methods a tracing library has wrapped.
 
 See `cassandra.cluster.final_hooks`.
 """
@@ -19,9 +19,9 @@ log = logging.getLogger("cassandra.cluster")
 
 
 def set_final_result(self: ResponseFuture, response: Any) -> None:
-    """Complete the future with the rows of a page; None if the result does not have rows.
+    """Complete the future with the rows of a page, or None if the result has no rows.
 
-    Other rows than those of the answer take their place.
+    A wrapper may pass other rows than the response has. They replace the response's rows.
     """
     if self._done:
         return
@@ -42,9 +42,9 @@ def set_final_exception(self: ResponseFuture, response: BaseException) -> None:
 
 
 def finish_wrapped(future: ResponseFuture) -> None:
-    """Complete `future` by its own methods, which a tracer has wrapped.
+    """Complete `future` by calling its own methods, which a tracing library has wrapped.
 
-    The request completes even if the wrapper fails, or does not call the method that it wraps.
+    The request completes even if the wrapper raises an error, or does not call the wrapped method.
     """
     error = future._error
     future._handed_rows = None
@@ -58,7 +58,8 @@ def finish_wrapped(future: ResponseFuture) -> None:
             future._set_final_result(future._handed_rows)
         else:
             future._set_final_exception(error)
-    except BaseException:  # would end the loop's thread, and all other requests with it
+    # an error would end the event loop's thread, and all other requests with it
+    except BaseException:
         log.exception("a wrapper of the completion of %r failed", future)
     if not future._done:
         future._complete(None)

@@ -1,5 +1,5 @@
-"""Native asyncio: `Cluster` and `Session` on the caller's own event loop, over the engine that the
-blocking faces use.
+"""Native asyncio: `Cluster` and `Session` on your own event loop, with the same engine as the
+blocking API.
 """
 
 from cassandra._foreign import check_files

@@ -1,4 +1,4 @@
-"""`Cluster` of the asyncio face."""
+"""`Cluster` of the asyncio API."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Generator, Hashable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cassandra._habits import CLUSTER, add_habits, awaited
+from cassandra.aio.calls import returns_connecting
 from cassandra.aio.session import Session
 from cassandra.client.checks import check_keyspace, no_keyspace
 from cassandra.client.configuration import ClusterBase, engine_core
@@ -32,11 +33,11 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     """A cluster to connect to from asyncio code.
 
     ``async with Cluster(["10.0.0.1"]) as cluster: session = await cluster.connect("ks")``. It
-    belongs to the loop that `connect` is first awaited on. The names of contact points are resolved
-    by `connect`, which raises NoHostAvailable if none of them can be.
+    belongs to the loop on which `connect` is first awaited. `connect` resolves the names of contact
+    points, and raises NoHostAvailable if no name can be resolved.
 
-    Each parameter but `execution_profiles` is an attribute, too. A change after `connect` has an
-    effect if its text says so.
+    Each parameter except `execution_profiles` is also an attribute. A change after `connect` has an
+    effect if the parameter's description says so.
     """
 
     __doc__ = WithFields(__doc__)
@@ -46,33 +47,37 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         self._core: Core | None = None
         self._connecting: asyncio.Task[Core] | None = None
         self._waiting = 0
-        self._given_up: set[asyncio.Task[Core]] = set()  # they close what they have opened
+        self._given_up: set[asyncio.Task[Core]] = set()  # cancelled, but still closing connections
         self._closing: asyncio.Task[None] | None = None
         self._sessions: list[Session] = []
 
+    @returns_connecting
     async def connect(
         self, keyspace: str | None = None, wait_for_all_pools: bool = False
     ) -> Session:
-        """Connect if that has not been done yet, and return a new `Session`.
+        """Connect if necessary, and return a new `Session`.
 
-        :param keyspace: for names without one; None for no keyspace.
-        :param wait_for_all_pools: return when all pools are open, not only one.
+        ``async with cluster.connect() as session`` shuts the session down after the block.
+
+        :param keyspace: the keyspace of unqualified names; None for no keyspace.
+        :param wait_for_all_pools: return when all pools are open, not only the first.
         :raises NoHostAvailable: with the error of each contact point.
-        :raises NoHostAvailable: which is an InvalidRequest too, if the keyspace does not exist.
+        :raises NoHostAvailable: which is also an InvalidRequest, if the keyspace does not exist.
         """
-        keyspace = keyspace or None  # a text from the environment may be empty
+        keyspace = keyspace or None  # e.g. from an environment variable
         if keyspace is not None:
             check_keyspace(keyspace)
         core = await self._connected()
-        # Without the keyspace: if it is missing, the server refuses the USE below.
+        # Open it without the keyspace: if the keyspace is missing, the server refuses the USE
+        # below.
         engine = await core.open_session(None, self.profile_manager.distance, wait_for_all_pools)
-        # During the wait shutdown() could not know of this session.
+        # shutdown() may have run while we waited, without knowing of this session.
         if self.is_shutdown:
             engine.close()
             raise ConnectionShutdown("the cluster was shut down while it was connecting")
         session = Session(self, engine)
         self._encode_user_types(session)
-        if keyspace is not None and not engine.begins_with(keyspace):
+        if keyspace is not None and not engine.adopt_without_use(keyspace):
             try:
                 await session.set_keyspace(keyspace)
             except BaseException as error:
@@ -84,7 +89,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         return session
 
     async def _connected(self) -> Core:
-        """Return the connected engine. Callers that come together share one attempt."""
+        """Return the connected engine. Concurrent callers share one attempt."""
         if self.is_shutdown:
             raise ConnectionShutdown("the cluster is shut down: make a new one")
         if self._core is not None:
@@ -92,17 +97,17 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
                 raise RuntimeError("this Cluster belongs to another event loop: make one in each")
             return self._core
         if self._connecting is None:
-            # A task of its own: several callers may wait for it, and any of them may be cancelled.
+            # Use a task, because several callers may wait for it, and each may be cancelled.
             self._connecting = asyncio.ensure_future(self._make_core())
-            self._connecting.add_done_callback(_take_note)
+            self._connecting.add_done_callback(_retrieve_error)
         connecting = self._connecting
         self._waiting += 1
         try:
             return await outcome_of(connecting)
         finally:
             self._waiting -= 1
-            # One caller's cancellation must not fail the others: the attempt is given up when the
-            # last one that waits for it is cancelled.
+            # The cancellation of one caller must not fail the others: cancel the attempt only when
+            # nobody waits for it any more.
             if self._connecting is connecting and (connecting.done() or not self._waiting):
                 self._connecting = None
                 if connecting.cancel():
@@ -113,13 +118,13 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         core = engine_core()(self._settings(), self.metadata, asyncio.get_running_loop())
         await core.connect()
         try:
-            # During the wait shutdown() could not know of this engine.
+            # shutdown() may have run while we waited, without knowing of this engine.
             if self.is_shutdown:
                 raise ConnectionShutdown("the cluster was shut down while it was connecting")
             self._core = core
             await self._on_connected(core)
         except BaseException:
-            # The next connect() must begin anew, not find an engine that is closed.
+            # The next connect() must start again, instead of using a closed engine.
             self._core = None
             await core.close()
             raise
@@ -128,13 +133,13 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     def add_execution_profile(
         self, name: Hashable, profile: ExecutionProfile, pool_wait_timeout: float | None = 5
     ) -> Awaitable[None]:
-        """Add an execution profile, which `execution_profile=` may name from now on.
+        """Add an execution profile, to be used as `execution_profile=`.
 
-        :param name: any object that can be a key of a dict.
+        :param name: any hashable object.
         :param profile: an `ExecutionProfile`.
         :param pool_wait_timeout: seconds that the awaitable waits at most; None for no limit.
-        :returns: an awaitable, for those who want to wait until the connections are open that only
-            the new profile's policy wants. It raises OperationTimedOut after `pool_wait_timeout`.
+        :returns: an awaitable, in case you want to wait for connections that only the new profile's
+            policy needs. It raises OperationTimedOut after `pool_wait_timeout`.
         :raises ValueError: if the name is taken, or old-style settings are used.
         """
         policy = self._add_profile(name, profile)
@@ -159,14 +164,15 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             self._core.sessions.resize_pools()
 
     async def register_user_type(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
-        """Read values of a user-defined type as instances of a class, and accept such parameters.
+        """Decode values of a user-defined type as instances of a class, and accept such parameters.
 
-        Before `connect` it is remembered; `connect` raises UserTypeDoesNotExist if there is no such
-        type.
+        You may call this before `connect`, which then raises UserTypeDoesNotExist if there is no
+        such type.
 
         :param keyspace: the name of the type's keyspace.
         :param user_type: the name of the type.
-        :param klass: takes the fields as keywords and has them as attributes; or dict.
+        :param klass: a class whose constructor takes the fields as keyword arguments, with the same
+            attributes; or dict.
         :raises UserTypeDoesNotExist: if the cluster is connected and does not have the type.
         """
         if self._core is not None or self.is_shutdown:
@@ -175,13 +181,13 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         self._add_user_type(keyspace, user_type, klass, self._sessions)
 
     def get_control_connection_host(self) -> Host | Any:
-        """Return the host of the control connection; None while there is no such connection."""
+        """Return the host of the control connection; None if there is no control connection."""
         return self._core.control.current_host if self._core is not None else None
 
     async def refresh_nodes(self, force_token_rebuild: bool = False) -> None:
         """Read the node list again, now.
 
-        :param force_token_rebuild: compute the placement of partitions again, even if no token has
+        :param force_token_rebuild: compute the replicas of partitions again, even if no token has
             changed.
         """
         await self._connected_core().control.refresh_nodes(force_token_rebuild)
@@ -199,10 +205,10 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     async def shutdown(self) -> None:
         """Close all sessions and connections.
 
-        Executions in flight fail with an error that says so. A second call waits until the first
-        one is over, also if that was cancelled: it goes on.
+        Requests in flight fail with an error that says so. A second call waits until the first has
+        completed. The first goes on even if it is cancelled.
         """
-        # Before the first wait: a connect() that is under way looks at it afterwards.
+        # Set this before we wait: a running connect() checks it afterwards.
         self.is_shutdown = True
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close())
@@ -215,14 +221,14 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         if connecting:
             for task in connecting:
                 task.cancel()
-            # Cancelled, they close what they have opened.
+            # When cancelled, they close their connections.
             await asyncio.wait(connecting, timeout=SHUTDOWN_TIMEOUT)
         for session in self._sessions:
             session.is_shutdown = True
         if self._core is not None:
             await self._core.close()
 
-    if not TYPE_CHECKING:  # type checkers refuse `with` by themselves
+    if not TYPE_CHECKING:  # type checkers refuse `with` without this
 
         def __enter__(self) -> NoReturn:
             raise TypeError("a cluster of cassandra.aio ends by awaiting: write `async with`")
@@ -238,7 +244,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
 
 
 class _PoolsOpen:
-    """Awaited, it waits until tasks that open pools are done."""
+    """An awaitable that waits for the tasks that open pools."""
 
     def __init__(
         self, name: Hashable, opening: list[asyncio.Task[bool]], timeout: float | None
@@ -251,8 +257,8 @@ class _PoolsOpen:
         return pools_opened(self._opening, self._timeout, self._name).__await__()
 
 
-def _take_note(task: asyncio.Task[Core]) -> None:
-    """Read the error of `task`: if all callers are gone, asyncio would log it as never read."""
+def _retrieve_error(task: asyncio.Task[Core]) -> None:
+    """Retrieve the error of `task`, so that asyncio does not log it if all callers are gone."""
     if not task.cancelled():
         task.exception()
 

@@ -1,4 +1,4 @@
-"""Results by columns on the asyncio face: the methods of `cassandra.client.columnar`, awaited."""
+"""Results by columns on asyncio: the methods of `cassandra.client.columnar`, awaited."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ else:
 class ColumnarResult(ColumnForms, bases.ResultBase):
     """The methods of `cassandra.aio.ResultSet` for columns.
 
-    Options and errors are those of `cassandra.cluster.ResultSet`.
+    The options and errors are those of `cassandra.cluster.ResultSet`.
     """
 
     __slots__ = ()
 
-    # How reading has begun, "row" or "column", if it has; "rows" if pages of rows are gone already.
+    # How reading has begun: "" (not yet), "row", "column", or "rows" if pages of rows were dropped.
     _begun: str
     _next: NextPage | None
 
@@ -46,7 +46,7 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         async def fetch_next_page(self) -> None: ...
 
     async def to_arrow(self, **options: Any) -> Any:
-        """Return the rows that are left as a `pyarrow.Table` with a chunk for each page.
+        """Return the remaining rows as a `pyarrow.Table` with one chunk per page.
 
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
             ``durations="interval"`` or "struct": see the guide on results.
@@ -54,22 +54,22 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         return await self._read(self._arrow_form(options))
 
     def arrow_batches(self, **options: Any) -> AsyncIterator[Any]:
-        """Return an iterator over the rows that are left, a `pyarrow.RecordBatch` per page.
+        """Return an iterator over the remaining rows: one `pyarrow.RecordBatch` per page.
 
         ``async for batch in result.arrow_batches()``.
 
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
             ``durations="interval"`` or "struct": see the guide on results.
         """
-        # A missing package is an error of this call: the iterator is made behind it.
+        # Not a generator function, so that a missing package is an error of this call.
         form = self._batches_form(options)
         pages = self._pages(form.column_plan, form.column_plan_of)
         return (form.each(page) async for page in pages)
 
     async def to_polars(self, **options: Any) -> Any:
-        """Return the rows that are left as a `polars.DataFrame`; pyarrow is not needed.
+        """Return the remaining rows as a `polars.DataFrame`; pyarrow is not needed.
 
-        Durations are structs: polars does not have a type for them.
+        Durations become structs, because polars has no type for them.
 
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64":
             see the guide on results.
@@ -79,7 +79,8 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
     async def to_pandas(self, **options: Any) -> Any:
         """Return a `pandas.DataFrame`, like `cassandra.cluster.ResultSet.to_pandas`.
 
-        :param options: those of `to_arrow`, and further keywords of ``pyarrow.Table.to_pandas``.
+        :param options: the options of `to_arrow`, and further keyword arguments of
+            ``pyarrow.Table.to_pandas``.
         """
         return await self._read(self._pandas_form(options))
 
@@ -93,13 +94,13 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         return form.joined([form.each(page) async for page in pages])
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return the page at hand, for readers of the Arrow PyCapsule interface.
+        """Return the current page, for the Arrow PyCapsule interface.
 
         :raises RuntimeError: if there are more pages.
         """
         columnar = columnar_module()
         message = rows_message(self._message)
-        # Readers of the interface pull without awaiting: they could not wait for a page.
+        # Consumers of this interface do not await, so they could not wait for a page.
         if message.paging_state is not None:
             raise RuntimeError(
                 "the result has more pages, which cannot be waited for here: "
@@ -115,16 +116,16 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         if self._begun:
             raise RuntimeError(READ if self._begun == "column" else BEGUN)
 
-    def _begin(self, what: str) -> None:
-        """Note how the rows are read.
+    def _begin(self, mode: str) -> None:
+        """Record how the rows are read.
 
-        :raises RuntimeError: if pages were read in another way, and are gone.
+        :raises RuntimeError: if pages were read in another way, and dropped.
         """
         if self._begun == "column":
             raise RuntimeError(READ)
         if self._begun == "rows":
             raise RuntimeError(ROWS_READ)
-        self._begun = what
+        self._begun = mode
 
     async def _pages(
         self, column_plan: ColumnPlan, column_plan_of: PlanOf
@@ -136,9 +137,10 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         while True:
             more = message.paging_state is not None
             if more:
-                # From here on pages are gone: an iteration over rows would miss them in silence.
+                # Pages are dropped from here on, so an iteration over rows would silently miss
+                # them.
                 self._begun = "column"
-                # In flight while this page is used; one page ahead, never more, to bound memory.
+                # Fetch one page ahead while this page is used; not more, to bound memory.
                 self._ask_for_next_page()
             yield message.columns(column_plan)
             if not more:

@@ -1,4 +1,4 @@
-"""Many executions at a time, with bounded memory."""
+"""Concurrent executions with bounded memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ else:
 
 __all__ = ["ExecutionResult", "PlacedResult", "outcomes"]
 
-# Outcomes after which other tasks have a turn.
+# Outcomes in a row without waiting; then other tasks get a turn.
 _MOST_WITHOUT_REST = 1000
 
 
@@ -34,11 +34,11 @@ class ExecutionResult(NamedTuple):
 
 
 class PlacedResult(NamedTuple):
-    """The outcome of one execution, of those that are given as they come.
+    """The outcome of one execution, with `in_order=False`.
 
     :param success: False if the execution failed.
     :param result_or_exc: the result, or the error if it failed.
-    :param position: that of its statement among all, from 0.
+    :param position: the position of its statement, from 0.
     """
 
     success: bool
@@ -62,44 +62,44 @@ async def outcomes(
 ) -> AsyncGenerator[Any, None]:
     """Yield outcomes.
 
-    :param path: of the session; None if each statement goes through `execute`.
-    :param in_order: False yields them as they come, each with its position.
+    :param path: the happy path of the session; None if each statement uses `execute`.
+    :param in_order: False yields outcomes as they come, each with its position.
     """
-    kind: type[Any] = ExecutionResult if in_order else PlacedResult
-    collector = happy_path.Collector(concurrency, kind, path, in_order)
+    outcome_class: type[Any] = ExecutionResult if in_order else PlacedResult
+    collector = happy_path.Collector(concurrency, outcome_class, path, in_order)
     run = _Run(session, statements_and_parameters, concurrency, options, collector)
-    found: list[Any] = []
+    batch: list[Any] = []
     outcome = None
     rested = 0
     try:
         while True:
-            # What follows the error would be given up.
+            # Statements after an error would be cancelled anyway.
             collector.is_paused = raise_on_first_error and collector.has_failed
-            # First: a slow reader must not leave the servers idle.
+            # Send first: a slow reader must not leave the servers idle.
             if collector.wants_more:
                 run.fill()
-            found = collector.take()
-            if not found:
+            batch = collector.take()
+            if not batch:
                 if collector.is_over:
                     return
                 await run.wait()
-            for place, outcome in enumerate(found, collector.given - len(found)):
+            for position, outcome in enumerate(batch, collector.delivered - len(batch)):
                 if not outcome[0] and raise_on_first_error:
-                    locate(outcome[1], f"row {place if in_order else outcome.position}")
+                    locate(outcome[1], f"row {position if in_order else outcome.position}")
                     raise outcome[1]
                 yield outcome
-            # What ends at once, in a session that was shut down say, is never waited for.
-            if collector.given - rested >= _MOST_WITHOUT_REST:
-                rested = collector.given
+            # Executions that end at once, for example in a closed session, never make us wait.
+            if collector.delivered - rested >= _MOST_WITHOUT_REST:
+                rested = collector.delivered
                 await asyncio.sleep(0)
     finally:
         run.give_up()
-        # An error that is raised here holds this frame, and would be held by it.
-        del found, outcome
+        # Break the reference cycle between this frame and an error that it raises.
+        del batch, outcome
 
 
 class _Run:
-    """Starts executions. Statements are taken only as they are started: they may be endless."""
+    """Starts executions. Statements are only taken when they are started: there may be no end."""
 
     def __init__(
         self,
@@ -114,21 +114,21 @@ class _Run:
         self._concurrency = concurrency
         self._options = options
         self._collector = collector
-        # Those off the happy path, by their positions.
+        # Executions off the happy path, by position.
         self._futures: dict[int, asyncio.Future[Any]] = {}
         self._loop = asyncio.get_running_loop()
         self._waits: asyncio.Future[None] | None = None
-        collector.tell = self._wake_up
+        collector.notify_reader = self._wake_up
 
     def fill(self) -> None:
-        """Start as many as there is room for."""
+        """Start as many executions as the collector allows."""
         start_all = happy_path.start_all
         fill(self._collector, self._statements, self._concurrency, start_all, self._start)
 
     def _start(self, statement: Any, parameters: Any, position: int) -> None:
-        # A mistake in the call becomes its outcome, like any other error.
+        # A mistake in the call becomes the outcome of the statement, like any other error.
         try:
-            # A tracer's wrapper may be a coroutine function.
+            # A tracer may have wrapped `execute` in a coroutine function.
             future = asyncio.ensure_future(
                 self._session.execute(statement, parameters, **self._options)
             )
@@ -139,7 +139,7 @@ class _Run:
             future.add_done_callback(partial(self._on_done, position))
 
     def _on_done(self, position: int, future: asyncio.Future[Any]) -> None:
-        if self._futures.pop(position, None) is None:  # the reader has given up meanwhile
+        if self._futures.pop(position, None) is None:  # the reader has given up
             _look_at(future)
             return
         if future.cancelled():
@@ -150,7 +150,7 @@ class _Run:
             self._collector.put(position, True, future.result())
 
     async def wait(self) -> None:
-        """Wait until there is something to read or to send."""
+        """Wait until there are outcomes to read, or statements to send."""
         collector = self._collector
         if not collector.is_ready:
             self._waits = self._loop.create_future()
@@ -162,8 +162,8 @@ class _Run:
             self._waits.set_result(None)
 
     def give_up(self) -> None:
-        """Cancel executions whose outcomes nobody will read: the caller has stopped iterating."""
-        self._collector.tell = None
+        """Cancel all executions, because the caller has stopped iterating."""
+        self._collector.notify_reader = None
         for request in self._collector.pending():
             request.cancel()
         futures, self._futures = self._futures, {}
@@ -173,6 +173,6 @@ class _Run:
 
 
 def _look_at(future: asyncio.Future[Any]) -> None:
-    """See the error of a future that is done, or asyncio would log that nobody did."""
+    """Retrieve the error of a finished future, so that asyncio does not log it."""
     if not future.cancelled():
         future.exception()

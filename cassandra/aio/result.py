@@ -1,4 +1,4 @@
-"""Results of the asyncio face: one page at hand, further ones by ``async for``."""
+"""Results of the asyncio API: the current page, and further pages by ``async for``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from cassandra._habits import RESULT, add_habits, awaited
+from cassandra._habits import ASYNC_RESULT, RESULT, add_habits, awaited
 from cassandra.aio.columnar import ColumnarResult
 from cassandra.client.display import DisplayedResult
 from cassandra.client.lwt import APPLIED, applied
@@ -37,8 +37,8 @@ T = TypeVar("T")
 class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     """The outcome of an execution.
 
-    `one`, `all` and `current_rows` are plain calls on the page that has come. ``async for row in
-    result`` goes over all pages, and fetches the next one while the one at hand is used.
+    `one`, `all` and `current_rows` are plain calls that use the current page. ``async for row in
+    result`` iterates over all pages, and fetches the next page while the current page is used.
 
     :param session: the session that fetches further pages.
     :param request: the request of the first page, which is over.
@@ -49,13 +49,13 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     _reads_rows_answers = True
 
-    # `happy_path.HappyPath` fills the same attributes without calling it.
+    # The compiled `happy_path.HappyPath` sets the same attributes without calling this.
     def __init__(self, session: Session, request: Request, row_factory: Callable[..., Any]) -> None:
         self._session = session
         self._request = request
         self._row_factory = row_factory
         self._answer: Any = request.response
-        # Of all pages, if there was more than one.
+        # The attempts of all pages, if there was more than one.
         self._history: list[Attempt] | None = None
         self._page: Any = None
         self._begun = ""
@@ -63,18 +63,18 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def _message(self) -> Any:
-        """The message of the page at hand."""
+        """The message of the current page."""
         answer = self._answer
-        # On the happy path it is made only if somebody wants more than rows.
+        # On the happy path the message is only made if more than rows is needed.
         if type(answer) is RowsAnswer:
             answer = self._answer = answer.message()
         return answer
 
-    # -- the page at hand --------------------------------------------------------------------------
+    # -- the current page --------------------------------------------------------------------------
 
     @property
     def current_rows(self) -> Any:
-        """The rows of the page at hand, as the row factory makes them; [] if there are none."""
+        """The rows of the current page, as the row factory makes them; [] if there are no rows."""
         if self._page is None:
             answer = self._answer
             if type(answer) is RowsAnswer:
@@ -83,19 +83,19 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                     return self._page
             message = self._message
             page = message.decode(self._row_factory) if isinstance(message, ResultMessage) else []
-            # A row factory that gives None has taken the rows, and leaves none.
+            # A row factory that returns None has consumed the rows.
             self._page = page if page is not None else []
         return self._page
 
     def all_tuples(self) -> list[tuple[Any, ...]]:
-        """Return the rows of the page at hand as plain tuples, whatever the row factory is."""
+        """Return the rows of the current page as plain tuples, whatever the row factory is."""
         message = self._message
         return message.decode(tuple_factory) if isinstance(message, ResultMessage) else []
 
     def one(self, strict: bool = False) -> T | Any:
-        """Return the first row of the page at hand; None if the page is empty.
+        """Return the first row of the current page; None if the page is empty.
 
-        :param strict: raise an error if there is more than this row.
+        :param strict: raise an error if there are further rows.
         :raises MultipleRowsFound: with `strict`, if there are more rows.
         :raises RuntimeError: with `strict`, if there are more pages.
         """
@@ -113,9 +113,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return next(iter(rows), None)
 
     def all(self) -> list[T]:
-        """Return the rows of the only page.
+        """Return the rows of a result with a single page.
 
-        :raises RuntimeError: if there are more pages: a plain call cannot wait for them.
+        :raises RuntimeError: if there are more pages, since a plain call cannot wait for them.
         """
         if self.has_more_pages:
             raise RuntimeError(
@@ -126,12 +126,12 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def column_names(self) -> list[str] | None:
-        """The columns' names; None if the result does not have rows."""
+        """The names of the columns; None if the result has no rows."""
         return getattr(self._message, "column_names", None)
 
     @property
     def column_types(self) -> list[Any] | None:
-        """The columns' `cassandra.cqltypes` classes."""
+        """The columns' `cassandra.cqltypes` classes; None if the result has no rows."""
         return getattr(self._message, "column_types", None)
 
     def __bool__(self) -> bool:
@@ -141,7 +141,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def has_more_pages(self) -> bool:
-        """True if there is a page after the one at hand."""
+        """True if there is a page after the current one."""
         return self.paging_state is not None
 
     @property
@@ -150,21 +150,21 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return getattr(self._answer, "paging_state", None)
 
     def _ask_for_next_page(self) -> NextPage:
-        """The next page, asked for already; once."""
+        """Return the next page, which is requested on the first call."""
         if self._next is None:
             self._next = self._session._next_page(self._request, self.paging_state)
         return self._next
 
     async def fetch_next_page(self) -> None:
-        """Replace the page at hand by the next one.
+        """Replace the current page by the next one.
 
         :raises QueryExhausted: if there is no further page.
         """
-        following = self._ask_for_next_page()
+        next_page = self._ask_for_next_page()
         try:
-            request = await _taken(following)
+            request = await _taken(next_page)
         finally:
-            # Also after an error: the same page can be asked for again.
+            # Reset it after an error too, so that the same page can be requested again.
             self._next = None
         self._history = [*self.attempts, *request.attempts]
         self._request = request
@@ -172,10 +172,10 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._page = None
 
     async def fetch_all(self) -> list[T]:
-        """Return the rows of the page at hand and of all that follow."""
+        """Return the rows of the current page and all later pages."""
         return [row async for row in self]
 
-    if not TYPE_CHECKING:  # type checkers refuse `for` by themselves
+    if not TYPE_CHECKING:  # type checkers refuse `for` without this
 
         def __iter__(self) -> NoReturn:
             raise TypeError(
@@ -188,7 +188,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._begin("row")
         while True:
             if self.has_more_pages:
-                # In flight while this page is used; one page ahead, never more, to bound memory.
+                # Fetch one page ahead while this page is used; not more, to bound memory.
                 self._ask_for_next_page()
             for row in self.current_rows:
                 yield row
@@ -197,25 +197,25 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             await self.fetch_next_page()
             self._begun = "rows"
 
-    # -- what is known of the execution ------------------------------------------------------------
+    # -- details of the execution ------------------------------------------------------------------
 
     @property
     def was_applied(self) -> bool:
         """True if a lightweight transaction was applied.
 
-        :raises RuntimeError: if the result is not of such a statement.
+        :raises RuntimeError: if the statement was not a lightweight transaction.
         """
         names = self.column_names or []
         if APPLIED not in names:
             raise RuntimeError(
                 f"was_applied is for lightweight transactions; this result has the columns {names}"
             )
-        # Decoded anew: a row factory of the program may give anything.
+        # Decode again, because a user's row factory may return anything.
         return applied(self._message.decode(tuple_factory), names.index(APPLIED))
 
     @property
     def warnings(self) -> list[str] | None:
-        """The server's warnings; None if it gave none."""
+        """The server's warnings; None if there are none."""
         return getattr(self._answer, "warnings", None)
 
     @property
@@ -225,17 +225,18 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def trace_id(self) -> uuid.UUID | None:
-        """The id of the trace; None if the execution was not made with trace=True."""
+        """The id of the trace; None if the request was not traced."""
         return getattr(self._answer, "trace_id", None)
 
     async def get_query_trace(
         self, max_wait: float | None = None, query_cl: int | None = None
     ) -> QueryTrace | None:
-        """Read the trace of the page at hand; None if tracing was not asked for.
+        """Read the trace of the current page; None if the request was not traced.
 
-        :param max_wait: seconds until it must be complete; None for `Session.max_trace_wait`.
-        :param query_cl: consistency level to read with; None for LOCAL_ONE.
-        :raises TraceUnavailable: if it is not complete in time.
+        :param max_wait: seconds until the trace must be complete; None for
+            `Session.max_trace_wait`.
+        :param query_cl: the consistency level of the read; None for LOCAL_ONE.
+        :raises TraceUnavailable: if the trace is not complete in time.
         """
         trace_id = self.trace_id
         if trace_id is None:
@@ -247,17 +248,17 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def is_schema_agreed(self) -> bool:
-        """After a schema change: whether the nodes agree on it."""
+        """After a schema change: whether the nodes agree on the schema."""
         return bool(getattr(self._answer, "is_schema_agreed", True))
 
     @property
     def attempts(self) -> list[Attempt]:
-        """Each sending, of all pages so far: host, start, latency, error and the decision."""
+        """Every attempt for all pages so far: host, start, latency, error and retry decision."""
         return list(self._request.attempts if self._history is None else self._history)
 
     @property
     def coordinator_host(self) -> Host | None:
-        """The host that answered last."""
+        """The host of the last attempt."""
         attempts = self.attempts
         return attempts[-1].host if attempts else None
 
@@ -278,4 +279,8 @@ async def _taken(page: NextPage) -> Request:
 
 ResultSet.__module__ = "cassandra.aio"
 
-add_habits(ResultSet, awaited(RESULT), length="write len(await result.fetch_all())")
+add_habits(
+    ResultSet,
+    awaited(RESULT, ASYNC_RESULT),
+    length="write len(await result.fetch_all())",
+)

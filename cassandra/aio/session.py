@@ -1,6 +1,6 @@
-"""The session of the asyncio face.
+"""The session of the asyncio API.
 
-The engine runs on the caller's own loop, so that there is no thread and no hop.
+The engine runs on your own loop, so no other thread is involved.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
 from cassandra._habits import ASYNC_SESSION, SESSION, SESSION_SETTINGS, add_habits, awaited
 from cassandra._imports import Deferred
+from cassandra._unknown_options import unknown_option
+from cassandra.aio.calls import returns_call
 from cassandra.aio.concurrent import outcomes
 from cassandra.aio.result import ResultSet
 from cassandra.client.checks import (
     check_keyspace,
+    check_pairs,
     check_vectors,
     list_of_queries,
     typed_factory,
@@ -28,6 +31,7 @@ from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
 from cassandra.engine.request_bodies import ExecuteBody
 from cassandra.engine.schema.scope import SchemaAgreementScope
+from cassandra.engine.targets import check_replica
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.settings import NOT_SET
 from cassandra.util.cql_text import escape_name
@@ -49,6 +53,7 @@ if TYPE_CHECKING:
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
+    from cassandra.metadata.placement.tokens import Token
 else:
     from cassandra._impl import happy_path
 
@@ -62,13 +67,13 @@ T = TypeVar("T")
 
 
 class ResultFuture(happy_path.ResultFuture):
-    """The awaitable of one execution's `ResultSet`, on which listeners may set attributes."""
+    """The awaitable of one execution's `ResultSet`; listeners may set attributes on it."""
 
 
 class Session(SessionBase):
-    """Executes statements on the loop that it was made on; not for other threads.
+    """Executes statements on the loop on which it was made; must not be used from other threads.
 
-    `Cluster.connect` makes it.
+    `Cluster.connect` creates it.
 
     :param cluster: the cluster that connected it.
     :param engine: the engine's part of the session.
@@ -97,6 +102,8 @@ class Session(SessionBase):
         host: Host | None = None,
         *,
         row_type: type[T],
+        shard: int | None = None,
+        token: int | Token | None = None,
     ) -> Awaitable[ResultSet[T]]: ...
 
     @overload
@@ -111,6 +118,8 @@ class Session(SessionBase):
         paging_state: bytes | None = None,
         host: Host | None = None,
         row_type: None = None,
+        shard: int | None = None,
+        token: int | Token | None = None,
     ) -> Awaitable[ResultSet[Any]]: ...
 
     def execute(
@@ -124,28 +133,40 @@ class Session(SessionBase):
         paging_state: bytes | None = None,
         host: Host | None = None,
         row_type: type[Any] | None = None,
+        shard: int | None = None,
+        token: int | Token | None = None,
+        **_unknown: NoReturn,
     ) -> Awaitable[ResultSet[Any]]:
         """Send `query`, and return an awaitable of its `ResultSet`.
 
-        It is in flight from the call on, so that many calls may be made before the first one is
-        awaited. Mistakes in the call itself are raised by the call, other errors when it is
-        awaited. Cancelling it gives the request up.
+        The request is in flight from the call on, so you can make many calls before you await the
+        first. Mistakes in the call itself are raised by the call, other errors when it is awaited.
+        Cancelling the awaitable gives up the request.
 
-        :param query: a text, or a statement.
-        :param parameters: a sequence, a mapping, or an object with attributes. In a text they take
-            the places of ``%s`` or ``%(name)s``; markers and prepared statements bind them.
+        :param query: a CQL string, or a statement.
+        :param parameters: a sequence, a mapping, or an object with attributes. In a string they
+            replace ``%s`` or ``%(name)s``; bind markers and prepared statements bind them.
         :param timeout: seconds for all attempts together; None for no limit.
-        :param trace: have the servers trace the request.
-        :param custom_payload: sent beside the statement, for custom query handlers of the server.
+        :param trace: whether the servers trace the request.
+        :param custom_payload: sent with the statement, for custom query handlers of the server.
         :param execution_profile: a profile or its name.
         :param paging_state: the page to begin with.
-        :param host: the only host to send it to.
-        :param row_type: the class to make the rows of: a dataclass, NamedTuple, TypedDict, attrs
-            class, msgspec struct or pydantic model (see the guide on results).
-        :raises RequestExecutionException: or another error of the server, InvalidRequest say.
+        :param host: the only host to send to.
+        :param row_type: the class of the rows: a dataclass, NamedTuple, TypedDict, attrs class,
+            msgspec struct or pydantic model (see the guide on results).
+        :param shard: the shard of `host` to send to (ScyllaDB), a number from 0. If its connection
+            is full or not open, another connection to the host is used.
+        :param token: an int or a `Token`: the replicas of this token come first in the query plan,
+            and the shard is the token's. With `host`, only that host is tried.
+        :raises ValueError: if `host` has no such shard, the token ring is unknown, or `host` is not
+            a replica of `token`.
+        :raises RequestExecutionException: or another error of the server, for example
+            InvalidRequest.
         :raises OperationTimedOut: if no answer comes within `timeout`.
         :raises NoHostAvailable: with the error of each host.
         """
+        if _unknown:
+            raise unknown_option("Session.execute", _unknown)
         if (
             timeout is NOT_SET
             and row_type is None
@@ -154,6 +175,8 @@ class Session(SessionBase):
             and custom_payload is None
             and paging_state is None
             and host is None
+            and shard is None
+            and token is None
         ):
             try:
                 answer: Awaitable[Any] | None = self._path.execute(query, parameters)
@@ -164,25 +187,30 @@ class Session(SessionBase):
         else:
             self._check_loop()
         factory = None if row_type is None else typed_factory(row_type)
-        given = (timeout, trace, custom_payload, execution_profile, paging_state, host)
-        options = self._default_options if given == USUAL_OPTIONS else self._options(*given)
+        options_of_call = (timeout, trace, custom_payload, execution_profile, paging_state, host)
+        is_usual = options_of_call == USUAL_OPTIONS and shard is None and token is None
+        options = (
+            self._default_options if is_usual else self._options(*options_of_call, shard, token)
+        )
         future = ResultFuture(self._path, factory or options.profile.row_factory)
         request = self._request(query, parameters, options, future.complete)
+        if request.target is not None:
+            check_replica(request)
         future.request = request
-        # Most programs have none, and this is the way of each request.
+        # Test first: most applications have no listeners, and every request comes here.
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:
                 listener(future, *args, **kwargs)
-        # After the listeners: the message that they may change is encoded at the start.
+        # After the listeners: the message, which they may change, is encoded at the start.
         request.start()
         return future
 
     def _next_page(self, request: Request, paging_state: bytes | None) -> NextPage:
         """Send `request` again, for the page at `paging_state`.
 
-        :param request: the request that was answered with the page before.
-        :param paging_state: the bytes of that page's answer; None if it was the last one.
-        :raises QueryExhausted: if it was the last one.
+        :param request: the request of the previous page.
+        :param paging_state: the paging state of the previous page; None if that was the last page.
+        :raises QueryExhausted: if it was the last page.
         """
         return NextPage(request, paging_state, Request.start)
 
@@ -191,18 +219,22 @@ class Session(SessionBase):
         query: str,
         custom_payload: Mapping[str, bytes | None] | None = None,
         keyspace: str | None = None,
+        **_unknown: NoReturn,
     ) -> PreparedStatement:
-        """Have the servers prepare `query`, with ``?`` or ``:name`` for its parameters.
+        """Prepare `query` on the servers, with ``?`` or ``:name`` for its parameters.
 
-        It raises the errors of `execute`.
+        Raises the errors of `execute`.
 
-        :param query: the text.
-        :param custom_payload: a mapping of texts to bytes for the server's query handler; None for
-            none.
-        :param keyspace: for names without one (protocol version 5); None for the session's.
+        :param query: the CQL string.
+        :param custom_payload: a mapping of strings to bytes for the server's query handler, or
+            None.
+        :param keyspace: the keyspace of unqualified names (protocol version 5); None for the
+            session's.
         """
+        if _unknown:
+            raise unknown_option("Session.prepare", _unknown)
         self._check_loop()
-        # Only its check is wanted: the preparer takes a single text.
+        # We only need its check: the preparer takes a single string.
         (query,) = list_of_queries([query])
         profile = self._default_profile
         return await self._engine.core.preparer.prepare(
@@ -216,9 +248,9 @@ class Session(SessionBase):
         )
 
     async def prepare_all(self, queries: Sequence[str]) -> list[PreparedStatement]:
-        """Prepare all `queries` at the same time.
+        """Prepare all `queries` concurrently.
 
-        :param queries: their texts.
+        :param queries: the CQL strings.
         :returns: the statements, in the order of the queries.
         """
         self._check_loop()
@@ -279,24 +311,25 @@ class Session(SessionBase):
     ) -> AsyncGenerator[Any, None]:
         """Execute many statements, at most `concurrency` of them at a time.
 
-        Statements are taken from the iterable as they are sent. Outcomes are held for no longer
-        than their order demands.
+        Statements are taken from the iterable as they are sent. Outcomes are only kept as long as
+        their order requires.
 
         :param statements_and_parameters: an iterable of (statement, parameters) pairs; parameters
             may be None.
-        :param concurrency: how many are in flight at most.
-        :param raise_on_first_error: let the first error end it, and raise that error.
-        :param row_type: the class to make the rows of all results of, as in `execute`.
+        :param concurrency: the greatest number in flight.
+        :param raise_on_first_error: stop at the first error, and raise it.
+        :param row_type: the class of the rows of all results, as for `execute`.
         :param execution_profile: a profile or its name, for all executions.
-        :param in_order: False gives the outcomes as they come, each with the `position` of its
+        :param in_order: False yields outcomes as they come, each with the `position` of its
             statement.
-        :returns: an async generator of the outcomes, in the order of the statements if nothing else
-            is asked for. They are `ExecutionResult` tuples (success, result or error), as in
-            `cassandra.concurrent`; with `in_order` False `PlacedResult` tuples, which have the
-            `position` as well.
-        :raises TypeError: if rows cannot be made of `row_type`.
+        :returns: an async generator of the outcomes, by default in the order of the statements.
+            They are `ExecutionResult` tuples (success, result or error), as in
+            `cassandra.concurrent`; with `in_order` False, `PlacedResult` tuples, which also have
+            the `position`.
+        :raises TypeError: if rows cannot be instances of `row_type`.
         """
-        # Here, because the generator would raise it only at the first iteration.
+        # Check here, because the generator would raise only at the first iteration.
+        check_pairs(statements_and_parameters)
         if row_type is not None:
             typed_factory(row_type)
         options: dict[str, Any] = {}
@@ -304,7 +337,7 @@ class Session(SessionBase):
             options["row_type"] = row_type
         if execution_profile is not None:
             options["execution_profile"] = execution_profile
-        # Not past an `execute` that a program has put in place of ours: tracers wrap it.
+        # Do not bypass an `execute` that the application has replaced: tracers wrap it.
         is_ours = type(self).execute is _own_execute and "execute" not in vars(self)
         return outcomes(
             self,
@@ -332,13 +365,14 @@ class Session(SessionBase):
         where: str | None = None,
         **options: Unpack[ScanOptions],
     ) -> AsyncScan:
-        """Read a whole table by ranges of tokens, in parallel.
+        """Read a whole table by token ranges, in parallel.
 
-        Each range is read from its replicas, pages are asked for ahead, and those that fail are
-        asked for again: each row comes once. Nothing is sent before the first row is asked for.
+        Each range is read from its replicas. Pages are requested ahead, and failed pages are
+        requested again, so each row comes exactly once. Nothing is sent before you ask for the
+        first row.
 
         :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
-        :param columns: names of columns, or a text of selectors as in CQL; None for all.
+        :param columns: column names, or a string of CQL selectors; None for all columns.
         :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
         :param options: see `cassandra.bulk.scan.ScanOptions`.
         :returns: an asynchronous iterable of rows, which can also be read as Arrow batches.
@@ -348,7 +382,7 @@ class Session(SessionBase):
     async def count(
         self, table: str, where: str | None = None, **options: Unpack[ScanOptions]
     ) -> int:
-        """Count the rows of a table, by ranges of tokens in parallel.
+        """Count the rows of a table, by token ranges in parallel.
 
         :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
         :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
@@ -356,6 +390,7 @@ class Session(SessionBase):
         """
         return await bulk_scan.acount(self, table, where, **options)
 
+    @returns_call
     async def unload(
         self,
         table: str,
@@ -367,17 +402,17 @@ class Session(SessionBase):
         compression: str | None = None,
         **options: Any,
     ) -> UnloadReport:
-        """Write a whole table into the files of a folder, and ``manifest.json`` when all is there.
+        """Write a whole table to files in a folder, and finally ``_manifest.json``.
 
         :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
-        :param target: a folder, which must be empty or not be there yet.
-        :param format: "parquet" (by pyarrow), "csv" or "jsonl".
-        :param columns: names of columns, or a text of selectors as in CQL; None for all.
+        :param target: a folder, which must be empty or not exist.
+        :param format: "parquet" (requires pyarrow), "csv" or "jsonl".
+        :param columns: column names, or a string of CQL selectors; None for all columns.
         :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
         :param compression: "gzip" for CSV and JSON lines, a codec of pyarrow for Parquet.
         :param options: see `cassandra.bulk.scan.ScanOptions`; `file_bytes`, the bytes of the
-            servers' pages after which a further file is begun, 256 MiB by default; and for text
-            files `cassandra.bulk.unload_form.FileForm`: `delimiter`, `quote`, `null`, `header`,
+            servers' pages after which a new file is begun, 256 MiB by default; and for text files
+            `cassandra.bulk.unload_form.FileForm`: `delimiter`, `quote`, `null`, `header`,
             `encoding`, `date_format` and `timestamp_format`.
         :returns: a `cassandra.bulk.unload.UnloadReport`.
         :raises FileExistsError: if the folder is not empty.
@@ -398,11 +433,11 @@ class Session(SessionBase):
         wait_time: float | None = None,
         scope: SchemaAgreementScope | str = SchemaAgreementScope.CLUSTER,
     ) -> bool:
-        """Wait until the connected hosts in `scope` have one schema version.
+        """Wait until the connected hosts in `scope` have the same schema version.
 
-        Each host is asked itself.
+        Each host is asked itself, since other hosts may not know of its latest change.
 
-        :param wait_time: seconds; None for the setting of the cluster.
+        :param wait_time: seconds; None for the cluster's setting.
         :param scope: which hosts to ask, a value of `SchemaAgreementScope`; by default the whole
             cluster.
         :returns: False if that takes too long.
@@ -410,24 +445,25 @@ class Session(SessionBase):
         """
         return await self._engine.wait_for_schema_agreement(SchemaAgreementScope(scope), wait_time)
 
+    @returns_call
     async def load(
         self, target: str | PreparedStatement, source: Any, **options: Unpack[LoadSettings]
     ) -> LoadReport:
-        """Write all rows of a file, a frame or an iterable.
+        """Write all rows of a file, a data frame or an iterable.
 
-        Rows of one partition, or with the same replicas, go in small unlogged batches. As many
-        requests are in flight as the servers can take, and those that may be repeated are tried
-        again. See the guide on loading data.
+        Rows of the same partition, or with the same replicas, are sent in small unlogged batches.
+        The number of requests in flight adapts to the servers, and requests that may be repeated
+        are repeated after errors. See the guide on loading data.
 
         :param target: the name of a table, or a prepared statement.
-        :param source: a path or a glob of files (CSV, JSON lines, Parquet), a list of these, a
-            pandas or polars frame, Arrow data, or an iterable of tuples, mappings or objects.
-        :param options: those of `cassandra.bulk.LoadOptions`.
+        :param source: a path or glob (CSV, JSON lines, Parquet), a list of these, a pandas or
+            polars frame, Arrow data, or an iterable of tuples, mappings or objects.
+        :param options: see `cassandra.bulk.LoadOptions`.
         :returns: a report of the rows.
         :raises LoadError: if more rows fail than ``max_errors``, 0 by default, or the source cannot
-            be read to its end; its `report` says what was written.
-        :raises ValueError: if the source has other columns than the table, or a checkpoint is that
-            of something else. Nothing is written then.
+            be read completely; its `report` shows what was written.
+        :raises ValueError: if the source has other columns than the table, or the checkpoint
+            belongs to something else. Nothing is written then.
         :raises TypeError: if there is no such option.
         """
         return await bulk_load.aload(self, target, source, bulk_load.load_options(options))
@@ -435,19 +471,19 @@ class Session(SessionBase):
     async def shutdown(self) -> None:
         """Close the session's connections.
 
-        Executions in flight fail with an error that says so. A second call does nothing.
+        Requests in flight fail with an error that says so. Repeated calls do nothing.
         """
         if not self.is_shutdown:
             self.is_shutdown = True
             self._engine.close()
-            # One turn of the loop, in which the sockets are closed.
+            # Wait one turn of the loop, in which the sockets are closed.
             await asyncio.sleep(0)
 
     def _check_loop(self) -> None:
         if running_loop() is not self._path.loop:
             refuse_loop(self._path.loop)
 
-    if not TYPE_CHECKING:  # type checkers refuse `with` by themselves
+    if not TYPE_CHECKING:  # type checkers refuse `with` without this
 
         def __enter__(self) -> NoReturn:
             raise TypeError("a session of cassandra.aio ends by awaiting: write `async with`")

@@ -1,6 +1,6 @@
-"""Bulk: whole files and frames into tables.
+"""Bulk loading and unloading: whole files and data frames into tables, and back.
 
-`cassandra.cluster.Session.load`, and its twin of `cassandra.aio`, are the way in.
+The entry points are `cassandra.cluster.Session.load` and its twin in `cassandra.aio`.
 """
 
 from __future__ import annotations

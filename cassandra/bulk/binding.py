@@ -1,16 +1,18 @@
-"""The rows of a chunk as requests: what the thread of a load makes while others are sent."""
+"""Turns the rows of a chunk into requests; runs in a load's thread while others are sent."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.bulk.chunks import Chunk, Column, slice_of
-from cassandra.bulk.fields import names_of_row, unknown_field
+from cassandra.bulk.fields import unknown_field, values_by_name, values_by_position
 from cassandra.bulk.groups import Keys, Owners
+from cassandra.protocol.records import is_record
 from cassandra.query.batch import bind_rows
 from cassandra.query.prepared import PreparedStatement
+from cassandra.query.tables.rows import is_array
 
 if TYPE_CHECKING:
     from cassandra.bulk import grouping
@@ -25,17 +27,17 @@ _LENGTH = struct.Struct(">i")
 
 
 class StaticRows(NamedTuple):
-    """The statement for rows that have nothing but the static columns of their partition.
+    """The statement for rows that only have the static columns of their partition.
 
-    :param prepared: it.
-    :param places: of its values among those of a row.
-    :param static: those of static columns.
-    :param clustering: those of clustering columns, which such rows do not have.
-    :param regular: those of other columns, which such rows do not have.
+    :param prepared: the prepared statement.
+    :param positions: where the statement's values are in a row.
+    :param static: the indexes of static columns in a row.
+    :param clustering: the indexes of clustering columns, which such rows lack.
+    :param regular: the indexes of other columns, which such rows lack.
     """
 
     prepared: PreparedStatement
-    places: Sequence[int]
+    positions: Sequence[int]
     static: Sequence[int]
     clustering: Sequence[int]
     regular: Sequence[int]
@@ -43,17 +45,17 @@ class StaticRows(NamedTuple):
     def are_all(self, sizes: Sequence[int], is_empty_null: bool) -> bool:
         """Return True if a row has nothing but static columns.
 
-        :param sizes: of its values; below 0 for those that it does not have.
-        :param is_empty_null: True if an empty clustering column may be one that is not there: CSV
-            has nothing for both, and a row without any other value is that of a partition.
+        :param sizes: the sizes of its values; negative for missing values.
+        :param is_empty_null: True if an empty clustering column may be a missing one. CSV cannot
+            tell them apart, and a row without other values is a partition's row.
         """
-        most = 0 if is_empty_null else -1
+        null_limit = 0 if is_empty_null else -1
         return (
-            all(sizes[at] <= most for at in self.clustering)
-            and all(sizes[at] < 0 for at in self.regular)
+            all(sizes[index] <= null_limit for index in self.clustering)
+            and all(sizes[index] < 0 for index in self.regular)
             and (
-                any(sizes[at] >= 0 for at in self.static)
-                or all(sizes[at] < 0 for at in self.clustering)
+                any(sizes[index] >= 0 for index in self.static)
+                or all(sizes[index] < 0 for index in self.clustering)
             )
         )
 
@@ -63,21 +65,21 @@ class Wave(NamedTuple):
 
     :param prepared: their statement.
     :param groups: their rows.
-    :param places: the number of each row in the chunk.
+    :param row_numbers: the number in the chunk of each row.
     """
 
     prepared: PreparedStatement
     groups: list[Group]
-    places: Sequence[int]
+    row_numbers: Sequence[int]
 
 
 class Bound(NamedTuple):
     """A chunk that is ready to be sent.
 
-    :param chunk: the chunk; without its rows, if those were bound already.
+    :param chunk: the chunk; without its rows, if they were bound while they were read.
     :param waves: its requests.
-    :param row_count: how many rows these have.
-    :param size: the bytes of their values.
+    :param row_count: the number of rows in these.
+    :param size: the size of their values in bytes.
     :param failures: the rows that could not be bound, as (number, error).
     """
 
@@ -92,11 +94,11 @@ class Binder:
     """Makes the requests of chunks.
 
     :param prepared: the statement.
-    :param columns: that are written, in the order of the bind markers.
-    :param mapping: names of fields by names of columns.
-    :param order: for each bind marker the place of its value in a row without names.
-    :param keys: where the primary key stands.
-    :param batch: how rows are joined.
+    :param columns: the columns to write, in the order of the bind markers.
+    :param mapping: field names by column name.
+    :param order: for each bind marker, the position of its value in a row without names.
+    :param keys: the positions of the primary key.
+    :param batch: how rows are grouped into batches.
     :param owners: returns the replicas of partitions.
     """
 
@@ -112,27 +114,31 @@ class Binder:
     ) -> None:
         self._prepared = prepared
         self._columns = columns
-        self._fields = [(one.name, mapping.get(one.name, one.name)) for one in columns]
+        self._fields = [(column.name, mapping.get(column.name, column.name)) for column in columns]
+        self._key_fields = [mapping.get(each.name, each.name) for each in columns if each.is_key]
         self._mapping = mapping
         self._order = order
+        self._is_in_order = list(order) == list(range(len(order)))
+        self._width = max(order, default=-1) + 1  # of a row without names
         self._keys = keys
         self._batch = batch
         self._owners = owners
-        self.is_closed = False  # fields that are no columns are refused, and short rows
+        self.is_closed = False  # refuse fields that are no columns, and short rows
         self.ignored: Collection[str] = ()
         self.is_dry = False
+        self.is_plain = False  # the application's rows have CQL values, which no converter gets
         self.is_empty_null = True  # in CSV
         self.static_rows: StaticRows | None = None
 
     def _names_in_order(self) -> list[str]:
-        """Return the columns in the order in which a row without names has them."""
-        names = [""] * len(self._order)
-        for column, place in zip(self._columns, self._order, strict=True):
-            names[place] = column.name
+        """Return the column names in the order of values in a row without names."""
+        names = [""] * self._width
+        for column, position in zip(self._columns, self._order, strict=True):
+            names[position] = column.name
         return names
 
-    def next_of(self, chunks: Iterator[Chunk]) -> Bound | None:
-        """Return the requests of the next chunk, None if there is none.
+    def bind_next(self, chunks: Iterator[Chunk]) -> Bound | None:
+        """Return the requests of the next chunk; None at the end.
 
         :param chunks: the chunks.
         """
@@ -141,107 +147,154 @@ class Binder:
             return None
         failures: list[tuple[int, BaseException]] = []
         source = chunk.rows
-        places: Sequence[int] = range(chunk.size)
+        row_numbers: Sequence[int] = range(chunk.size)
         if isinstance(source, bind.RowsBlock):
-            return self._bound(chunk._replace(rows=()), source, places, failures)
+            return self._bound(chunk._replace(rows=()), source, row_numbers, failures)
         if isinstance(source, list):
-            failures = [(at, row) for at, row in enumerate(source) if isinstance(row, Exception)]
+            failures = [
+                (number, row) for number, row in enumerate(source) if isinstance(row, Exception)
+            ]
             if failures:
-                bad = {at for at, _ in failures}
-                places = [at for at in places if at not in bad]
-                source = [source[at] for at in places]
+                unreadable = {number for number, _ in failures}
+                row_numbers = [number for number in row_numbers if number not in unreadable]
+                source = [source[number] for number in row_numbers]
             if chunk.source is None:
-                source, places = self._by_markers(source, places, failures)
+                source, row_numbers = self._by_markers(source, row_numbers, failures)
+        elif not self._is_in_order and is_array(source) and source.ndim == 2:
+            # The columns of an array have no names, so they are in the order of `columns=`.
+            if source.shape[1] != self._width:
+                raise ValueError(
+                    f"an array of {source.shape[1]} columns, and {self._width} columns are "
+                    f"written: {', '.join(self._names_in_order())}"
+                )
+            source = source[:, list(self._order)]
         bound: list[tuple[Sequence[int], Any]] = []
-        self._bind(source, places, bound, failures)
+        is_plain = self.is_plain or chunk.source is not None
+        self._bind(source, row_numbers, bound, failures, is_plain)
         if len(bound) == 1:
-            places, block = bound[0]
+            row_numbers, block = bound[0]
         else:
-            places = [place for some, _ in bound for place in some]
+            row_numbers = [number for numbers, _ in bound for number in numbers]
             block = bind_rows(self._prepared, [])
             for _, part in bound:
                 for row in part.rows():
                     block.append(row)
-        return self._bound(chunk, block, places, failures)
+        return self._bound(chunk, block, row_numbers, failures)
 
     def _by_markers(
-        self, rows: list[Any], places: Sequence[int], failures: list[tuple[int, BaseException]]
+        self, rows: list[Any], row_numbers: Sequence[int], failures: list[tuple[int, BaseException]]
     ) -> tuple[list[Any], Sequence[int]]:
-        """Return rows of the program as the bind markers want them, and their places."""
-        is_in_order = list(self._order) == list(range(len(self._order)))
+        """Return the application's rows in the order of the bind markers, with their row
+        numbers.
+        """
         if (
-            is_in_order
+            self._is_in_order
             and all(type(row) is tuple for row in rows)
-            and (not self.is_closed or set(map(len, rows)) <= {len(self._order)})
+            and (not self.is_closed or set(map(len, rows)) <= {self._width})
         ):
-            return rows, places
-        known = {field for _, field in self._fields} if self.is_closed else None
-        made: list[Any] = []
-        kept: list[int] = []
-        for place, row in zip(places, rows, strict=True):
-            names = names_of_row(row) if type(row) is not tuple else None
-            found: Any = row
-            if names is not None:
-                wrong = (
-                    unknown_field(names, known, self.ignored) if known is not None else None
-                ) or self._missing_key(names)
-                if wrong is not None:
-                    failures.append((place, wrong))
-                    continue
-                values = row if isinstance(row, Mapping) else dict(zip(names, row, strict=True))
-                found = {marker: values[field] for marker, field in self._fields if field in values}
-            elif isinstance(row, (tuple, list)):
-                if len(row) == len(self._order):
-                    found = row if is_in_order else [row[at] for at in self._order]
-                elif self.is_closed or not is_in_order:
-                    failures.append(
-                        (
-                            place,
-                            ValueError(
-                                f"it has {len(row)} values, and {len(self._order)} columns are "
-                                f"written: {', '.join(self._names_in_order())}; columns=[...] "
-                                "names others"
-                            ),
-                        )
-                    )
-                    continue
-            elif self._mapping and not isinstance(row, (str, bytes)):
-                found = {
+            return rows, row_numbers
+        known_fields = {field for _, field in self._fields} if self.is_closed else None
+        values_by_marker: list[Any] = []
+        bound_numbers: list[int] = []
+        for number, row in zip(row_numbers, rows, strict=True):
+            try:
+                marker_values = self._marker_values(row, known_fields)
+            except MemoryError:
+                raise
+            except Exception as error:  # rows of the application may raise anything
+                failures.append((number, error))
+                continue
+            values_by_marker.append(marker_values)
+            bound_numbers.append(number)
+        return values_by_marker, bound_numbers
+
+    def _marker_values(self, row: Any, known_fields: Set[str] | None) -> Any:
+        """Return the values of one of the application's rows: in the order of the bind markers, by
+        their names, or as attributes.
+
+        :param known_fields: the fields that have columns; None if a row may have others.
+        :raises ValueError: if the row does not fit the columns.
+        """
+        if type(row) is not tuple and type(row) is not list:
+            is_object = type(row) is not dict and is_record(row)
+            if is_object and not (
+                self._mapping or isinstance(row, Iterable) or hasattr(row, "keys")
+            ):
+                return row  # usually an object is bound by its attributes
+            values = values_by_name(row)
+            if values is not None:
+                self._check_names(values, known_fields, isinstance(row, Mapping))
+                return {marker: values[field] for marker, field in self._fields if field in values}
+            if is_object:
+                attributes = {
                     name: getattr(row, field) for name, field in self._fields if hasattr(row, field)
                 }
-            made.append(found)
-            kept.append(place)
-        return made, kept
+                if attributes or not isinstance(row, Iterable):
+                    return attributes if self._mapping else row
+            row = values_by_position(row)
+            if not isinstance(row, (tuple, list)):
+                return row
+        if len(row) == self._width:
+            return row if self._is_in_order else [row[index] for index in self._order]
+        if self.is_closed or not self._is_in_order:
+            raise ValueError(
+                f"it has {len(row)} values, and {self._width} columns are written: "
+                f"{', '.join(self._names_in_order())}; columns=[...] names others"
+            )
+        return row
 
-    def _missing_key(self, names: Collection[str]) -> ValueError | None:
-        for (_, field), column in zip(self._fields, self._columns, strict=True):
-            if column.is_key and self.static_rows is None and field not in names:
-                return ValueError(f"it has no field {field!r}, which is of the primary key")
-        return None
+    def _check_names(
+        self, names: Collection[str], known_fields: Set[str] | None, is_mapping: bool
+    ) -> None:
+        """Refuse a row whose names do not fit the columns.
+
+        :param is_mapping: True if the row may lack fields, as mappings do one by one. Other rows
+            with names are of a class, whose fields are more likely named differently.
+        """
+        error: ValueError | None = None
+        if known_fields is not None and not known_fields >= {*names}:
+            error = unknown_field(names, known_fields, self.ignored)
+        if error is None and self.static_rows is None:
+            missing = [field for field in self._key_fields if field not in names]
+            if missing:
+                error = ValueError(f"it has no field {missing[0]!r}, which is of the primary key")
+        if error is None and not is_mapping and known_fields is None:
+            missing = [field for _, field in self._fields if field not in names]
+            if missing:
+                error = ValueError(
+                    f"it has no field {missing[0]!r}, which is written, but {', '.join(names)}: "
+                    "columns= says how the columns are called in the rows"
+                )
+        if error is not None:
+            raise error
 
     def _bind(
         self,
         source: Any,
-        places: Sequence[int],
+        row_numbers: Sequence[int],
         bound: list[tuple[Sequence[int], Any]],
         failures: list[tuple[int, BaseException]],
+        is_plain: bool,
     ) -> None:
-        """Bind rows at once; halves of them if one cannot be bound, to find it."""
-        if not places:
+        """Bind all rows at once; if that fails, bind each half, to find the rows that fail.
+
+        :param is_plain: True for rows with CQL values, such as those of files.
+        """
+        if not row_numbers:
             return
         try:
-            block = bind_rows(self._prepared, source)
+            block = bind_rows(self._prepared, source, is_plain)
         except MemoryError:
             raise
-        except Exception as error:  # values of the program may raise anything
-            if len(places) == 1:
-                failures.append((places[0], error))
+        except Exception as error:  # values of the application may raise anything
+            if len(row_numbers) == 1:
+                failures.append((row_numbers[0], error))
                 return
-            middle = len(places) // 2
-            for start, part in ((0, places[:middle]), (middle, places[middle:])):
-                self._bind(slice_of(source, start, len(part)), part, bound, failures)
+            middle = len(row_numbers) // 2
+            for start, part in ((0, row_numbers[:middle]), (middle, row_numbers[middle:])):
+                self._bind(slice_of(source, start, len(part)), part, bound, failures, is_plain)
             return
-        bound.append((places, block))
+        bound.append((row_numbers, block))
 
     # -- requests ----------------------------------------------------------------------------------
 
@@ -249,91 +302,95 @@ class Binder:
         self,
         chunk: Chunk,
         block: Any,
-        places: Sequence[int],
+        row_numbers: Sequence[int],
         failures: list[tuple[int, BaseException]],
     ) -> Bound:
-        """Make the requests of a chunk. They have the rows, whose block is not kept beside."""
+        """Make the requests of a chunk. The block is not kept: the requests have its rows."""
         waves: list[Wave] = []
         size, count = block.size, len(block)
         if self.static_rows is not None:
-            # Only CSV has names of fields beside its rows.
+            # Only chunks of CSV files have field names.
             is_empty_null = chunk.names is not None and self.is_empty_null
-            block, places = self._without_static_rows(block, places, waves, is_empty_null)
+            block, row_numbers = self._without_static_rows(block, row_numbers, waves, is_empty_null)
         if self.is_dry:
-            wrong = self._null_keys(block)
-            failures += [(places[row], error) for row, error in wrong]
-            count -= len(wrong)
+            null_keys = self._null_keys(block)
+            failures += [(row_numbers[row], error) for row, error in null_keys]
+            count -= len(null_keys)
             waves = []
         else:
-            waves += self._waves(self._prepared, block, self._keys, places)
-        return Bound(chunk, waves, count, size, sorted(failures, key=lambda one: one[0]))
+            waves += self._waves(self._prepared, block, self._keys, row_numbers)
+        return Bound(chunk, waves, count, size, sorted(failures, key=lambda failure: failure[0]))
 
     def _waves(
-        self, prepared: PreparedStatement, block: Any, keys: Keys, places: Sequence[int]
+        self, prepared: PreparedStatement, block: Any, keys: Keys, row_numbers: Sequence[int]
     ) -> list[Wave]:
         waves = grouping.request_waves(block, keys, self._batch, self._owners())
-        return [Wave(prepared, groups, places) for groups in waves]
+        return [Wave(prepared, groups, row_numbers) for groups in waves]
 
     def _without_static_rows(
         self,
         block: Any,
-        places: Sequence[int],
+        row_numbers: Sequence[int],
         waves: list[Wave],
         is_empty_null: bool,
     ) -> tuple[Any, Sequence[int]]:
-        """Take the rows with static columns alone out of a block; they are other requests."""
+        """Remove the rows with static columns only from a block, and make their requests."""
         static_rows = self.static_rows
         assert static_rows is not None
         rows: list[bytes] = []
-        theirs: list[int] = []
-        others: list[int] = []
+        static_numbers: list[int] = []
+        other_numbers: list[int] = []
         for number, row in enumerate(block.rows()):
             data = row.data
-            found = _spans(data, block.width)
-            sizes = [size for _, size in found]
+            spans = _spans(data, block.width)
+            sizes = [size for _, size in spans]
             if not static_rows.are_all(sizes, is_empty_null):
-                others.append(number)
+                other_numbers.append(number)
                 continue
-            values = [data[start : start + 4 + max(size, 0)] for start, size in found]
-            rows.append(b"".join([values[at] for at in static_rows.places]))
-            theirs.append(number)
+            values = [data[start : start + 4 + max(size, 0)] for start, size in spans]
+            rows.append(b"".join([values[index] for index in static_rows.positions]))
+            static_numbers.append(number)
         if not rows:
-            return block, places
+            return block, row_numbers
         prepared = static_rows.prepared
-        made = bind.RowsBlock(len(static_rows.places), rows, block.has_unset)
+        static_block = bind.RowsBlock(len(static_rows.positions), rows, block.has_unset)
         keys = Keys(tuple(prepared.routing_key_indexes or ()), ())
         if not self.is_dry:
-            waves += self._waves(prepared, made, keys, [places[number] for number in theirs])
-        return block.take(others), [places[number] for number in others]
+            waves += self._waves(
+                prepared, static_block, keys, [row_numbers[number] for number in static_numbers]
+            )
+        return block.take(other_numbers), [row_numbers[number] for number in other_numbers]
 
     def _null_keys(self, block: Any) -> list[tuple[int, ValueError]]:
-        """Return the rows that no server takes, because of their keys; a dry run asks none."""
-        wrong: list[tuple[int, ValueError]] = []
+        """Return the rows whose keys every server would refuse; a dry run has to find them
+        itself.
+        """
+        errors: list[tuple[int, ValueError]] = []
         partition = self._keys.partition
         keys = (*partition, *(self._keys.clustering or ()))
         if not keys:
-            return wrong
+            return errors
         for number, row in enumerate(block.rows()):
-            found = _spans(row.data, block.width)
-            for at in keys:
-                name = self._columns[at].name
-                if found[at][1] < 0:
-                    wrong.append(
+            spans = _spans(row.data, block.width)
+            for index in keys:
+                name = self._columns[index].name
+                if spans[index][1] < 0:
+                    errors.append(
                         (number, ValueError(f"column {name!r} of the primary key has no value"))
                     )
                     break
-                if not found[at][1] and len(partition) == 1 and at == partition[0]:
-                    wrong.append((number, ValueError(f"the partition key {name!r} is empty")))
+                if not spans[index][1] and len(partition) == 1 and index == partition[0]:
+                    errors.append((number, ValueError(f"the partition key {name!r} is empty")))
                     break
-        return wrong
+        return errors
 
 
 def _spans(data: bytes, width: int) -> list[tuple[int, int]]:
-    """Return where each value of a row begins with its length, and this length."""
-    found: list[tuple[int, int]] = []
-    at = 0
+    """Return the offset and the size of each value of a row."""
+    spans: list[tuple[int, int]] = []
+    offset = 0
     for _ in range(width):
-        (size,) = _LENGTH.unpack_from(data, at)
-        found.append((at, size))
-        at += 4 + max(size, 0)
-    return found
+        (size,) = _LENGTH.unpack_from(data, offset)
+        spans.append((offset, size))
+        offset += 4 + max(size, 0)
+    return spans

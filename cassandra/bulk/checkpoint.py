@@ -1,9 +1,9 @@
-"""The progress of work, kept in a file, so that another run goes on from there.
+"""The progress of a load or scan in a file, from which another run can resume.
 
-A checkpoint says what it belongs to: its *subject*. That is the kind of work, the full name of the
-table, every option by which rows are read or counted, and each file with its size, its time of
-change and a digest. A run with another subject is refused, and its error names the difference:
-going on by the number of rows of something else would lose rows in silence.
+A checkpoint belongs to a *subject*: the kind of work, the cluster, the full table name, every
+option that affects which rows are read or how they are counted, and each file with its size,
+modification time and a digest. A run with another subject is refused with an error that names the
+difference. Resuming at a row number of something else would silently lose rows.
 """
 
 from __future__ import annotations
@@ -13,39 +13,54 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.bulk.opened import is_pipe
 
-__all__ = ["Checkpoint", "describe_files", "write_json"]
+if TYPE_CHECKING:
+    from cassandra.metadata import Metadata
+
+__all__ = ["Checkpoint", "describe_cluster", "describe_files", "write_json"]
 
 _VERSION = 2
-_DIGESTED = 1 << 16  # bytes at the beginning of a file, and at its end
+# Checkpoints of earlier versions do not record these.
+_CLUSTERS = ("cluster", "source_cluster")
+_DIGESTED = 1 << 16  # bytes at the beginning and at the end of a file
 
 
 def write_json(path: str | os.PathLike[str], content: object, indent: int | None = None) -> None:
-    """Replace a file as a whole: its content is on the disk when this returns.
+    """Replace a file atomically; its content is on disk when this returns.
 
     :param path: the file.
-    :param content: values that JSON has.
-    :param indent: of its lines; None for one line.
+    :param content: JSON-serializable values.
+    :param indent: the indentation of its lines; None for a single line.
     """
-    beside = f"{os.fspath(path)}.tmp"
-    with open(beside, "w", encoding="utf-8") as file:
+    temporary_path = f"{os.fspath(path)}.tmp"
+    with open(temporary_path, "w", encoding="utf-8") as file:
         json.dump(content, file, indent=indent)
         file.write("\n")
         file.flush()
         os.fsync(file.fileno())
-    os.replace(beside, path)
+    os.replace(temporary_path, path)
+
+
+def describe_cluster(metadata: Metadata) -> dict[str, Any]:
+    """Return a description of a cluster, as JSON values, that identifies it.
+
+    :param metadata: the metadata of the cluster. Names alone do not tell clusters apart: many are
+        called "Test Cluster", which is the servers' default.
+    """
+    host_ids = sorted(str(host.host_id) for host in metadata.all_hosts() if host.host_id)
+    return {"name": metadata.cluster_name, "host_ids": host_ids}
 
 
 def describe_files(paths: Iterable[str]) -> list[dict[str, Any]]:
-    """Return what tells files from others, as JSON has it.
+    """Return a description of each file, as JSON values, that identifies its content.
 
     :param paths: the files.
-    :raises ValueError: if one is a pipe, which another run could not read again.
+    :raises ValueError: if a file is a pipe, which another run could not read again.
     """
-    found = []
+    descriptions = []
     for path in paths:
         if is_pipe(path):
             raise ValueError(
@@ -53,30 +68,29 @@ def describe_files(paths: Iterable[str]) -> list[dict[str, Any]]:
             )
         digest = hashlib.sha256()
         with open(path, "rb") as file:
-            about = os.fstat(file.fileno())
+            status = os.fstat(file.fileno())
             digest.update(file.read(_DIGESTED))
-            file.seek(max(about.st_size - _DIGESTED, 0))
+            file.seek(max(status.st_size - _DIGESTED, 0))
             digest.update(file.read(_DIGESTED))
-        found.append(
+        descriptions.append(
             {
                 "path": os.path.abspath(path),
-                "size": about.st_size,
-                "modified": about.st_mtime_ns,
+                "size": status.st_size,
+                "modified": status.st_mtime_ns,
                 "digest": digest.hexdigest(),
             }
         )
-    return found
+    return descriptions
 
 
 class Checkpoint:
-    """A small file of JSON that is replaced as a whole: it is never half written.
+    """A small JSON file that is replaced atomically, so it is never half written.
 
-    :param path: the file; None keeps nothing.
-    :param subject: what it belongs to, of values that JSON has.
-    :param restart: True begins anew, whatever the file says.
-    :param is_read_only: True leaves the file as it is: nothing is done that another run could go on
-        from.
-    :raises ValueError: if the file is of another subject, or no checkpoint.
+    :param path: the file; None saves nothing.
+    :param subject: what the checkpoint belongs to, as JSON values.
+    :param restart: True ignores the content of the file, but refuses one that is not a checkpoint.
+    :param is_read_only: True leaves the file as it is, since a dry run does no work to resume from.
+    :raises ValueError: if the file has another subject, or is not a checkpoint.
     """
 
     def __init__(
@@ -88,70 +102,115 @@ class Checkpoint:
         is_read_only: bool = False,
     ) -> None:
         self._path = Path(path) if path is not None else None
-        # As it will be read again: tuples are lists then.
+        # Convert it as it will be read again: tuples become lists.
         self._subject: dict[str, Any] = json.loads(json.dumps(subject))
         self._is_read_only = is_read_only
         self.state: dict[str, Any] = {}
-        if self._path is None or restart or not self._path.exists():
+        if self._path is None or not self._path.exists():
+            return
+        if restart and not self._path.stat().st_size:
             return
         try:
-            found = json.loads(self._path.read_text(encoding="utf-8"))
-            version, known, state = found["version"], found["subject"], found["state"]
-            if not isinstance(known, dict) or not isinstance(state, dict):
+            content = json.loads(self._path.read_text(encoding="utf-8"))
+            version, subject_in_file, state = (
+                content["version"],
+                content["subject"],
+                content["state"],
+            )
+            if not isinstance(subject_in_file, dict) or not isinstance(state, dict):
                 raise TypeError("its parts are no objects")
         except (ValueError, KeyError, TypeError) as error:
+            # Even with `restart`, as it may be a file of the application.
             raise ValueError(f"{self._path} is not a checkpoint: {error!r}") from error
+        if restart:
+            return
         if version != _VERSION:
             raise ValueError(
                 f"{self._path} is a checkpoint of another version, {version}, which does not say "
-                f"enough of what it belongs to{self._way_out}"
+                f"enough of what it belongs to{self._restart_hint}"
             )
-        if known != self._subject:
-            difference = _difference(known, self._subject)
+        expected = dict(self._subject)
+        for name in _CLUSTERS:
+            # Checkpoints of earlier versions do not record clusters.
+            if name in expected and name not in subject_in_file:
+                del expected[name]
+            elif name in expected and _is_same_cluster(subject_in_file[name], expected[name]):
+                expected[name] = subject_in_file[name]
+        if subject_in_file != expected:
+            difference = _difference(subject_in_file, expected)
             raise ValueError(
-                f"{self._path} is the checkpoint of something else: {difference}{self._way_out}"
+                f"{self._path} is the checkpoint of something else: "
+                f"{difference}{self._restart_hint}"
             )
         self.state = state
 
     @property
-    def _way_out(self) -> str:
+    def _restart_hint(self) -> str:
         return "; restart=True begins anew, and another file leaves this one as it is"
 
     def save(self, **state: Any) -> None:
-        """Replace the file; its content is on the disk when this returns.
+        """Replace the file; its content is on disk when this returns.
 
-        :param state: where the next run begins.
+        :param state: where the next run should begin.
         """
         if self._path is None or self._is_read_only:
             return
         write_json(self._path, {"version": _VERSION, "subject": self._subject, "state": state})
 
     def remove(self) -> None:
-        """All is done."""
+        """Delete the file, because all work is done."""
         if self._path is not None and not self._is_read_only:
             self._path.unlink(missing_ok=True)
 
 
-def _difference(known: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
-    """Return the first thing in which two subjects differ, in words."""
+def _is_same_cluster(recorded: Any, ours: Any) -> bool:
+    """Return True if two descriptions have the same name, and a host in common if both list hosts.
+
+    Hosts come and go while a load is interrupted, but hardly all of them at once.
+    """
+    recorded, ours = _cluster(recorded), _cluster(ours)
+    recorded_ids, our_ids = set(recorded.get("host_ids") or ()), set(ours.get("host_ids") or ())
+    is_disjoint = bool(recorded_ids and our_ids) and recorded_ids.isdisjoint(our_ids)
+    return recorded.get("name") == ours.get("name") and not is_disjoint
+
+
+def _cluster(description: Any) -> dict[str, Any]:
+    # Earlier versions recorded the name alone.
+    return description if isinstance(description, dict) else {"name": description}
+
+
+def _difference(recorded: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
+    """Describe the first difference between two subjects."""
+    for name in _CLUSTERS:
+        if recorded.get(name) != ours.get(name):
+            theirs, here = _cluster(recorded.get(name)), _cluster(ours.get(name))
+            label = name.replace("_", " ")
+            if theirs.get("name") == here.get("name"):
+                return f"its {label} is another one with the name {here.get('name')!r}"
+            return f"its {label} is {theirs.get('name')!r}, and not {here.get('name')!r}"
     for name in ("work", "table", "statement"):
-        if known.get(name) != ours.get(name):
-            return f"its {name} is {known.get(name)!r}, and not {ours.get(name)!r}"
+        if recorded.get(name) != ours.get(name):
+            return f"its {name} is {recorded.get(name)!r}, and not {ours.get(name)!r}"
+    if recorded.get("ranges") != ours.get("ranges"):
+        return "it is of other token ranges (ranges=)"
     for name, value in (ours.get("options") or {}).items():
-        theirs = (known.get("options") or {}).get(name)
-        if theirs != value:
-            return f"its option {name} is {theirs!r}, and not {value!r}"
-    theirs, files = known.get("files") or [], ours.get("files") or []
-    for one, other in zip(theirs, files, strict=False):
-        if one["path"] != other["path"]:
-            return f"where it has the file {one['path']!r}, there is {other['path']!r}"
-        changed = [name for name in ("size", "modified", "digest") if one[name] != other[name]]
+        recorded_value = (recorded.get("options") or {}).get(name)
+        if recorded_value != value:
+            return f"its option {name} is {recorded_value!r}, and not {value!r}"
+    their_files: list[dict[str, Any]] = recorded.get("files") or []
+    files: list[dict[str, Any]] = ours.get("files") or []
+    for their_file, our_file in zip(their_files, files, strict=False):
+        if their_file["path"] != our_file["path"]:
+            return f"where it has the file {their_file['path']!r}, there is {our_file['path']!r}"
+        changed = [
+            name for name in ("size", "modified", "digest") if their_file[name] != our_file[name]
+        ]
         if changed:
-            what = {"size": "size", "modified": "time of change", "digest": "content"}
-            return f"the file {one['path']!r} has another {what[changed[0]]} since"
-    if len(theirs) != len(files):
-        longer = theirs if len(theirs) > len(files) else files
-        path = longer[min(len(theirs), len(files))]["path"]
+            traits = {"size": "size", "modified": "time of change", "digest": "content"}
+            return f"the file {their_file['path']!r} has another {traits[changed[0]]} since"
+    if len(their_files) != len(files):
+        longer = their_files if len(their_files) > len(files) else files
+        path = longer[min(len(their_files), len(files))]["path"]
         return f"the file {path!r} is {'new' if longer is files else 'gone'}"
-    name = next((name for name in {**known, **ours} if known.get(name) != ours.get(name)), "")
-    return f"its {name} is {known.get(name)!r}, and not {ours.get(name)!r}"
+    name = next((name for name in {**recorded, **ours} if recorded.get(name) != ours.get(name)), "")
+    return f"its {name} is {recorded.get(name)!r}, and not {ours.get(name)!r}"

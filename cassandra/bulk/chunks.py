@@ -1,4 +1,4 @@
-"""Chunks: rows that are read and bound together, and where each of them stands."""
+"""Chunks: rows that are read and bound together, and their positions in the source."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ __all__ = [
     "Chunk",
     "Column",
     "Part",
-    "Place",
     "Position",
     "Reading",
+    "RowLocation",
     "rows_of_a_chunk",
     "slice_of",
 ]
 
-CHUNK_ROWS = 150_000  # many: rows of one partition are found among those of a chunk
-TEXT_ROWS = 20_000  # of texts that become objects of Python, each of which takes more
-OBJECT_ROWS = 5_000  # of rows of the program, whose size is not known: vectors take kilobytes
+CHUNK_ROWS = 150_000  # many, because only rows of the same chunk are grouped by partition
+TEXT_ROWS = 20_000  # for strings that become Python objects, which take more memory
+OBJECT_ROWS = 5_000  # for the application's rows, whose size is unknown: vectors take kilobytes
 CHUNK_BYTES = 12 << 20
-LONGEST_LINE = 16 << 20  # of a file: what is longer is not a row, but damage
+LONGEST_LINE = 16 << 20  # bytes; a longer line means that the file is damaged
 
 
-class Place(NamedTuple):
-    """The place of a row in its source, for people.
+class RowLocation(NamedTuple):
+    """The location of a row in its source, for messages.
 
-    :param source: the file's name; None for rows of the program.
-    :param row: its number, from 0 for rows of the program and from 1 in a file, without the header.
-    :param line: the line that it begins on, from 1; None if the source has no lines.
+    :param source: the file's name; None for rows of the application.
+    :param row: the row's number: from 0 for the application's rows, from 1 in a file, without the
+        header.
+    :param line: the line on which the row begins, from 1; None if the source has no lines.
     """
 
     source: str | None
@@ -50,10 +51,10 @@ class Place(NamedTuple):
 
 
 class Position(NamedTuple):
-    """How far a source is read.
+    """How far a source has been read.
 
     :param file: the number of the file, from 0; 0 if the source has no files.
-    :param row: how many of its rows are read.
+    :param row: how many of its rows have been read.
     """
 
     file: int
@@ -63,12 +64,12 @@ class Position(NamedTuple):
 class Column(NamedTuple):
     """A column that is written.
 
-    :param name: that of its bind marker.
+    :param name: the name of its bind marker.
     :param type: its CQL type.
-    :param is_needed: True if each file has to have it; False leaves it as it is for rows of a file
-        that does not have it.
-    :param is_key: True if it is of the primary key, of which nothing is null.
-    :param is_hidden: True if errors do not show its values, because they are encrypted.
+    :param is_needed: True if each file must have the column; False leaves the column unset for rows
+        of files without it.
+    :param is_key: True if it belongs to the primary key, so that it cannot be null.
+    :param is_hidden: True if errors must not show its values, because they are encrypted.
     """
 
     name: str
@@ -81,16 +82,16 @@ class Column(NamedTuple):
 class Chunk(NamedTuple):
     """Rows that are bound together.
 
-    :param rows: a list of tuples by position of the columns, or a table that has columns by name.
-        A row that could not be read is the error. Or a block of rows that are bound already.
+    :param rows: a list of tuples in the order of the columns, or a table with named columns. A row
+        that could not be read is replaced by the error. Or a block of rows that are bound already.
     :param size: how many rows.
     :param source: the file's name, or None.
     :param first: the number of the first row in its source.
-    :param lines: the line of each row; None if there are none.
-    :param position: how far the source is read when this chunk is.
-    :param raw: the texts of each row, for the file of failed rows: a list of fields, or the line or
-        lines that could not be parted into fields. None if the rows are those.
-    :param names: of the fields of `raw`; None if it has none.
+    :param lines: the line of each row; None if the source has no lines.
+    :param position: how far the source has been read after this chunk.
+    :param raw: the original text of each row, for the file of failed rows: a list of fields, or the
+        line or lines that could not be split into fields. None if `rows` can be used.
+    :param names: the names of the fields of `raw`; None if there are none.
     """
 
     rows: Any
@@ -102,32 +103,32 @@ class Chunk(NamedTuple):
     raw: Sequence[Any] | None
     names: Sequence[str] | None = None
 
-    def place(self, index: int) -> Place:
-        """Return where a row stands.
+    def location(self, index: int) -> RowLocation:
+        """Return the location of a row.
 
-        :param index: its number in the chunk, from 0.
+        :param index: the row's index in the chunk, from 0.
         """
         line = self.lines[index] if self.lines is not None else None
-        return Place(self.source, self.first + index, line)
+        return RowLocation(self.source, self.first + index, line)
 
 
 class Reading(NamedTuple):
     """Options for reading files.
 
-    :param format: "csv", "jsonl" or "parquet"; None goes by the file's name.
-    :param columns: the columns that are written, in their order.
-    :param mapping: names of fields by names of columns; columns that are not in it are named alike.
+    :param format: "csv", "jsonl" or "parquet"; None derives it from the file's name.
+    :param columns: the columns to write, in their order.
+    :param mapping: field names by column name; other columns have fields of the same name.
     :param formats: how values are written.
-    :param header: True if the first line of CSV has the names, a list of names if it has none.
-    :param delimiter: between fields of CSV; None goes by the file's name.
-    :param quote: around fields of CSV.
-    :param skip: how far rows are left out, because they have been written.
-    :param is_closed: True refuses fields that are not columns.
-    :param binding: the plan by which rows are bound, and the version of the protocol; None if they
-        are not bound while they are read.
-    :param encoding: of files of text.
-    :param ignored: names of fields that are left out.
-    :param pipes: the files that can be read once only, and are open; None if there are none.
+    :param header: True if the first line of CSV has the names; otherwise a list of names, or False.
+    :param delimiter: the delimiter of CSV fields; None derives it from the file's name.
+    :param quote: the quote character of CSV fields.
+    :param skip: the rows before this position are skipped, because they were written already.
+    :param is_closed: True refuses fields that are no columns.
+    :param binding: the plan to bind rows with, and the protocol version; None if rows are not bound
+        while they are read.
+    :param encoding: the encoding of text files.
+    :param ignored: the names of fields to ignore.
+    :param pipes: open files that can be read only once; None if there are none.
     """
 
     format: str | None
@@ -145,7 +146,7 @@ class Reading(NamedTuple):
     pipes: Pipes | None = None
 
     def field(self, column: Column) -> str:
-        """Return the name of a column's field.
+        """Return the field name of a column.
 
         :param column: the column.
         """
@@ -153,20 +154,21 @@ class Reading(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Rows that were read, and are made chunks of unless they are left out.
+    """Rows that were read, and become a chunk unless they are skipped.
 
     :param size: how many rows.
-    :param made: returns the chunk, without the rows before the one that is given.
+    :param make_chunk: called with the number of rows to cut off at the beginning, and the number of
+        the first row in the source; returns the chunk.
     """
 
     size: int
-    made: Callable[[int, int], Chunk]
+    make_chunk: Callable[[int, int], Chunk]
 
 
 def rows_of_a_chunk(size: int, rows: int) -> int:
-    """Return how many rows of a table are bound together.
+    """Return how many rows of a table to bind together.
 
-    :param size: the bytes of its columns.
+    :param size: the size of its columns in bytes.
     :param rows: how many rows it has.
     """
     # At least one row: a single one may be larger than a chunk should be.
@@ -174,13 +176,13 @@ def rows_of_a_chunk(size: int, rows: int) -> int:
 
 
 def slice_of(table: Any, start: int, count: int) -> Any:
-    """Return some rows of a list or a table.
+    """Return some rows of a list or table.
 
     :param table: the rows.
-    :param start: the number of the first one.
-    :param count: how many at most.
+    :param start: the index of the first row.
+    :param count: how many rows at most.
     """
-    # By what a table can do: pandas need not be installed to ask.
+    # Test for methods, because pandas and pyarrow may not be installed.
     if hasattr(table, "iloc"):
         return table.iloc[start : start + count]
     if hasattr(table, "slice"):

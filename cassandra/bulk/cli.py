@@ -33,7 +33,7 @@ DESCRIPTION = (
 )
 UNLOAD = """\
 Write a whole table into the files of a folder, which must be empty or not be there yet. When all is
-there, manifest.json is written.
+there, _manifest.json is written.
 """
 COUNT = "Count the rows of a table, by ranges of its tokens in parallel."
 LOAD = """\
@@ -61,7 +61,7 @@ exit codes: 0 if everything went well, 1 if not, 2 if the command line is wrong
 
 
 def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
-    """Return the parser, and those of the commands by their names."""
+    """Return the parser, and the parsers of the commands by name."""
     parser = argparse.ArgumentParser(prog="python -m cassandra.bulk", description=DESCRIPTION)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_load(_command(commands, "load", "files into a table", LOAD))
@@ -71,11 +71,11 @@ def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParse
     return parser, commands.choices
 
 
-def _command(commands: Any, name: str, text: str, description: str) -> argparse.ArgumentParser:
-    """Return the parser of a command, with the options of all of them."""
+def _command(commands: Any, name: str, help_text: str, description: str) -> argparse.ArgumentParser:
+    """Return the parser of a command, with the options that all commands have."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
-        help=text,
+        help=help_text,
         description=description,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -154,7 +154,7 @@ def _add_copy(parser: argparse.ArgumentParser) -> None:
 
 
 class _Repeated(argparse.Action):
-    """An option that may be said again; what a file has is left out if the command says it."""
+    """An option that may be repeated; options of the command line replace those of the file."""
 
     def __call__(
         self,
@@ -163,10 +163,10 @@ class _Repeated(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        said = f"_said_{self.dest}"
-        found = [*getattr(namespace, said, ()), values]
-        setattr(namespace, said, found)
-        setattr(namespace, self.dest, values if len(found) == 1 else found)
+        collected_name = f"_said_{self.dest}"
+        collected = [*getattr(namespace, collected_name, ()), values]
+        setattr(namespace, collected_name, collected)
+        setattr(namespace, self.dest, values if len(collected) == 1 else collected)
 
 
 def _add_load(parser: argparse.ArgumentParser) -> None:
@@ -212,20 +212,20 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
     add("--checkpoint", metavar="FILE", help="resume from there if the command is run again")
     add("--restart", action="store_true", default=None, help="ignore what the checkpoint says")
     add("--no-progress", dest="progress", action="store_false", help="do not show progress")
-    # Shown at a terminal, unless it is refused.
+    # None shows progress if standard error is a terminal.
     parser.set_defaults(header=True, progress=None)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code.
 
-    :param arguments: the arguments, by default those of the process.
+    :param arguments: the arguments; None for the process's.
     """
     parser, parsers = _parser()
     options = parser.parse_args(arguments)
     try:
         if options.config is not None:
-            # As defaults: what stands in the command comes first, however it is written there.
+            # Set the file's options as defaults, so that the command line takes precedence.
             parsers[options.command].set_defaults(**_of_file(options))
             options = parser.parse_args(arguments)
         options.hosts = options.hosts or ([] if options.cloud_bundle else ["127.0.0.1"])
@@ -248,27 +248,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         report = getattr(error, "report", None)
         if report is not None:
             _show(report, options)
-        print("stopped" + _how_to_go_on(options), file=sys.stderr)
+        print("stopped" + _resume_hint(options), file=sys.stderr)
         return 1
 
 
-# Of values and files, those that pyarrow raises included.
+# Errors about values and files, including those that pyarrow raises.
 _MISTAKES = (ValueError, TypeError, NotImplementedError, ArithmeticError, RuntimeError)
 
 
-def _how_to_go_on(options: argparse.Namespace) -> str:
+def _resume_hint(options: argparse.Namespace) -> str:
     has_place = getattr(options, "checkpoint", None) is not None
     return "; run the same command again to go on" if has_place else ""
 
 
-Run = Callable[["Session"], int]  # by a session, to the exit code
+Run = Callable[["Session"], int]  # called with a session; returns the exit code
 
 
 def _load(options: argparse.Namespace) -> Run:
-    wanted = _load_options(options)
+    load_options = _load_options(options)
 
     def run(session: Session) -> int:
-        report = session.load(options.table, options.files, **wanted)
+        report = session.load(options.table, options.files, **load_options)
         _show(report, options)
         return int(report.failed > 0)
 
@@ -276,28 +276,28 @@ def _load(options: argparse.Namespace) -> Run:
 
 
 def _unload(options: argparse.Namespace) -> Run:
-    names = [one.name for one in fields(FileForm)]
-    wanted = _scan_options(options, "format", "compression", "varints", *names)
-    # Checked before anything is connected.
-    form = FileForm(**{name: wanted[name] for name in names if name in wanted})
-    form.check(wanted.get("format", "parquet"))
+    names = [field.name for field in fields(FileForm)]
+    scan_options = _scan_options(options, "format", "compression", "varints", *names)
+    # Check the options before we connect.
+    form = FileForm(**{name: scan_options[name] for name in names if name in scan_options})
+    form.check(scan_options.get("format", "parquet"))
     if options.decimals is not None:
-        wanted["decimals"] = _decimals(options.decimals)
+        scan_options["decimals"] = _decimals(options.decimals)
     if isinstance(options.columns, str):
-        wanted["columns"] = [part.strip() for part in options.columns.split(",")]
+        scan_options["columns"] = [part.strip() for part in options.columns.split(",")]
 
     def run(session: Session) -> int:
-        _show(session.unload(options.table, options.folder, **wanted), options)
+        _show(session.unload(options.table, options.folder, **scan_options), options)
         return 0
 
     return run
 
 
 def _count(options: argparse.Namespace) -> Run:
-    wanted = _scan_options(options)
+    scan_options = _scan_options(options)
 
     def run(session: Session) -> int:
-        count = session.count(options.table, **wanted)
+        count = session.count(options.table, **scan_options)
         print(json.dumps({"rows": count}) if options.json else count)
         return 0
 
@@ -305,34 +305,40 @@ def _count(options: argparse.Namespace) -> Run:
 
 
 def _copy(options: argparse.Namespace) -> Run:
-    wanted = _scan_options(options, "keep_ttl", "keep_write_time", "write_concurrency", "dry_run")
+    scan_options = _scan_options(
+        options, "keep_ttl", "keep_write_time", "write_concurrency", "dry_run"
+    )
     if isinstance(options.columns, str):
-        wanted["columns"] = [part.strip() for part in options.columns.split(",")]
-    is_far = options.to_hosts is not None or options.to_cloud_bundle is not None
-    settings = connection_settings(options, "to-") if is_far else None
+        scan_options["columns"] = [part.strip() for part in options.columns.split(",")]
+    copies_to_other_cluster = options.to_hosts is not None or options.to_cloud_bundle is not None
+    settings = connection_settings(options, "to-") if copies_to_other_cluster else None
 
     def run(session: Session) -> int:
         if settings is None:
-            _show(copy(session, options.table, session, options.other, **wanted), options)
+            _show(copy(session, options.table, session, options.other, **scan_options), options)
             return 0
         with Cluster(**settings, compression=options.compress) as cluster:
-            far = cluster.connect()
-            _show(copy(session, options.table, far, options.other, **wanted), options)
+            other_session = cluster.connect()
+            _show(
+                copy(session, options.table, other_session, options.other, **scan_options), options
+            )
         return 0
 
     return run
 
 
 def _scan_options(options: argparse.Namespace, *more: str) -> dict[str, Any]:
-    """Return the options of `Session.scan` that were given."""
+    """Return the given options of `Session.scan`."""
     names = ("where", "page_size", "splits", "limit", "concurrency", "timeout", *more)
-    found = {name: value for name in names if (value := getattr(options, name, None)) is not None}
+    scan_options = {
+        name: value for name in names if (value := getattr(options, name, None)) is not None
+    }
     if options.consistency_level is not None:
-        found["consistency_level"] = _level(options.consistency_level)
-    # Shown at a terminal, unless it is refused.
+        scan_options["consistency_level"] = _level(options.consistency_level)
+    # None shows progress if standard error is a terminal.
     if sys.stderr.isatty() if options.progress is None else options.progress:
-        found["progress"] = True
-    return found
+        scan_options["progress"] = True
+    return scan_options
 
 
 def _show(report: LoadReport | UnloadReport | CopyReport, options: argparse.Namespace) -> None:
@@ -340,48 +346,48 @@ def _show(report: LoadReport | UnloadReport | CopyReport, options: argparse.Name
 
 
 def _load_options(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of `Session.load` that were given."""
-    found = {
+    """Return the given options of `Session.load`."""
+    load_options = {
         field.name: value
         for field in fields(LoadOptions)
         if (value := getattr(options, field.name, None)) is not None
     }
     if isinstance(options.columns, str):
-        found["columns"] = _columns(options.columns)
+        load_options["columns"] = _columns(options.columns)
     if isinstance(options.ignore, str):
-        found["ignore"] = [part.strip() for part in options.ignore.split(",")]
+        load_options["ignore"] = [part.strip() for part in options.ignore.split(",")]
     if options.batch == "none":
-        found["batch"] = None
+        load_options["batch"] = None
     if options.max_errors == -1:
-        found["max_errors"] = None
+        load_options["max_errors"] = None
     if options.consistency_level is not None:
-        found["consistency_level"] = _level(options.consistency_level)
-    LoadOptions(**found)  # which checks them, before anything is connected
-    return found
+        load_options["consistency_level"] = _level(options.consistency_level)
+    LoadOptions(**load_options)  # checks them before we connect
+    return load_options
 
 
-def _decimals(text: str) -> Literal["text"] | tuple[int, int]:
-    if text == "text":
+def _decimals(argument: str) -> Literal["text"] | tuple[int, int]:
+    if argument == "text":
         return "text"
-    precision, _, scale = text.partition(",")
+    precision, _, scale = argument.partition(",")
     try:
         return int(precision), int(scale)
     except ValueError:
         raise ValueError(
-            f"--decimals is a precision and a scale, as 38,10, and not {text!r}"
+            f"--decimals is a precision and a scale, as 38,10, and not {argument!r}"
         ) from None
 
 
 def _level(name: str) -> int:
     level = name.upper()
-    known = ConsistencyLevel.name_to_value
-    if level not in known:
-        raise ValueError(f"there is no consistency level {level!r}: {', '.join(known)}")
-    return known[level]
+    levels = ConsistencyLevel.name_to_value
+    if level not in levels:
+        raise ValueError(f"there is no consistency level {level!r}: {', '.join(levels)}")
+    return levels[level]
 
 
-def _columns(text: str) -> dict[str, str] | list[str]:
-    parts = [part.strip() for part in text.split(",")]
+def _columns(argument: str) -> dict[str, str] | list[str]:
+    parts = [part.strip() for part in argument.split(",")]
     if not any("=" in part for part in parts):
         return parts
     pairs = [part.partition("=") for part in parts]
@@ -389,17 +395,17 @@ def _columns(text: str) -> dict[str, str] | list[str]:
 
 
 def _of_file(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of the file of TOML."""
+    """Return the options of the TOML file."""
     try:
         tomllib = importlib.import_module("tomllib")
     except ImportError as error:
         raise ValueError("--config needs Python 3.11 or later") from error
     with options.config.open("rb") as file:
-        found: Mapping[str, Any] = tomllib.load(file)
-    for name in found:
+        file_options: Mapping[str, Any] = tomllib.load(file)
+    for name in file_options:
         if not hasattr(options, name) or name in _NOT_IN_FILES:
             raise ValueError(f"{os.fspath(options.config)} has an unknown option {name!r}")
-    return {name: Path(value) if name in _PATHS else value for name, value in found.items()}
+    return {name: Path(value) if name in _PATHS else value for name, value in file_options.items()}
 
 
 _NOT_IN_FILES = frozenset({"command", "table", "other", "files", "folder", "config"})

@@ -1,18 +1,20 @@
-"""Rows of one table into another one, of the same or another cluster, on both faces."""
+"""Copies rows of a table to another table or cluster, for both APIs."""
 
 from __future__ import annotations
 
 import re
-import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from cassandra._clocks import monotonic, wall_time_ns
+from cassandra.bulk.checkpoint import describe_cluster
 from cassandra.bulk.load import aload, load
 from cassandra.bulk.options import LoadOptions
 from cassandra.bulk.plain import PlainRows
+from cassandra.bulk.report import LoadError, LoadReport
 from cassandra.bulk.scan import AsyncScan, Scan
 from cassandra.bulk.target import full_name, table_of
 from cassandra.sentinels import UNSET_VALUE
@@ -20,7 +22,6 @@ from cassandra.util.cql_text import protect_name
 
 if TYPE_CHECKING:
     from cassandra.aio.session import Session as AsyncSession
-    from cassandra.bulk.report import LoadReport
     from cassandra.bulk.scan import Page
     from cassandra.cluster.session import Session
     from cassandra.metadata import Metadata
@@ -38,10 +39,10 @@ Row = tuple[Any, ...]
 class CopyReport:
     """The outcome of a copy.
 
-    :param read: rows that were read.
-    :param written: rows that the other cluster has acknowledged.
-    :param requests: by which they were written.
-    :param seconds: how long it took.
+    :param read: the number of rows read.
+    :param written: the number of rows that the target cluster has acknowledged.
+    :param requests: the number of requests that wrote them.
+    :param seconds: the duration.
     """
 
     read: int = 0
@@ -50,7 +51,7 @@ class CopyReport:
     seconds: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return the report as JSON values."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -74,11 +75,11 @@ def copy(
     dry_run: bool = False,
     **options: Any,
 ) -> CopyReport:
-    """Copy the rows of a table into another table, which has the columns with the same types.
+    """Copy the rows of a table to another table that has the same columns with the same types.
 
-    Nulls are not written. With `keep_ttl` or `keep_write_time` the columns of a row that differ in
-    them are written by several statements. Rows are written as `Session.load` does it: in small
-    batches by replica, and tried again.
+    Nulls are not written. With `keep_ttl` or `keep_write_time`, columns of a row that differ in TTL
+    or write time are written by separate statements. Rows are written as by `Session.load`: in
+    small batches by replica, with retries.
 
     :param session: a blocking session that reads.
     :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
@@ -90,20 +91,20 @@ def copy(
     :param keep_write_time: write each value with its write time.
     :param write_concurrency: writes in flight at most.
     :param dry_run: True checks the tables and reads all rows, and writes none.
-    :param options: see `cassandra.bulk.scan.ScanOptions`, for reading; its consistency level is
-        that of the writes, too.
+    :param options: options for reading, see `cassandra.bulk.scan.ScanOptions`; the consistency
+        level also applies to the writes.
     :raises ValueError: if the tables do not fit, or if a column has no single TTL or write time.
     :raises LoadError: if a row cannot be written.
     """
-    made = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time)
-    made.take([other.prepare(text) for text in made.texts])
+    copying = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time)
+    copying.take([other.prepare(text) for text in copying.texts])
     writing = _load_options(write_concurrency, dry_run, options)
-    scan = Scan(session, table, made.selectors, where, options)  # type: ignore[arg-type]
-    scan.purpose, scan.is_dry = made.purpose, dry_run
+    scan = Scan(session, table, copying.selectors, where, options)  # type: ignore[arg-type]
+    scan.purpose, scan.is_dry = copying.purpose, dry_run
     for page in scan.pages():
-        for prepared, rows in made.writes(page):
-            made.note(load(other, prepared, rows, writing))
-    return made.end()
+        for prepared, rows in copying.writes(page):
+            copying.note(load(other, prepared, rows, writing, is_plain=True))
+    return copying.end()
 
 
 async def acopy(
@@ -120,7 +121,7 @@ async def acopy(
     dry_run: bool = False,
     **options: Any,
 ) -> CopyReport:
-    """Copy the rows of a table into another table, on asyncio; see `copy`.
+    """Copy the rows of a table to another table, on asyncio; see `copy`.
 
     :param session: a session of `cassandra.aio` that reads.
     :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
@@ -132,21 +133,21 @@ async def acopy(
     :param keep_write_time: write each value with its write time.
     :param write_concurrency: writes in flight at most.
     :param dry_run: True checks the tables and reads all rows, and writes none.
-    :param options: see `cassandra.bulk.scan.ScanOptions`, for reading; its consistency level is
-        that of the writes, too.
+    :param options: options for reading, see `cassandra.bulk.scan.ScanOptions`; the consistency
+        level also applies to the writes.
     :raises ValueError: if the tables do not fit, or if a column has no single TTL or write time.
     :raises LoadError: if a row cannot be written.
     """
-    made = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time)
-    made.take([await other.prepare(text) for text in made.texts])
+    copying = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time)
+    copying.take([await other.prepare(text) for text in copying.texts])
     writing = _load_options(write_concurrency, dry_run, options)
-    scan = AsyncScan(session, table, made.selectors, where, options)  # type: ignore[arg-type]
-    scan.purpose, scan.is_dry = made.purpose, dry_run
+    scan = AsyncScan(session, table, copying.selectors, where, options)  # type: ignore[arg-type]
+    scan.purpose, scan.is_dry = copying.purpose, dry_run
     async with aclosing(scan.pages()) as pages:
         async for page in pages:
-            for prepared, rows in made.writes(page):
-                made.note(await aload(other, prepared, rows, writing))
-    return made.end()
+            for prepared, rows in copying.writes(page):
+                copying.note(await aload(other, prepared, rows, writing, is_plain=True))
+    return copying.end()
 
 
 def _load_options(concurrency: int, dry_run: bool, reading: dict[str, Any]) -> LoadOptions:
@@ -159,7 +160,7 @@ def _load_options(concurrency: int, dry_run: bool, reading: dict[str, Any]) -> L
 
 
 class _Copy:
-    """Makes writes of rows, for both faces."""
+    """Makes the writes of a copy; used by both APIs."""
 
     def __init__(
         self,
@@ -186,93 +187,126 @@ class _Copy:
         self._partition = len(target.partition_key)
         self._key = len(key)
         self._kept = [
-            kept for kept, wanted in (("TTL", keep_ttl), ("WRITETIME", keep_write_time)) if wanted
+            function
+            for function, is_wanted in (("TTL", keep_ttl), ("WRITETIME", keep_write_time))
+            if is_wanted
         ]
         values = self._names[self._key :]
         if self._kept:
             _check_kept(source, values)
-        asked = [f"{kept}({protect_name(name)})" for kept in self._kept for name in values]
-        self.selectors = ", ".join([*map(protect_name, self._names), *asked])
-        of_partition = [name for name in values if target.columns[name].is_static]
-        self._statics = [self._names.index(name) for name in of_partition]
-        # What is prepared: for rows, and for partitions that have static columns alone.
+        selectors = [
+            f"{function}({protect_name(name)})" for function in self._kept for name in values
+        ]
+        self.selectors = ", ".join([*map(protect_name, self._names), *selectors])
+        static_columns = [name for name in values if target.columns[name].is_static]
+        self._statics = [self._names.index(name) for name in static_columns]
+        # CQL to prepare: for rows, and for partitions that only have static columns.
         self.texts = [self._query(target, self._names)]
-        if of_partition and self._key > self._partition:
-            self.texts.append(self._query(target, [*key[: self._partition], *of_partition]))
-        # What a checkpoint belongs to, beside the scan.
+        if static_columns and self._key > self._partition:
+            self.texts.append(self._query(target, [*key[: self._partition], *static_columns]))
+        # Added to the subject of the scan's checkpoint.
         self.purpose = {
             "work": "copy",
             "target": full_name(target),
-            "cluster": other.cluster.metadata.cluster_name,
+            "cluster": describe_cluster(other.cluster.metadata),
         }
         self._prepared: list[Any] = []
         self._plain = PlainRows()
         self._report = CopyReport()
-        self._begun = time.monotonic()
+        self._begun = monotonic()
 
     def take(self, prepared: list[Any]) -> None:
-        """Take the statements of `texts`, which it alone has.
+        """Store the prepared statements of `texts`, which only this copy uses.
 
         :param prepared: the statements.
         """
         self._prepared = prepared
-        for one in prepared:
-            one.is_idempotent = True
+        for statement in prepared:
+            statement.is_idempotent = True
 
     def _query(self, target: TableMetadata, names: Sequence[str]) -> str:
-        where = f"{protect_name(target.keyspace_name)}.{protect_name(target.name)}"
-        using = " AND ".join(f"{'TIMESTAMP' if k == 'WRITETIME' else k} ?" for k in self._kept)
+        table = f"{protect_name(target.keyspace_name)}.{protect_name(target.name)}"
+        using = " AND ".join(
+            f"{'TIMESTAMP' if function == 'WRITETIME' else function} ?" for function in self._kept
+        )
         return (
-            f"INSERT INTO {where} ({', '.join(map(protect_name, names))}) "
+            f"INSERT INTO {table} ({', '.join(map(protect_name, names))}) "
             f"VALUES ({', '.join('?' * len(names))})" + (f" USING {using}" if using else "")
         )
 
     def writes(self, page: Page) -> list[tuple[Any, list[Row]]]:
         """Return the statements that write a page, with their rows.
 
-        :param page: a result, whose page at hand is taken.
+        :param page: a result, of which the current page is consumed.
         """
         rows = self._plain.tuples(page)
         self._report.read += len(rows)
-        found: list[list[Row]] = [[] for _ in self._prepared]
+        rows_by_statement: list[list[Row]] = [[] for _ in self._prepared]
         for row in rows:
-            # A partition that has static columns only has no clustering values.
-            is_static = self._key > self._partition and row[self._partition] is None
-            found[is_static] += self._values(row, is_static)
-        return [(one, some) for one, some in zip(self._prepared, found, strict=True) if some]
+            is_static = (
+                self._key > self._partition
+                and row[self._partition] is None
+                and self._is_static(row)
+            )
+            rows_by_statement[is_static] += self._values(row, is_static)
+        return [
+            (statement, statement_rows)
+            for statement, statement_rows in zip(self._prepared, rows_by_statement, strict=True)
+            if statement_rows
+        ]
+
+    def _is_static(self, row: Row) -> bool:
+        """Return True for the row of a partition with nothing but static columns.
+
+        Its clustering columns are null, which they also may be in a table where they are no key.
+
+        :raises LoadError: if the target cannot have the row, which lacks a part of its key.
+        """
+        others = [index for index in range(self._key, len(self._names)) if row[index] is not None]
+        is_static = len(self._prepared) > 1 and all(
+            value is None for value in row[self._partition : self._key]
+        )
+        if not is_static or not set(others) <= set(self._statics):
+            key = dict(zip(self._names[: self._key], row, strict=False))
+            missing = next(name for name, value in key.items() if value is None)
+            raise LoadError(
+                f"column {missing!r} of the primary key has no value in the row {key}",
+                LoadReport("the copy", written=self._report.written),
+            )
+        return True
 
     def _values(self, row: Row, is_static: bool) -> list[Row]:
         """Return the values of the statements that write a row."""
         count = len(self._names)
         groups: dict[Row, list[int]] = {}
-        for at in range(self._key, count):
-            if row[at] is not None:
-                place = at - self._key
+        for index in range(self._key, count):
+            if row[index] is not None:
+                position = index - self._key
                 width = count - self._key
                 using = tuple(
-                    # 0 is "does not expire", whatever the table's default is.
-                    row[count + number * width + place] or 0
+                    # A TTL of 0 means "does not expire", whatever the table's default is.
+                    row[count + number * width + position] or 0
                     for number in range(len(self._kept))
                 )
-                groups.setdefault(using, []).append(at)
+                groups.setdefault(using, []).append(index)
         if not groups:
-            # A row with nothing but its key: no write time of it can be asked for.
-            now = time.time_ns() // 1000
-            groups[tuple(0 if kept == "TTL" else now for kept in self._kept)] = []
+            # A row that has only its key: we cannot select a write time for it.
+            now = wall_time_ns() // 1000
+            groups[tuple(0 if function == "TTL" else now for function in self._kept)] = []
         chosen: Sequence[int] = range(count)
         if is_static:
             chosen = [*range(self._partition), *self._statics]
-        found = []
-        for using, places in groups.items():
-            wanted = {*range(self._key), *places}
-            values = (row[at] if at in wanted else UNSET_VALUE for at in chosen)
-            found.append((*values, *using))
-        return found
+        statement_rows = []
+        for using, indexes in groups.items():
+            bound_indexes = {*range(self._key), *indexes}
+            values = (row[index] if index in bound_indexes else UNSET_VALUE for index in chosen)
+            statement_rows.append((*values, *using))
+        return statement_rows
 
     def note(self, report: LoadReport) -> None:
         """Count the rows that were written.
 
-        :param report: of a load of rows.
+        :param report: the report of a load.
         """
         self._report.requests += report.requests
         if not report.is_dry:
@@ -280,19 +314,19 @@ class _Copy:
 
     def end(self) -> CopyReport:
         """Return the report."""
-        self._report.seconds = time.monotonic() - self._begun
+        self._report.seconds = monotonic() - self._begun
         return self._report
 
 
 def _check(source: TableMetadata, target: TableMetadata, chosen: Sequence[str]) -> None:
     for name in chosen:
         if name not in source.columns or name not in target.columns:
-            lacks = source if name not in source.columns else target
-            raise ValueError(f"the table {lacks.keyspace_name}.{lacks.name} has no column {name!r}")
-        mine, theirs = source.columns[name].cql_type, target.columns[name].cql_type
-        if mine != theirs:
-            raise ValueError(f"the column {name!r} is {mine} here and {theirs} there")
-        if mine == "counter":
+            table = source if name not in source.columns else target
+            raise ValueError(f"the table {table.keyspace_name}.{table.name} has no column {name!r}")
+        source_type, target_type = source.columns[name].cql_type, target.columns[name].cql_type
+        if source_type != target_type:
+            raise ValueError(f"the column {name!r} is {source_type} here and {target_type} there")
+        if source_type == "counter":
             raise ValueError(f"the column {name!r} is a counter, which cannot be copied")
     for column in target.primary_key:
         if column.name not in chosen:
@@ -300,38 +334,38 @@ def _check(source: TableMetadata, target: TableMetadata, chosen: Sequence[str]) 
 
 
 def _user_types(metadata: Metadata, keyspace: str) -> Mapping[str, UserType]:
-    found = metadata.keyspaces.get(keyspace)
-    return found.user_types if found is not None else {}
+    metadata_of_keyspace = metadata.keyspaces.get(keyspace)
+    return metadata_of_keyspace.user_types if metadata_of_keyspace is not None else {}
 
 
 def _check_fields(
     source: Mapping[str, UserType], target: Mapping[str, UserType], types: Iterable[str]
 ) -> None:
-    """Check that the user-defined types of the target have all fields, with the same types.
+    """Check that the target's user-defined types have all fields, with the same types.
 
-    Their order may be another one: fields are written by their names.
+    The order of fields may differ, because they are written by name.
     """
     seen: set[str] = set()
-    left = deque(types)
-    while left:
-        for quoted, bare in _NAME.findall(left.popleft()):
+    remaining = deque(types)
+    while remaining:
+        for quoted, bare in _NAME.findall(remaining.popleft()):
             name = quoted.replace('""', '"') if quoted else bare
             if name not in source or name in seen:
                 continue
             seen.add(name)
-            mine, theirs = (
+            source_fields, target_fields = (
                 dict(zip(types[name].field_names, types[name].field_types, strict=True))
                 if name in types
                 else {}
                 for types in (source, target)
             )
-            for field, cql_type in mine.items():
-                if theirs.get(field) != cql_type:
+            for field, cql_type in source_fields.items():
+                if target_fields.get(field) != cql_type:
                     raise ValueError(
                         f"the field {field!r} of the type {name!r} is {cql_type} here and "
-                        f"{theirs.get(field, 'missing')} there"
+                        f"{target_fields.get(field, 'missing')} there"
                     )
-            left += mine.values()
+            remaining += source_fields.values()
 
 
 _NAME = re.compile(r'"((?:[^"]|"")+)"|(\w+)')
@@ -340,12 +374,12 @@ _NAME = re.compile(r'"((?:[^"]|"")+)"|(\w+)')
 def _check_kept(source: TableMetadata, values: Sequence[str]) -> None:
     key = {column.name for column in source.primary_key}
     for name in values:
-        kind = source.columns[name].cql_type
+        cql_type = source.columns[name].cql_type
         if name in key:
             raise ValueError(f"the column {name!r} is of the key here: it has no TTL or write time")
-        # Types that are not frozen have a TTL and a write time for each element.
-        if kind.startswith(_COLLECTIONS):
+        # Types that are not frozen have a TTL and a write time per element.
+        if cql_type.startswith(_COLLECTIONS):
             raise ValueError(
-                f"the column {name!r} is {kind}, whose elements each have a TTL and write time: "
-                "they cannot be kept; leave the column out by `columns`"
+                f"the column {name!r} is {cql_type}, whose elements each have a TTL and write "
+                "time: they cannot be kept; leave the column out by `columns`"
             )

@@ -1,4 +1,4 @@
-"""Fields and rows of CSV, for those who read them and those who bind them."""
+"""Fields and rows of CSV, shared by the reader and the binder."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 if TYPE_CHECKING:
     from cassandra.protocol.bind import RowsBlock
 
-__all__ = ["CsvReader", "Field", "Found"]
+__all__ = ["CsvReader", "Field", "ReadRows"]
 
 
 class Field(NamedTuple):
     """A field that is bound.
 
-    :param place: its number in the line.
-    :param kind: "int", "float", "boolean", "text", "uuid", "timestamp" or "date" if it is written
-        in the usual way of this type; "" for any other.
-    :param read: makes a value of its text.
-    :param nulls: the texts that stand for null.
+    :param position: its index in the line.
+    :param kind: "int", "float", "boolean", "text", "uuid", "timestamp" or "date" if it uses the
+        default format of this type; "" for anything else.
+    :param read: converts its text to a value.
+    :param nulls: the strings that mean null.
     """
 
-    place: int
+    position: int
     kind: str
     read: Callable[[str], Any]
     nulls: tuple[str, ...] = ("",)
 
 
-class Found(NamedTuple):
-    """Rows of a file.
+class ReadRows(NamedTuple):
+    """Rows that were read from a file.
 
-    :param block: the bound rows; None if one cannot be bound, so that each has to be looked at.
+    :param block: the bound rows; None if some row cannot be bound, so that each must be examined.
     :param size: how many rows.
-    :param end: where the next one begins.
-    :param lines: the line that each begins on, counted from 0; None if that is their number.
-    :param line_count: how many lines they take.
+    :param end: the offset of the next row.
+    :param lines: the line on which each row begins, from 0; None if each row is one line.
+    :param line_count: how many lines the rows take.
     """
 
     block: RowsBlock | None
@@ -47,11 +47,11 @@ class Found(NamedTuple):
 class CsvReader(Protocol):
     """Reads the rows of a file, piece by piece."""
 
-    def read(self, data: bytes, start: int, is_last: bool, most: int) -> Found | None:
-        """Read rows; None if those that begin here are not written in the usual way.
+    def read(self, data: bytes, start: int, is_last: bool, limit: int) -> ReadRows | None:
+        """Read rows; return None if the next rows need the csv module.
 
         :param data: a part of the file.
-        :param start: where a row begins.
-        :param is_last: True if the file ends with `data`.
-        :param most: how many rows at most.
+        :param start: the offset of a row.
+        :param is_last: True if `data` ends with the file.
+        :param limit: how many rows at most.
         """

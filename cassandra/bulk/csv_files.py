@@ -1,4 +1,4 @@
-"""Files of CSV as parts of rows."""
+"""Reads CSV files as parts, each with some rows."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from cassandra.sentinels import UNSET_VALUE
 
 if TYPE_CHECKING:
     from cassandra.bulk import csv_rows
-    from cassandra.bulk.csv_fields import CsvReader, Found
+    from cassandra.bulk.csv_fields import CsvReader, ReadRows
 else:
     from cassandra._impl import csv_rows
 
 __all__ = ["csv_fields", "csv_parts"]
 
 
-FIRST_BYTES = 1 << 16  # in which the header should be
-MORE_BYTES = 1 << 20  # that are read at a time
-# Types of a key whose values may be empty, which is not the same as null.
+FIRST_BYTES = 1 << 16  # bytes in which the header should be
+MORE_BYTES = 1 << 20  # bytes to read at a time
+# Types of key columns whose values may be empty, which is different from null.
 _MAY_BE_EMPTY = frozenset({"ascii", "text", "varchar", "blob"})
 _Reader = tuple[str, "int | None", "_FieldReader"]
 
 
 class _UnreadableRow(ValueError):
-    """A row that has no fields, or bytes that are no text.
+    """A row that cannot be split into fields, or has invalid bytes.
 
     :param message: the cause.
     :param raw: its fields, or its lines.
@@ -47,28 +47,28 @@ class _UnreadableRow(ValueError):
 
 
 class _Rows:
-    """Rows of texts, by the csv module.
+    """Rows of strings, read by the csv module.
 
-    A row that the csv module refuses is one row: the next one begins on the next line.
+    If the csv module rejects a row, reading goes on with the next line.
 
-    :param lines: the lines of a file, with their ends.
-    :param reading: how it is read.
-    :param delimiter: between fields.
-    :param before: how many lines of the file are before these.
+    :param lines: the lines of a file, with their line ends.
+    :param reading: the options for reading.
+    :param delimiter: the delimiter of fields.
+    :param before: how many lines of the file precede these.
     """
 
     def __init__(
         self, lines: Iterable[str], reading: Reading, delimiter: str, before: int = 0
     ) -> None:
-        self._lines: list[str] = []  # of the rows that are being read
+        self._lines: list[str] = []  # lines of the rows that are being read
         self._rows = csv.reader(
-            self._noted(lines), delimiter=delimiter, quotechar=reading.quote, strict=True
+            self._recorded(lines), delimiter=delimiter, quotechar=reading.quote, strict=True
         )
         self._before = before
         self._has_bad_bytes = False
-        self._error: Exception | None = None  # at which it ends, after the rows before it
+        self._error: Exception | None = None  # raised by the next `take`, after the rows before it
 
-    def _noted(self, lines: Iterable[str]) -> Iterator[str]:
+    def _recorded(self, lines: Iterable[str]) -> Iterator[str]:
         note = self._lines.append
         for line in lines:
             note(line)
@@ -78,14 +78,14 @@ class _Rows:
 
     @property
     def line_num(self) -> int:
-        """The number of lines that were read."""
+        """The number of lines read so far."""
         return self._before + self._rows.line_num
 
     def take(self, count: int) -> tuple[list[Any], list[int]]:
-        """Return some rows, or the error of each that cannot be read, and where they begin.
+        """Return some rows, or the error of an unreadable row, and the line on which each begins.
 
-        :param count: how many at most. Fewer than that need not be all.
-        :raises EOFError: if the file was cut off, after all rows before.
+        :param count: how many rows at most; fewer does not mean the end.
+        :raises EOFError: if the file is truncated, after all rows before.
         """
         if self._error is not None:
             raise self._error
@@ -95,7 +95,7 @@ class _Rows:
         rows: list[Any] = []
         refused: csv.Error | None = None
         try:
-            # What was read before an error stays in the list.
+            # Rows that were read before an error stay in the list.
             rows.extend(islice(self._rows, count))
         except csv.Error as error:
             refused = error
@@ -106,7 +106,7 @@ class _Rows:
         if refused is None and self.line_num - before == len(rows):
             begins = list(range(before + 1, self.line_num + 2))
         else:
-            begins = _begins(rows, before)
+            begins = _first_lines(rows, before)
         if self._has_bad_bytes:
             self._refuse_bad_bytes(rows, begins, before)
         if refused is None:
@@ -119,10 +119,10 @@ class _Rows:
     def _refuse_bad_bytes(self, rows: list[Any], begins: Sequence[int], before: int) -> None:
         for number, begin in enumerate(begins[:-1]):
             for line in range(begin, begins[number + 1]):
-                wrong = bad_byte(self._lines[line - before - 1])
-                if wrong is not None:
-                    words = wrong if line == begin else f"{wrong} (line {line})"
-                    rows[number] = _UnreadableRow(words, rows[number])
+                problem = bad_byte(self._lines[line - before - 1])
+                if problem is not None:
+                    message = problem if line == begin else f"{problem} (line {line})"
+                    rows[number] = _UnreadableRow(message, rows[number])
                     break
 
 
@@ -133,48 +133,49 @@ def _delimiter(path: str, reading: Reading) -> str:
 
 
 def csv_parts(path: str, reading: Reading) -> Iterator[Part]:
-    """Return the rows of a file.
+    """Yield the rows of a file in parts.
 
     :param path: the file.
-    :param reading: how it is read.
-    :raises ValueError: if it is damaged, or lacks a column.
+    :param reading: the options for reading.
+    :raises ValueError: if the file is damaged, or lacks a column.
     """
-    # The limit of Python is for all programs of the process: it is raised, never lowered.
+    # Python's limit applies to the whole process, so we only raise it.
     if csv.field_size_limit() < chunks.LONGEST_LINE:
         csv.field_size_limit(chunks.LONGEST_LINE)
     with opened_bytes(path, reading.pipes, reading.encoding) as file:
-        # The csv module reads the header, and the compiled reader goes on behind it.
-        header, data, end, line = _beginning(path, file, reading)
+        # The csv module reads the header; the compiled reader continues after it.
+        header, data, end, line = _read_header(path, file, reading)
         if header is None:
             return
-        made = _File(path, header, reading)
-        if made.reader is not None:
-            yield from made.parts(file, data[end:], line)
+        csv_file = _File(path, header, reading)
+        if csv_file.reader is not None:
+            yield from csv_file.parts(file, data[end:], line)
             return
         file.give_back(data[end:])
         with text_of(file) as text:
-            yield from made.parts_by_texts(_Rows(text, reading, made.delimiter, line))
+            yield from csv_file.parts_by_texts(_Rows(text, reading, csv_file.delimiter, line))
 
 
-def _beginning(
+def _read_header(
     path: str, file: Limited, reading: Reading
 ) -> tuple[list[str] | None, bytes, int, int]:
-    """Return the names of a file's fields, its first bytes, and where the names end in them.
+    """Return the field names of a file, its first bytes, the offset after the header, and the
+    number of lines of the header.
 
-    The names are None if the file has no line. The last value is how many lines they take.
+    The names are None if the file has no lines.
     """
     data = b""
     while True:
         try:
-            more = file.read1(FIRST_BYTES)
+            piece = file.read1(FIRST_BYTES)
         except (EOFError, OSError) as error:
             raise ValueError(f"{path}, line 1: {error}") from error
-        data += more
+        data += piece
         if reading.header is False:
             return [reading.field(column) for column in reading.columns], data, 0, 0
         if reading.header is not True:
             return list(reading.header), data, 0, 0
-        if more and b"\n" not in data and b"\r" not in data:
+        if piece and b"\n" not in data and b"\r" not in data:
             continue
         text = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
         rows = csv.reader(
@@ -183,20 +184,20 @@ def _beginning(
         try:
             header = next((row for row in rows if row), None)
         except csv.Error as error:
-            if more:
+            if piece:
                 continue
             raise ValueError(f"{path}, line {rows.line_num}: {error}") from error
         end = _after_lines(data, rows.line_num)
-        if more and (header is None or end < 0):
+        if piece and (header is None or end < 0):
             continue
         for name in header or ():
-            if (wrong := bad_byte(name)) is not None:
-                raise ValueError(f"{path}, line {rows.line_num}: {wrong}")
+            if (problem := bad_byte(name)) is not None:
+                raise ValueError(f"{path}, line {rows.line_num}: {problem}")
         return header, data, end if end >= 0 else len(data), rows.line_num
 
 
 def _after_lines(data: bytes, count: int) -> int:
-    """Return where lines end; -1 if that is not sure."""
+    """Return the offset after `count` lines; -1 if it is uncertain."""
     end = next(islice(_LINE_END.finditer(data), max(count - 1, 0), None), None)
     return end.end() if end is not None and end.end() < len(data) else -1
 
@@ -205,14 +206,14 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 class _File:
-    """Rows of a file that has a known header.
+    """Rows of a file whose header is known.
 
-    Usual ones are bound while they are read, if there is compiled code for it; all others become
-    texts first, and then values.
+    The compiled reader, if there is one, binds simple rows directly. All other rows are read as
+    strings first, and then converted to values.
 
     :param path: the file.
-    :param header: the names of its fields.
-    :param reading: how it is read.
+    :param header: the field names.
+    :param reading: the options for reading.
     """
 
     def __init__(self, path: str, header: Sequence[str], reading: Reading) -> None:
@@ -230,79 +231,80 @@ class _File:
             return None
         formats = reading.formats
         fields: list[Field] = []
-        for column, (_, at, _) in zip(reading.columns, self._readers, strict=True):
-            if at is None or column.is_hidden:
+        for column, (_, index, _) in zip(reading.columns, self._readers, strict=True):
+            if index is None or column.is_hidden:
                 return None
             kind, read = usual_kind(column.type, formats), text_reader(column.type, formats)
-            fields.append(Field(at, kind, read, _nulls(column, formats)))
+            fields.append(Field(index, kind, read, _nulls(column, formats)))
         return csv_rows.csv_reader(
             *reading.binding, fields, self._width, self.delimiter, reading.quote
         )
 
     def parts_by_texts(self, rows: _Rows) -> Iterator[Part]:
-        """Return the rows that the csv module reads.
+        """Yield the rows that the csv module reads, in parts.
 
-        :param rows: the csv module.
+        :param rows: the reader.
         """
         while True:
-            some, lines = _some_lines(self._path, rows)
-            if not some:
+            rows_of_chunk, lines = _next_rows(self._path, rows)
+            if not rows_of_chunk:
                 return
-            yield Part(len(some), partial(self._chunk_of_texts, some, lines))
+            yield Part(len(rows_of_chunk), partial(self._chunk_of_texts, rows_of_chunk, lines))
 
-    def _chunk_of_texts(self, some: list[Any], lines: list[int], cut: int, first: int) -> Chunk:
-        some = some[cut:]
-        values = _columns_of(some, self._width, self._readers)
-        raw = [row.raw if isinstance(row, _UnreadableRow) else row for row in some]
+    def _chunk_of_texts(self, rows: list[Any], lines: list[int], cut: int, first: int) -> Chunk:
+        rows = rows[cut:]
+        values = _columns_of(rows, self._width, self._readers)
+        raw = [row.raw if isinstance(row, _UnreadableRow) else row for row in rows]
         return Chunk(
-            values, len(some), self._path, first + cut, lines[cut:], Position(0, 0), raw,
+            values, len(rows), self._path, first + cut, lines[cut:], Position(0, 0), raw,
             self._header,
         )  # fmt: skip
 
     def parts(self, file: Limited, data: bytes, line: int) -> Iterator[Part]:
-        """Return the rows of a file; those that are bound at once, as far as they go.
+        """Yield the rows of a file in parts, by the compiled reader as far as it can read them.
 
         :param file: the file.
-        :param data: its bytes that were read already.
-        :param line: how many lines were before these.
+        :param data: bytes of the file that were read already.
+        :param line: how many lines precede these.
         """
-        # One chunk at a time, so that a file of any size takes the memory of a few chunks.
+        # One chunk at a time, so that the memory does not depend on the size of the file.
         assert self.reader is not None
-        wanted = chunks.CHUNK_BYTES
+        minimum = chunks.CHUNK_BYTES
         error: Exception | None = None
         is_last = False
         while True:
             pieces = [data]
             size = len(data)
-            while size < wanted and not is_last and error is None:
+            while size < minimum and not is_last and error is None:
                 try:
-                    more = file.read1(MORE_BYTES)
+                    piece = file.read1(MORE_BYTES)
                 except (EOFError, OSError) as damaged:
                     error = damaged
                     break
-                is_last = not more
-                pieces.append(more)
-                size += len(more)
+                is_last = not piece
+                pieces.append(piece)
+                size += len(piece)
             data = b"".join(pieces)
-            found = self.reader.read(data, 0, is_last, chunks.CHUNK_ROWS)
-            if found is not None:
-                if found.block is None:
-                    # What the compiled reader does not know for certain is the csv module's to say.
-                    text = io.StringIO(data[: found.end].decode(), newline="")
+            read_rows = self.reader.read(data, 0, is_last, chunks.CHUNK_ROWS)
+            if read_rows is not None:
+                if read_rows.block is None:
+                    # The compiled reader is not sure about some row: leave these rows to the csv
+                    # module.
+                    text = io.StringIO(data[: read_rows.end].decode(), newline="")
                     yield from self.parts_by_texts(self._rows(text, line))
-                elif found.size:
-                    chunk = partial(self._bound_chunk, found, data, line)
-                    yield Part(found.size, chunk)
-                data = data[found.end :]
-                line += found.line_count
-                wanted = chunks.CHUNK_BYTES
-                if found.size or (is_last and not data):
-                    if found.size:
+                elif read_rows.size:
+                    chunk = partial(self._bound_chunk, read_rows, data, line)
+                    yield Part(read_rows.size, chunk)
+                data = data[read_rows.end :]
+                line += read_rows.line_count
+                minimum = chunks.CHUNK_BYTES
+                if read_rows.size or (is_last and not data):
+                    if read_rows.size:
                         continue
                     return
-                # A row that is longer than what was read.
+                # The row is longer than the bytes that were read.
                 if not is_last and error is None and len(data) <= chunks.LONGEST_LINE:
-                    wanted = len(data) + chunks.CHUNK_BYTES
+                    minimum = len(data) + chunks.CHUNK_BYTES
                     continue
             if error is not None:
                 raise ValueError(f"{self._path}, line {line + 1}: {error}") from error
@@ -314,28 +316,30 @@ class _File:
     def _rows(self, lines: Iterable[str], before: int) -> _Rows:
         return _Rows(lines, self._reading, self.delimiter, before)
 
-    def _bound_chunk(self, found: Found, text: bytes, line: int, cut: int, first: int) -> Chunk:
-        block: Any = found.block
-        lines: Sequence[int] = range(line + 1, line + 1 + found.size)
-        if found.lines is not None:
-            lines = [line + 1 + one for one in found.lines]
+    def _bound_chunk(
+        self, read_rows: ReadRows, text: bytes, line: int, cut: int, first: int
+    ) -> Chunk:
+        block: Any = read_rows.block
+        lines: Sequence[int] = range(line + 1, line + 1 + read_rows.size)
+        if read_rows.lines is not None:
+            lines = [line + 1 + line_number for line_number in read_rows.lines]
         if cut:
-            block, lines = block.take(range(cut, found.size)), lines[cut:]
-        # Nobody asks for the texts unless a row fails: they are not made here.
-        raw = _RawRows(text, found.end, self._reading, self.delimiter, cut)
+            block, lines = block.take(range(cut, read_rows.size)), lines[cut:]
+        # The strings are only needed if a row fails, so we make them on demand.
+        raw = _RawRows(text, read_rows.end, self._reading, self.delimiter, cut)
         return Chunk(
             block, len(block), self._path, first + cut, lines, Position(0, 0), raw, self._header
         )
 
 
 class _RawRows(Sequence[list[str]]):
-    """The texts of rows, which are looked at only if one of them fails.
+    """The fields of rows as strings, which are only read if a row fails.
 
     :param text: a part of the file, which is not copied.
-    :param end: where their lines end in it.
-    :param reading: how they are read.
-    :param delimiter: between their fields.
-    :param cut: how many rows are left out.
+    :param end: the offset at which the rows end.
+    :param reading: the options for reading.
+    :param delimiter: the delimiter of fields.
+    :param cut: how many rows are skipped.
     """
 
     def __init__(self, text: bytes, end: int, reading: Reading, delimiter: str, cut: int) -> None:
@@ -348,12 +352,22 @@ class _RawRows(Sequence[list[str]]):
 
     def _read(self) -> list[list[str]]:
         if self._rows is None:
-            lines = io.StringIO(self._text[: self._end].decode(), newline="")
-            rows = csv.reader(
-                lines, delimiter=self._delimiter, quotechar=self._reading.quote, strict=True
-            )
-            self._rows = [row for row in rows if row][self._cut :]
+            self._rows = list(self._parsed())
         return self._rows
+
+    def _parsed(self) -> Iterator[list[str]]:
+        lines = io.StringIO(self._text[: self._end].decode(), newline="")
+        rows = csv.reader(
+            lines, delimiter=self._delimiter, quotechar=self._reading.quote, strict=True
+        )
+        return islice((row for row in rows if row), self._cut, None)
+
+    def head(self, count: int) -> list[list[str]]:
+        """Return the first rows; the others are not read.
+
+        :param count: how many rows at most.
+        """
+        return list(islice(self._parsed(), count))
 
     def __len__(self) -> int:
         return len(self._read())
@@ -363,18 +377,18 @@ class _RawRows(Sequence[list[str]]):
 
 
 def _readers(path: str, header: Sequence[str], reading: Reading) -> list[_Reader]:
-    """Return (column, position in the file, reader) of each column."""
+    """Return (column, index in the file, reader) of each column."""
     formats = reading.formats
     return [
-        (column.name, at, _FieldReader(_read_of(column, formats), _nulls(column, formats)))
-        for column, at in zip(reading.columns, positions_of(header, path, reading), strict=True)
+        (column.name, index, _FieldReader(_read_of(column, formats), _nulls(column, formats)))
+        for column, index in zip(reading.columns, positions_of(header, path, reading), strict=True)
     ]
 
 
 def _nulls(column: Column, formats: Formats) -> tuple[str, ...]:
-    """Return the texts that stand for null in a column."""
+    """Return the strings that mean null in a column."""
     if column.is_key and column.type.typename in _MAY_BE_EMPTY:
-        # Nothing of a key is null: an empty field is an empty value.
+        # Key columns are never null: an empty field is an empty value.
         return tuple(text for text in formats.nulls if text)
     return formats.nulls
 
@@ -385,10 +399,10 @@ def _read_of(column: Column, formats: Formats) -> Callable[[str], Any]:
 
 
 class _FieldReader:
-    """Reads the texts of a column.
+    """Converts the strings of a column.
 
-    :param read: reads one that is not null.
-    :param nulls: the texts that stand for null.
+    :param read: converts a string that does not mean null.
+    :param nulls: the strings that mean null.
     """
 
     __slots__ = ("_nulls", "_read")
@@ -401,63 +415,63 @@ class _FieldReader:
         return None if text in self._nulls else self._read(text)
 
     def all(self, texts: Sequence[str]) -> Iterable[Any]:
-        """Return the values of many texts; nothing is called for those that are texts in CQL.
+        """Return the values of many strings; text columns need no call per value.
 
-        :param texts: the texts.
+        :param texts: the strings.
         """
         if any(null in texts for null in self._nulls):
             return map(self, texts)
         return texts if self._read is str else map(self._read, texts)
 
 
-def _some_lines(path: str, rows: _Rows) -> tuple[list[Any], list[int]]:
-    """Return the rows of a chunk, or their errors, and the lines that they begin on."""
-    some: list[Any] = []
+def _next_rows(path: str, rows: _Rows) -> tuple[list[Any], list[int]]:
+    """Return the rows of a chunk, or their errors, and the line on which each begins."""
+    chunk_rows: list[Any] = []
     lines: list[int] = []
     size = 0
     count = 10
-    most = min(chunks.TEXT_ROWS, chunks.CHUNK_ROWS)
-    while len(some) < most and size < chunks.CHUNK_BYTES:
+    row_limit = min(chunks.TEXT_ROWS, chunks.CHUNK_ROWS)
+    while len(chunk_rows) < row_limit and size < chunks.CHUNK_BYTES:
         try:
-            found, begins = rows.take(count)
+            rows_read, begins = rows.take(count)
         except (EOFError, OSError, ValueError) as error:
-            if some:  # which are written before the error is met again
+            if chunk_rows:  # let these be written before the error is met again
                 break
             raise ValueError(f"{path}, line {rows.line_num + 1}: {error}") from error
-        if not found:
+        if not rows_read:
             break
-        if not all(found):  # empty lines
-            filled = [(row, line) for row, line in zip(found, begins, strict=True) if row]
-            found, begins = [row for row, _ in filled], [line for _, line in filled]
-        some += found
+        if not all(rows_read):  # empty lines
+            filled = [(row, line) for row, line in zip(rows_read, begins, strict=True) if row]
+            rows_read, begins = [row for row, _ in filled], [line for _, line in filled]
+        chunk_rows += rows_read
         lines += begins
-        # A sample: a look at each row would take as long as reading it.
-        step = max(1, len(found) // 10)
-        size += sum(map(_size_of, found[::step])) * step
-        # As many as are below the limit if they are like those before: rows may be large.
-        rest = (chunks.CHUNK_BYTES - size) * max(len(some), 1) // max(size, 1)
-        count = max(1, min(1000, rest, most - len(some)))
-    return some, lines
+        # Take a sample: measuring each row would take as long as reading it.
+        step = max(1, len(rows_read) // 10)
+        size += sum(map(_size_of, rows_read[::step])) * step
+        # Read as many rows as fit if they are like those before, since rows may be large.
+        rest = (chunks.CHUNK_BYTES - size) * max(len(chunk_rows), 1) // max(size, 1)
+        count = max(1, min(1000, rest, row_limit - len(chunk_rows)))
+    return chunk_rows, lines
 
 
 def _size_of(row: Any) -> int:
     return sum(map(len, row.raw if isinstance(row, _UnreadableRow) else row))
 
 
-def _begins(rows: Sequence[Sequence[str]], before: int) -> list[int]:
-    """Return the line that each row begins on, and that on which the next one would."""
-    found = [before + 1]
+def _first_lines(rows: Sequence[Sequence[str]], before: int) -> list[int]:
+    """Return the line on which each row begins, and the line after the last row."""
+    lines = [before + 1]
     for row in rows:
         text = "".join(row)
         before += 1 + text.count("\n") + text.count("\r") - text.count("\r\n")
-        found.append(before + 1)
-    return found
+        lines.append(before + 1)
+    return lines
 
 
 def _columns_of(rows: Sequence[Any], width: int, readers: Sequence[_Reader]) -> list[Any]:
-    """Return the values of rows of texts, or the error of each that cannot be read.
+    """Return the values of rows of strings, or the error of each row that cannot be converted.
 
-    A column at a time: each is one loop in C around its reader.
+    We convert a column at a time, which is one loop in C around its reader.
     """
     try:
         columns = list(zip(*rows, strict=True))
@@ -465,8 +479,10 @@ def _columns_of(rows: Sequence[Any], width: int, readers: Sequence[_Reader]) -> 
             return list(
                 zip(
                     *[
-                        read.all(columns[at]) if at is not None else repeat(UNSET_VALUE, len(rows))
-                        for _, at, read in readers
+                        read.all(columns[index])
+                        if index is not None
+                        else repeat(UNSET_VALUE, len(rows))
+                        for _, index, read in readers
                     ],
                     strict=True,
                 )
@@ -482,24 +498,24 @@ def _row_of(row: Any, width: int, readers: Sequence[_Reader]) -> Any:
     if len(row) != width:
         return ValueError(f"{len(row)} fields, but the header has {width}")
     values = []
-    for name, at, read in readers:
+    for name, index, read in readers:
         try:
-            values.append(read(row[at]) if at is not None else UNSET_VALUE)
+            values.append(read(row[index]) if index is not None else UNSET_VALUE)
         except READING_ERRORS as error:
             return ValueError(f"column {name!r}: {error}")
     return tuple(values)
 
 
 def csv_fields(path: str, reading: Reading) -> list[str] | None:
-    """Return the names of a file's fields; None if it has none, [] if it has no line.
+    """Return the field names of a file; None if it has no header, [] if it has no lines.
 
     :param path: the file.
-    :param reading: how it is read.
+    :param reading: the options for reading.
     """
     if reading.header is not True:
         return None if reading.header is False else list(reading.header)
     with opened_bytes(path, reading.pipes, reading.encoding) as file:
-        header, data, _, _ = _beginning(path, file, reading)
-        # Nothing of a pipe can be read twice: whoever reads the rows gets the header again.
+        header, data, _, _ = _read_header(path, file, reading)
+        # A pipe cannot be read twice, so we put the header back for the next reader.
         file.give_back(data)
         return header or []

@@ -1,4 +1,4 @@
-"""Fields of CSV to the bytes of bound rows. The compiled twin is ``cassandra._accel.csv_rows``."""
+"""Reads CSV fields directly into bound rows. The compiled twin is ``cassandra._accel.csv_rows``."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ def csv_reader(
     delimiter: str,
     quote: str,
 ) -> CsvReader | None:
-    """Return a reader of usual CSV; None if there is none.
+    """Return a fast reader for simple CSV, or None.
 
-    In Python there is none: the csv module reads, and each text becomes a value first.
+    The pure Python implementation has none: the csv module reads strings, which are converted to
+    values.
 
     :param plan: how values are bound.
-    :param version: the version of the protocol.
+    :param version: the protocol version.
     :param fields: the field of each bind marker.
     :param width: how many fields a line has.
-    :param delimiter: between fields.
-    :param quote: around fields.
+    :param delimiter: the delimiter of fields.
+    :param quote: the quote character of fields.
     """
     return None

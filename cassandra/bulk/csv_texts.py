@@ -1,4 +1,4 @@
-"""Pages of rows as lines of CSV. The compiled twin is ``cassandra._accel.csv_texts``."""
+"""Writes pages of rows as CSV. The compiled twin is ``cassandra._accel.csv_texts``."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def csv_lines(
 ) -> bytes:
     """Return the rows of a page as CSV, in UTF-8; see `cassandra.bulk.texts.text_of`.
 
-    :param names: of the columns.
-    :param codecs: those of the columns' types.
+    :param names: the names of the columns.
+    :param codecs: the codecs of the columns' types.
     :param body: the page.
     :param offset: where its rows begin.
     :param count: how many rows.
     :raises DecodeError: if a value cannot be decoded.
-    :raises TypeError: if a value has no text; it names the column.
+    :raises TypeError: if a value cannot be written as text; names the column.
     """
     rows = RowPlan(names, codecs).tuples(body, offset, count)
     return "".join([csv_line(_texts_of(names, row)) for row in rows]).encode()
@@ -35,7 +35,7 @@ def csv_lines(
 def _texts_of(names: Sequence[str], row: Sequence[object]) -> list[str]:
     texts: list[str] = []
     try:
-        # One by one: the error has to say which of them it is.
+        # Collected in a list, so that the error can name the column.
         texts.extend(map(text_of, row))
     except TypeError as error:
         raise TypeError(f'column "{names[len(texts)]}": {error}') from error
@@ -43,15 +43,15 @@ def _texts_of(names: Sequence[str], row: Sequence[object]) -> list[str]:
 
 
 def csv_line(texts: Sequence[str]) -> str:
-    """Return a line of CSV, with its end.
+    """Return a line of CSV, with its line end.
 
-    The csv module would not put a lone carriage return between quotes, which ends a line for its
-    reader and all others.
+    We do not use the csv module: it would not quote a lone carriage return, which readers take for
+    a line end.
 
-    :param texts: of the fields.
+    :param texts: the fields.
     """
     if len(texts) == 1 and not texts[0]:
-        return '""\n'  # a line of one field that is empty would be none
+        return '""\n'  # otherwise the line would be empty, and no row
     return ",".join([_quoted(text) for text in texts]) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The file of failed rows: JSON lines that can be loaded again once they are mended."""
+"""The file of failed rows: JSON lines that can be corrected and loaded again."""
 
 from __future__ import annotations
 
@@ -8,26 +8,34 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Any
 
-from cassandra.bulk.chunks import Chunk, Column, Place, slice_of
-from cassandra.bulk.fields import names_of_row
+from cassandra.bulk.chunks import Chunk, Column, RowLocation, slice_of
+from cassandra.bulk.fields import is_note, values_by_name, values_by_position
 from cassandra.bulk.opened import bad_byte
-from cassandra.bulk.texts import json_of, parsed_json
+from cassandra.bulk.plain import plain_codec
+from cassandra.bulk.texts import Formats, json_of, json_reader, parsed_json, refuse_other
+from cassandra.cqltypes.aliases import attributes_by_alias
+from cassandra.cqltypes.missing import is_missing
+from cassandra.protocol.records import is_record
+from cassandra.query.tables.rows import TableRows, is_array, rows_of
+from cassandra.sentinels import UNSET_VALUE
 
-__all__ = ["FailedRows"]
+__all__ = ["FailedRows", "check_failed_rows"]
 
 
 class FailedRows:
-    """A file that has each failed row whole, with its place and its error.
+    """A file with each failed row, its location and its error.
 
-    A row that has no fields, or not as many as its file has names, stands there as ``_text`` or
-    ``_fields``, and fails again as long as nobody mends it.
+    A row that could not be split into the fields of its file is stored as ``_text`` or ``_fields``,
+    and fails again until somebody corrects it.
 
-    :param path: the file, which is made when the first row fails.
-    :param columns: that are written.
-    :param fields: the name of each column's field, in the order of rows without names.
-    :param mapping: names of fields by names of columns.
-    :param nulls: the texts that stand for null in CSV.
-    :param is_continued: True appends to the file.
+    :param path: the file, which is created when the first row fails. Rows that are there already
+        are kept.
+    :param columns: the columns that are written.
+    :param fields: the field name of each column, in the order of rows without names.
+    :param mapping: field names by column name.
+    :param nulls: the strings that mean null in CSV.
+    :param types: for each column the type that binds values of the application, which may have a
+        converter; None for the types of the columns.
     """
 
     def __init__(
@@ -37,45 +45,58 @@ class FailedRows:
         fields: Sequence[str],
         mapping: Mapping[str, str],
         nulls: Collection[str],
-        is_continued: bool,
+        types: Sequence[Any] | None = None,
     ) -> None:
         self._path = path
+        self._columns = {mapping.get(column.name, column.name): column for column in columns}
+        self._types = {
+            column.name: cql_type
+            for column, cql_type in zip(
+                columns, types or [column.type for column in columns], strict=True
+            )
+        }
+        self._unwritten: dict[str, Any] = {}  # values of the row that JSON cannot have
         self._fields = fields
         self._mapping = mapping
         self._nulls = nulls
-        self._is_continued = is_continued
-        self._keys = {mapping.get(one.name, one.name) for one in columns if one.is_key}
-        # Clear values of encrypted columns are for their owner alone.
+        self._keys = {mapping.get(column.name, column.name) for column in columns if column.is_key}
+        # The decrypted values of encrypted columns should be readable by the owner only.
         self._mode = 0o600 if any(column.is_hidden for column in columns) else 0o666
         self._file: IO[str] | None = None
 
-    def keep(self, chunk: Chunk, index: int, place: Place, reason: str) -> None:
+    def keep(self, chunk: Chunk, index: int, location: RowLocation, reason: str) -> None:
         """Write a row.
 
-        :param chunk: which has it.
-        :param index: its number in the chunk.
-        :param place: where it was.
+        :param chunk: the chunk that has the row.
+        :param index: the row's index in the chunk.
+        :param location: the row's location in the source.
         :param reason: the error.
         """
         if self._file is None:
-            flags = os.O_WRONLY | os.O_CREAT | (os.O_APPEND if self._is_continued else os.O_TRUNC)
-            self._file = os.fdopen(
-                os.open(self._path, flags, self._mode), "a" if self._is_continued else "w",
-                encoding="utf-8",
-            )  # fmt: skip
-        notes = {"source": place.source, "row": place.row, "line": place.line, "error": reason}
+            # Rows of an earlier load may be nowhere else.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            is_cut_off = _is_cut_off(self._path)
+            self._file = os.fdopen(os.open(self._path, flags, self._mode), "a", encoding="utf-8")
+            if is_cut_off:
+                self._file.write("\n")
+        notes = {
+            "source": location.source,
+            "row": location.row,
+            "line": location.line,
+            "error": reason,
+        }
         self._file.write(self._line(chunk, index, notes) + "\n")
         self._file.flush()
 
     def sync(self) -> None:
-        """Have all on the disk."""
+        """Wait until everything is on disk."""
         if self._file is not None:
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
-            # All is written already, or has raised its error: closing would raise it again.
+            # All data is written, or its error was raised: closing would raise it again.
             with suppress(OSError):
                 self._file.close()
 
@@ -83,23 +104,29 @@ class FailedRows:
         raw = chunk.raw[index] if chunk.raw is not None else None
         if isinstance(raw, str) and chunk.names is None and bad_byte(raw) is None:
             with suppress(ValueError):
-                found = parsed_json(raw)
-                if isinstance(found, dict):
-                    # As it was written: numbers lose no digit.
-                    begun = raw.strip()[:-1].rstrip()
-                    ours = _dumped(self._named(notes, found))
-                    return begun + (", " if found else "") + ours[1:]
+                parsed = parsed_json(raw)
+                if isinstance(parsed, dict):
+                    # Keep the original line, so that numbers lose no digits.
+                    original = raw.strip()[:-1].rstrip()
+                    note_fields = _dumped(self._named(notes, parsed))
+                    return original + (", " if parsed else "") + note_fields[1:]
         fields = self._fields_of(chunk, index, raw)
+        if self._unwritten:
+            notes = {**notes, "error": f"{notes['error']} (JSON cannot have {self._names()})"}
         return _dumped({**fields, **self._named(notes, fields)})
 
-    def _named(self, notes: Mapping[str, Any], taken: Collection[str]) -> dict[str, Any]:
-        """Return the notes by names that are no names of the row's fields, or of columns."""
-        mark = "_"
-        while any(mark + name in taken or mark + name in self._fields for name in notes):
-            mark += "_"
-        return {mark + name: value for name, value in notes.items()}
+    def _names(self) -> str:
+        return f"the value of {', '.join(map(repr, self._unwritten))}, which is in '_fields'"
+
+    def _named(self, notes: Mapping[str, Any], field_names: Collection[str]) -> dict[str, Any]:
+        """Return the notes under names that no field of the row and no column has."""
+        prefix = "_"
+        while any(prefix + name in field_names or prefix + name in self._fields for name in notes):
+            prefix += "_"
+        return {prefix + name: value for name, value in notes.items()}
 
     def _fields_of(self, chunk: Chunk, index: int, raw: Any) -> dict[str, Any]:
+        self._unwritten = {}
         if isinstance(raw, str):
             return {"_text": raw}
         if raw is not None:
@@ -107,48 +134,157 @@ class FailedRows:
             if len(raw) != len(names) or len(set(names)) < len(names):
                 return {"_fields": list(raw)}
             return {name: self._value(name, text) for name, text in zip(names, raw, strict=True)}
-        row = chunk.rows[index] if isinstance(chunk.rows, list) else _row_of(chunk.rows, index)
+        row: Any = None
         try:
-            return self._fields_of_row(row)
-        except Exception:  # a value of the program that has no text
+            if not isinstance(chunk.rows, list):
+                row = slice_of(chunk.rows, index, 1)
+                fields = self._fields_of_table(row)
+            else:
+                row = chunk.rows[index]
+                # Rows of files are in the order of the columns, and no converter gets their values.
+                is_file = chunk.source is not None
+                fields = self._fields_of_tuple(row) if is_file else self._fields_of_row(row)
+        except Exception:  # a value of the application cannot be converted
             return {"_text": object.__repr__(row)}
+        # Until somebody corrects these values, the row fails again.
+        return {**fields, "_fields": self._unwritten} if self._unwritten else fields
 
     def _value(self, name: str, text: str) -> str | None:
-        # An empty field of a key is an empty value.
+        # In a key column, an empty field is an empty value.
         return None if text in self._nulls and (text or name not in self._keys) else text
 
     def _fields_of_row(self, row: Any) -> dict[str, Any]:
-        if isinstance(row, Mapping):
-            return {
-                self._mapping.get(str(name), str(name)): json_of(value)
-                for name, value in row.items()
+        """Return the fields of one of the application's rows."""
+        values = values_by_name(row)
+        if values is None and is_record(row):
+            aliases = attributes_by_alias(row.__class__)
+            values = {
+                name: getattr(row, aliases.get(name, name))
+                for name in self._fields
+                if hasattr(row, aliases.get(name, name))
             }
-        names = names_of_row(row) or self._fields
-        if isinstance(row, (tuple, list)):
-            if len(row) != len(names):
-                return {"_fields": [json_of(one) for one in row]}
-            return {name: json_of(one) for name, one in zip(names, row, strict=True)}
-        if not any(hasattr(row, name) for name in names):
-            return {"_text": repr(row)}
-        return {name: json_of(getattr(row, name, None)) for name in names}
+            if not values:
+                return {"_text": repr(row)}
+        if values is None:
+            row = values_by_position(row)
+            if not isinstance(row, (tuple, list)):
+                return {"_text": repr(row)}
+            if len(row) != len(self._fields):
+                return {"_fields": [json_of(value) for value in row]}
+            values = dict(zip(self._fields, row, strict=True))
+        return self._written(values, self._types)
+
+    def _fields_of_tuple(self, row: Any) -> dict[str, Any]:
+        """Return the fields of a row that was read from a file."""
+        return self._written(dict(zip(self._columns, row, strict=True)))
+
+    def _fields_of_table(self, table: Any) -> dict[str, Any]:
+        """Return the fields of a table's only row."""
+        columns: Sequence[Column] = list(self._columns.values())
+        if is_array(table) and table.dtype.names is None:
+            columns = [self._columns[field] for field in self._fields]
+        rows = rows_of(table, columns)
+        if not isinstance(rows, TableRows):
+            raise TypeError("it is not a table")
+        values: dict[str, Any] = {}
+        for index, column in enumerate(columns):
+            (values[self._mapping.get(column.name, column.name)],) = rows.values(index)
+        return self._written(values)
+
+    def _written(
+        self, values: Mapping[str, Any], types: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Return JSON values for values by field name, without those that are unset.
+
+        :param types: the types that bind the values, by column; None for those of the columns.
+        """
+        fields: dict[str, Any] = {}
+        for name, value in values.items():
+            column = self._columns.get(name)
+            if value is UNSET_VALUE:
+                continue
+            if column is None:
+                fields[name] = json_of(value)
+                continue
+            cql_type = column.type if types is None else types[column.name]
+            is_written, json_value = _as_json(column, cql_type, value)
+            (fields if is_written else self._unwritten)[name] = json_value
+        return fields
 
 
-def _dumped(fields: Mapping[str, Any]) -> str:
+def _is_cut_off(path: str | os.PathLike[str]) -> bool:
+    """Return True if the last line of a file has no end."""
+    if not os.path.isfile(path) or not os.path.getsize(path):
+        return False
+    with open(path, "rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"
+
+
+def check_failed_rows(path: str | os.PathLike[str]) -> None:
+    """Refuse a file to which failed rows would be appended although it has something else.
+
+    :param path: the file, which need not exist.
+    :raises ValueError: if its first line is not a failed row.
+    """
+    if not os.path.isfile(path):
+        return
+    with open(path, encoding="utf-8", errors="replace") as file:
+        line = file.readline()
+    row: Any = None
+    with suppress(ValueError):
+        row = parsed_json(line)
+    if line and not (isinstance(row, dict) and any(map(is_note, row))):
+        raise ValueError(
+            f"failed_rows={os.fspath(path)!r} has something else than failed rows, to which those "
+            "of this load would be appended: name another file"
+        )
+
+
+def _as_json(column: Column, cql_type: Any, value: Any) -> tuple[bool, Any]:
+    """Return a value as JSON, and False if it would be loaded as another value.
+
+    A value that the column does not take is what somebody has to correct: it is written as it is,
+    unless the column would take its JSON, such as the repr of an object in a column of text.
+    """
+    if value is None or is_missing(value, column.type.codec().cql_name):
+        return True, None
+    try:
+        data = cql_type.codec().encode(value)
+    except Exception:  # values of the application may raise anything
+        json_value = json_of(value)
+        is_same = type(json_value) is type(value) and json_value == value
+        return is_same or _loaded(column, json_value) is None, json_value
+    try:
+        decoded = plain_codec(column.type).decode_nullable(data)
+        json_value = json_of(decoded, refuse_other)
+        loaded = _loaded(column, json_value)
+        if column.is_hidden and loaded is not None:
+            # The same value is encrypted as other bytes each time.
+            is_same = plain_codec(column.type).decode_nullable(loaded) == decoded
+        else:
+            is_same = loaded == data
+        if is_same:
+            return True, json_value
+    except Exception:
+        pass  # JSON does not have the value
+    return False, json_of(value)
+
+
+def _loaded(column: Column, json_value: Any) -> bytes | None:
+    """Return the bytes that are written if JSON is loaded; None if the load refuses it."""
+    try:
+        value = json_reader(column.type, Formats())(parsed_json(_dumped(json_value)))
+        data: bytes = column.type.codec().encode(value)
+    except Exception:
+        return None
+    return data
+
+
+def _dumped(fields: Any) -> str:
     text = json.dumps(fields, ensure_ascii=False, default=str)
     try:
         text.encode()
-    except UnicodeEncodeError:  # bytes that are no UTF-8, or half a pair of surrogates
+    except UnicodeEncodeError:  # invalid bytes, or a lone surrogate
         return json.dumps(fields, default=str)
     return text
-
-
-def _row_of(table: Any, index: int) -> Any:
-    """Return a row of a table as a mapping, or by position."""
-    one = slice_of(table, index, 1)
-    if hasattr(one, "to_pylist"):
-        return one.to_pylist()[0]
-    if hasattr(one, "to_dict"):
-        return one.to_dict("records")[0]
-    if getattr(getattr(one, "dtype", None), "names", None):
-        return dict(zip(one.dtype.names, one.tolist()[0], strict=True))
-    return one.tolist()[0]

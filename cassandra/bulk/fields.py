@@ -1,14 +1,14 @@
-"""The fields of a source, and the columns that they are for.
+"""Matches the fields of a source to columns.
 
-Whatever has names (the header of a file, the columns of a frame, a mapping, a named tuple) goes
-through `positions_of`, `check_names` or `unknown_field`. So the same rules hold for every source,
-and for each file of it:
+Everything with names (the header of a file, the columns of a data frame, a mapping, a named tuple)
+goes through `positions_of`, `check_names` or `unknown_field`, so that the same rules apply to every
+source, and to each of its files:
 
 - columns are found by name;
-- a name that stands twice, or that no column has, is refused, unless ``columns=`` says which are
+- a name that appears twice, or that no column has, is refused, unless ``columns=`` selects what is
   written, or ``ignore=`` names it;
-- what `failed_rows` notes beside a row is no field of it;
-- a column that has to be there and is not is refused.
+- the notes that `failed_rows` adds to a row are not fields of the row;
+- a missing column is refused if it is required.
 """
 
 from __future__ import annotations
@@ -20,31 +20,35 @@ from typing import TYPE_CHECKING, Any
 from cassandra._misspelt import nearest
 from cassandra.bulk.chunks import Column, Reading
 from cassandra.bulk.opened import no_column
+from cassandra.protocol.records import declared_fields
+from cassandra.query.row_factories import PseudoNamedTupleRow
 from cassandra.query.tables.rows import is_array
 
 if TYPE_CHECKING:
     from cassandra.metadata.schema.tables import TableMetadata
 
 __all__ = [
-    "LEFT_AS_TEXT",
+    "UNSPLIT_FIELDS",
     "check_names",
-    "chosen",
     "is_note",
-    "names_of_row",
     "positions_of",
+    "select_columns",
     "unknown_field",
+    "values_by_name",
+    "values_by_position",
 ]
 
-# What the file of failed rows has beside a row. More underscores stand before a name that clashes.
+# The notes in a file of failed rows; more leading underscores avoid clashes.
 _NOTE = re.compile(r"_+(?:source|row|line|error)")
-# The row itself, if it could not be parted into fields: it fails until somebody mends it.
-LEFT_AS_TEXT = ("_text", "_fields")
+_STRING = frozenset({str})
+# The whole row, if it could not be split into fields: it fails until somebody corrects it.
+UNSPLIT_FIELDS = ("_text", "_fields")
 
 
 def is_note(name: str) -> bool:
-    """Return True for a field by which `failed_rows` says where a row was, and why it failed.
+    """Return True for a field with which `failed_rows` notes the location or error of a row.
 
-    :param name: of the field.
+    :param name: the name of the field.
     """
     return _NOTE.fullmatch(name) is not None
 
@@ -53,22 +57,22 @@ def check_names(
     names: Sequence[str],
     source: str,
     ignored: Collection[str],
-    wanted: Collection[str] | None,
+    written: Collection[str] | None,
     table: TableMetadata | None = None,
 ) -> None:
-    """Refuse names that stand twice, or that no column has.
+    """Refuse names that appear twice, or that no column has.
 
-    :param names: of the fields.
-    :param source: what has them, for errors.
-    :param ignored: names that do not matter.
-    :param wanted: the fields that are written; None for those that are columns of `table`, and
-        then nothing else may be there.
+    :param names: the names of the fields.
+    :param source: the name of the source, for errors.
+    :param ignored: names to ignore.
+    :param written: the fields that are written; with None these are the columns of `table`, and
+        other names are refused.
     :param table: the table.
     :raises ValueError: if a name is refused.
     """
     seen: set[str] = set()
     for name in names:
-        if name in ignored or (wanted is not None and name not in wanted):
+        if name in ignored or (written is not None and name not in written):
             continue
         if name in seen:
             raise ValueError(
@@ -76,17 +80,22 @@ def check_names(
                 "is written cannot be known"
             )
         seen.add(name)
-        if wanted is None and table is not None and name not in table.columns and not is_note(name):
+        if (
+            written is None
+            and table is not None
+            and name not in table.columns
+            and not is_note(name)
+        ):
             raise ValueError(
                 f"the source has a column {name!r}, and table {table.keyspace_name}."
                 f"{table.name} has none of this name, but {', '.join(table.columns)}"
-                f"{_meant(name, table.columns)}: columns= says which are written, and how they are "
-                f"called in the source ({source}); ignore= leaves columns out"
+                f"{_hint_for(name, table.columns)}: columns= says which are written, and how they "
+                f"are called in the source ({source}); ignore= leaves columns out"
             )
 
 
-def _meant(name: str, columns: Iterable[str]) -> str:
-    """Return what a name of a source may mean, for the message that refuses it."""
+def _hint_for(name: str, columns: Iterable[str]) -> str:
+    """Return a hint for the message that refuses a name."""
     for delimiter in (";", "\t", "|"):
         if name.count(delimiter):
             return f" (is the file written with delimiter={delimiter!r}?)"
@@ -98,14 +107,14 @@ def _meant(name: str, columns: Iterable[str]) -> str:
 
 
 def positions_of(names: Sequence[str], source: str, reading: Reading) -> list[int | None]:
-    """Return the position of each column among the fields; None for one that is not there.
+    """Return the position of each column among the fields; None for a missing column.
 
-    :param names: of the fields.
-    :param source: what has them, for errors.
-    :param reading: how the source is read.
-    :raises ValueError: if a column is missing that has to be there, or stands twice.
+    :param names: the names of the fields.
+    :param source: the name of the source, for errors.
+    :param reading: the options for reading.
+    :raises ValueError: if a required column is missing, or a column appears twice.
     """
-    found: list[int | None] = []
+    positions: list[int | None] = []
     for column in reading.columns:
         field = reading.field(column)
         count = names.count(field)
@@ -116,53 +125,101 @@ def positions_of(names: Sequence[str], source: str, reading: Reading) -> list[in
             )
         if not count and column.is_needed:
             raise ValueError(no_column(source, field, names))
-        found.append(names.index(field) if count else None)
+        positions.append(names.index(field) if count else None)
     if reading.is_closed:
-        known = {reading.field(column) for column in reading.columns}
-        if (error := unknown_field(names, known, reading.ignored)) is not None:
+        fields = {reading.field(column) for column in reading.columns}
+        if (error := unknown_field(names, fields, reading.ignored)) is not None:
             raise ValueError(f"{source}: {error}")
-    return found
+    return positions
 
 
 def unknown_field(
-    row: Iterable[Any], known: Set[str], ignored: Collection[str] = ()
+    row: Iterable[Any], fields: Set[str], ignored: Collection[str] = ()
 ) -> ValueError | None:
-    """Return the error of a row with a field that has no column, or None.
+    """Return the error for a row with a field that has no column, or None.
 
     :param row: the row's names.
-    :param known: the fields that are columns.
-    :param ignored: the fields that are left out.
+    :param fields: the fields that have columns.
+    :param ignored: the fields to ignore.
     """
     for name in row:
-        if name not in known and name not in ignored and not is_note(str(name)):
+        if name not in fields and name not in ignored and not is_note(str(name)):
             return ValueError(
                 f"it has a field {name!r}, which is not a column that is written: "
-                f"{', '.join(sorted(known))}"
+                f"{', '.join(sorted(fields))}"
             )
     return None
 
 
-def names_of_row(row: Any) -> Sequence[str] | None:
-    """Return the names of a row of the program; None if it has none.
+def values_by_name(row: Any) -> Mapping[str, Any] | None:
+    """Return the values of one of the application's rows by field name; None if it has no names.
 
-    :param row: a mapping, a named tuple, or any other row.
+    Besides mappings and named tuples, these are rows of the driver, records of NumPy, and anything
+    with ``keys()`` whose values are accessed by name, such as ``sqlite3.Row``. Objects whose values
+    are attributes have no names here.
+
+    :param row: the row.
+    :raises ValueError: if two fields have the same name.
     """
     if isinstance(row, Mapping):
-        return [str(name) for name in row]
-    names = getattr(row, "_fields", None) if isinstance(row, tuple) else None
-    return tuple(names) if isinstance(names, (tuple, list)) else None
+        # Usually all names are strings, and the mapping can be used as it is.
+        return row if {*map(type, row)} <= _STRING else _by_string(list(row), row.values())
+    names = getattr(row, "_fields", None)
+    if isinstance(names, (tuple, list)) and isinstance(row, (tuple, Sequence)):
+        # The driver cleans the names of columns that are no valid names of fields.
+        return _by_string(getattr(row, "_column_names", names), row)
+    if isinstance(row, PseudoNamedTupleRow):
+        return row._dict
+    names = getattr(getattr(row, "dtype", None), "names", None)
+    if names is not None:
+        return _by_string(names, [row[name] for name in names])
+    if callable(getattr(row, "keys", None)) and hasattr(row, "__getitem__"):
+        names = list(row.keys()) if declared_fields(row.__class__) is None else []
+        # The index of a Series, for example, need not consist of names.
+        if any(isinstance(name, str) for name in names):
+            return _by_string(names, [row[name] for name in names])
+    return None
+
+
+def _by_string(names: Sequence[Any], values: Iterable[Any]) -> dict[str, Any]:
+    """Return values by the names as strings: a column may be named ``1``."""
+    named = dict(zip(names, values, strict=True))
+    if not {*map(type, names)} <= _STRING:
+        named = dict(zip(map(str, names), named.values(), strict=False))
+    if len(named) < len(names):
+        duplicate = next(name for name in named if sum(name == str(other) for other in names) > 1)
+        raise ValueError(
+            f"it has two fields with the name {duplicate!r}. Which one is written cannot be known"
+        )
+    return named
+
+
+def values_by_position(row: Any) -> Any:
+    """Return a row without names as a tuple or list; other objects are returned unchanged.
+
+    :param row: the row.
+    :raises TypeError: for a set, whose values have no order.
+    """
+    if isinstance(row, (tuple, list, str, bytes, bytearray)) or not isinstance(row, Iterable):
+        return row
+    if isinstance(row, Set) and len(row) > 1:
+        raise TypeError(
+            f"a row is the {type(row).__name__} {row!r}, which has no order: write a tuple, or a "
+            "mapping of values by column name"
+        )
+    return tuple(row)
 
 
 # -- tables ----------------------------------------------------------------------------------------
 
 
-def chosen(table: Any, reading: Reading, source: str = "the source") -> Any:
-    """Return a table that has the columns that are written, under the names of the bind markers.
+def select_columns(table: Any, reading: Reading, source: str = "the source") -> Any:
+    """Return a table with the columns that are written, named like the bind markers.
 
-    :param table: a frame, an array, or Arrow data.
-    :param reading: how it is read.
-    :param source: what it is, for errors.
-    :raises ValueError: if a column is missing, stands twice, or has values of another kind.
+    :param table: a data frame, an array, or Arrow data.
+    :param reading: the options for reading.
+    :param source: the name of the source, for errors.
+    :raises ValueError: if a column is missing, appears twice, or has values of a wrong type.
     """
     names = _names_of_table(table)
     if names is None:
@@ -170,25 +227,25 @@ def chosen(table: Any, reading: Reading, source: str = "the source") -> Any:
             raise ValueError("columns= is for tables with named columns: an array goes by position")
         return table
     columns = [
-        (column, at)
-        for column, at in zip(reading.columns, positions_of(names, source, reading), strict=True)
-        if at is not None
+        (column, index)
+        for column, index in zip(reading.columns, positions_of(names, source, reading), strict=True)
+        if index is not None
     ]
-    for column, at in columns:
-        _check_kind(table, column, at)
-    wanted = [column.name for column, _ in columns]
-    if wanted == names:
-        # The usual case: all of them, as they are.
+    for column, index in columns:
+        _check_kind(table, column, index)
+    names_written = [column.name for column, _ in columns]
+    if names_written == (list(table.columns) if hasattr(table, "iloc") else names):
+        # Usually the table can be used as it is.
         return table
-    places = [at for _, at in columns]
+    indexes = [index for _, index in columns]
     if hasattr(table, "iloc"):
-        return table.iloc[:, places].set_axis(wanted, axis=1)
+        return table.iloc[:, indexes].set_axis(names_written, axis=1)
     if is_array(table):
-        return _chosen_fields(table, [names[at] for at in places], wanted)
+        return _select_fields(table, [names[index] for index in indexes], names_written)
     import pyarrow
 
-    kind = pyarrow.RecordBatch if isinstance(table, pyarrow.RecordBatch) else pyarrow.Table
-    return kind.from_arrays([table.column(at) for at in places], names=wanted)
+    table_class = pyarrow.RecordBatch if isinstance(table, pyarrow.RecordBatch) else pyarrow.Table
+    return table_class.from_arrays([table.column(index) for index in indexes], names=names_written)
 
 
 def _names_of_table(table: Any) -> list[str] | None:
@@ -200,37 +257,40 @@ def _names_of_table(table: Any) -> list[str] | None:
     return [str(name) for name in table.schema.names]
 
 
-def _chosen_fields(array: Any, fields: Sequence[str], names: Sequence[str]) -> Any:
+def _select_fields(array: Any, fields: Sequence[str], names: Sequence[str]) -> Any:
     import numpy
 
-    kinds = [(name, array.dtype[field]) for name, field in zip(names, fields, strict=True)]
-    made = numpy.empty(array.shape, dtype=kinds)
+    field_types = [(name, array.dtype[field]) for name, field in zip(names, fields, strict=True)]
+    # A masked array keeps its mask: the values below the mask are not the application's.
+    empty = numpy.ma.empty if isinstance(array, numpy.ma.MaskedArray) else numpy.empty
+    result = empty(array.shape, dtype=field_types)
     for name, field in zip(names, fields, strict=True):
-        made[name] = array[field]
-    return made
+        result[name] = array[field]
+    return result
 
 
-def _check_kind(table: Any, column: Column, at: int) -> None:
-    """Refuse integers for a date: they would be taken for what goes over the wire."""
+def _check_kind(table: Any, column: Column, index: int) -> None:
+    """Refuse integers and booleans for a date: they would be sent as the wire format of dates."""
     if getattr(column.type, "typename", None) != "date":
         return
     if hasattr(table, "iloc"):
-        series = table.iloc[:, at]
-        kind = series.dtype
-        is_wrong = getattr(kind, "kind", "") in ("i", "u") or (
-            getattr(kind, "kind", "") == "O"
-            and any(isinstance(value, int) and not isinstance(value, bool) for value in series)
+        series = table.iloc[:, index]
+        data_type = series.dtype
+        is_integer = getattr(data_type, "kind", "") in ("i", "u", "b") or (
+            getattr(data_type, "kind", "") == "O"
+            and any(isinstance(value, int) for value in series)
         )
     elif is_array(table):
-        kind = table.dtype[table.dtype.names[at]]
-        is_wrong = kind.kind in ("i", "u")
+        data_type = table.dtype[table.dtype.names[index]]
+        is_integer = data_type.kind in ("i", "u", "b")
     else:
         from pyarrow import types
 
-        kind = table.schema.types[at]
-        is_wrong = types.is_integer(kind)
-    if is_wrong:
+        data_type = table.schema.types[index]
+        value_type = data_type.value_type if types.is_dictionary(data_type) else data_type
+        is_integer = types.is_integer(value_type) or types.is_boolean(value_type)
+    if is_integer:
         raise ValueError(
-            f"column {column.name!r} is a date, and the source has integers ({kind}): make dates "
-            "of them, as integers may count days from different years"
+            f"column {column.name!r} is a date, and the source has integers ({data_type}): make "
+            "dates of them, as integers may count days from different years"
         )

@@ -1,6 +1,6 @@
-"""Files as parts of rows: those of JSON lines and Parquet here, those of CSV in `csv_files`.
+"""Reads files in parts: JSON lines and Parquet here, CSV in `csv_files`.
 
-No more than a chunk of a file is in memory. Errors say where it is damaged.
+Only about one chunk of a file is in memory. Errors show where a file is damaged.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from cassandra.bulk import chunks
 from cassandra.bulk.chunks import Chunk, Part, Position, Reading
 from cassandra.bulk.csv_files import csv_fields, csv_parts
-from cassandra.bulk.fields import LEFT_AS_TEXT, chosen, unknown_field
+from cassandra.bulk.fields import UNSPLIT_FIELDS, select_columns, unknown_field
 from cassandra.bulk.opened import bad_byte, is_pipe, opened
 from cassandra.bulk.texts import READING_ERRORS, hiding, json_reader, parsed_json
 from cassandra.errors import DependencyException
@@ -21,16 +21,16 @@ from cassandra.sentinels import UNSET_VALUE
 
 __all__ = ["READERS", "fields_of_file"]
 
-# Classes of Arrow's errors: each of them has one of Python's beside it.
+# Every error of Arrow is also an instance of one of these.
 _OF_ARROW = (OSError, ValueError, NotImplementedError, LookupError, TypeError, ArithmeticError)
-PARQUET_ROWS = 2048  # that are decoded at a time, before their size is known
+PARQUET_ROWS = 2048  # decoded at a time, before their size is known
 
 
 class _JsonLines:
     """Rows of a file of JSON lines.
 
     :param path: the file.
-    :param reading: how it is read.
+    :param reading: the options for reading.
     """
 
     def __init__(self, path: str, reading: Reading) -> None:
@@ -43,35 +43,35 @@ class _JsonLines:
                 read = hiding(read, column.type.typename)
             self._readers.append((column.name, reading.field(column), read))
         self._fields = {field for _, field, _ in self._readers}
-        # A line that could not be parted has one of these, in place of its fields.
-        self._unmended = {name for name in LEFT_AS_TEXT if name not in self._fields}
+        # A row that could not be split into fields was stored under one of these names.
+        self._failed_names = {name for name in UNSPLIT_FIELDS if name not in self._fields}
         self._known: Set[str] | None = self._fields if reading.is_closed else None
 
     def parts(self) -> Iterator[Part]:
-        """Return the rows in parts."""
+        """Yield the rows in parts."""
         with opened(self._path, self._reading.pipes, self._reading.encoding) as file:
             numbered = ((number, line) for number, line in enumerate(file, 1) if line.strip())
             last = 0
             while True:
-                some, error = _some_json(numbered)
-                if some:
-                    last = some[-1][0]
-                    yield Part(len(some), partial(self._chunk, some))
+                numbered_lines, error = _next_lines(numbered)
+                if numbered_lines:
+                    last = numbered_lines[-1][0]
+                    yield Part(len(numbered_lines), partial(self._chunk, numbered_lines))
                 if error is not None:
                     raise ValueError(f"{self._path}, after line {last}: {error}") from error
-                if not some:
+                if not numbered_lines:
                     return
 
-    def _chunk(self, some: list[tuple[int, str]], cut: int, first: int) -> Chunk:
-        raw = [line for _, line in some[cut:]]
-        lines = [number for number, _ in some[cut:]]
+    def _chunk(self, numbered_lines: list[tuple[int, str]], cut: int, first: int) -> Chunk:
+        raw = [line for _, line in numbered_lines[cut:]]
+        lines = [number for number, _ in numbered_lines[cut:]]
         values = [self._row(line) for line in raw]
         return Chunk(values, len(raw), self._path, first + cut, lines, Position(0, 0), raw)
 
     def _row(self, line: str) -> Any:
-        wrong = bad_byte(line)
-        if wrong is not None:
-            return ValueError(wrong)
+        problem = bad_byte(line)
+        if problem is not None:
+            return ValueError(problem)
         try:
             row = parsed_json(line)
         except ValueError as error:
@@ -81,18 +81,18 @@ class _JsonLines:
                 f"the line is a JSON {'array' if isinstance(row, list) else type(row).__name__}, "
                 "not an object: write one object a line, without brackets and commas around them"
             )
-        if not self._unmended.isdisjoint(row):
-            name = next(name for name in row if name in self._unmended)
+        if not self._failed_names.isdisjoint(row):
+            name = next(name for name in row if name in self._failed_names)
             return ValueError(f"it failed in another load, and {name!r} was not mended since")
-        known = self._known
-        if known is not None and not row.keys() <= known:
-            strange = unknown_field(row, known, self._reading.ignored)
-            if strange is not None:
-                return strange
+        fields = self._known
+        if fields is not None and not row.keys() <= fields:
+            field_error = unknown_field(row, fields, self._reading.ignored)
+            if field_error is not None:
+                return field_error
         values: list[Any] = []
         try:
             for _, field, read in self._readers:
-                # A field that is not there leaves the column as it is.
+                # A missing field leaves the column unset.
                 value = row.get(field, UNSET_VALUE)
                 values.append(value if value is UNSET_VALUE else read(value))
         except READING_ERRORS as error:
@@ -104,22 +104,22 @@ def _json_parts(path: str, reading: Reading) -> Iterator[Part]:
     return _JsonLines(path, reading).parts()
 
 
-def _some_json(
+def _next_lines(
     numbered: Iterator[tuple[int, str]],
 ) -> tuple[list[tuple[int, str]], Exception | None]:
-    """Return some lines, and the error that came behind them."""
-    some: list[tuple[int, str]] = []
+    """Return the next lines, and the error that came after them, if any."""
+    numbered_lines: list[tuple[int, str]] = []
     size = 0
-    most = min(chunks.TEXT_ROWS, chunks.CHUNK_ROWS)
+    limit = min(chunks.TEXT_ROWS, chunks.CHUNK_ROWS)
     try:
         for number, line in numbered:
-            some.append((number, line))
+            numbered_lines.append((number, line))
             size += len(line)
-            if len(some) >= most or size >= chunks.CHUNK_BYTES:
+            if len(numbered_lines) >= limit or size >= chunks.CHUNK_BYTES:
                 break
     except (EOFError, OSError, ValueError) as error:
-        return some, error
-    return some, None
+        return numbered_lines, error
+    return numbered_lines, None
 
 
 def _parquet() -> Any:
@@ -136,23 +136,27 @@ def _parquet_parts(path: str, reading: Reading) -> Iterator[Part]:
 
     _refuse_pipe(path)
 
-    def made(table: Any, cut: int, first: int) -> Chunk:
-        some = _with_unset(chosen(table.slice(cut), reading, path), reading)
-        return Chunk(some, len(some), path, first + cut, None, Position(0, 0), None)
+    def make_chunk(table: Any, cut: int, first: int) -> Chunk:
+        rows = _with_unset(select_columns(table.slice(cut), reading, path), reading)
+        return Chunk(rows, len(rows), path, first + cut, None, Position(0, 0), None)
 
-    # By an open file: pyarrow leaves one open that it has opened itself, and cannot read.
+    # We open the file ourselves: pyarrow would leave it open if it cannot be read.
     with open(path, "rb") as binary:
         try:
-            # Pages that have a checksum are compared with it: a flipped bit is a value otherwise.
-            file = parquet.ParquetFile(binary, page_checksum_verification=True)
+            # Verify page checksums, if there are any: otherwise a flipped bit would become a value.
+            # INT96 timestamps, which Spark and Hive write, would become nanoseconds, which overflow
+            # silently outside the years 1677 to 2262; CQL stores milliseconds.
+            file = parquet.ParquetFile(
+                binary, page_checksum_verification=True, coerce_int96_timestamp_unit="ms"
+            )
         except _OF_ARROW as error:
             raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
         names = file.schema_arrow.names
-        chosen(pyarrow.Table.from_batches([], file.schema_arrow), reading, path)
+        select_columns(pyarrow.Table.from_batches([], file.schema_arrow), reading, path)
         fields = {reading.field(column) for column in reading.columns}
-        wanted = [name for name in names if name in fields]
-        for table in _tables(path, file, wanted):
-            yield Part(len(table), partial(made, table))
+        selected = [name for name in names if name in fields]
+        for table in _tables(path, file, selected):
+            yield Part(len(table), partial(make_chunk, table))
 
 
 def _refuse_pipe(path: str) -> None:
@@ -163,60 +167,60 @@ def _refuse_pipe(path: str) -> None:
 
 
 def _tables(path: str, file: Any, columns: list[str]) -> Iterator[Any]:
-    """Return the rows of a Parquet file, in tables whose decoded size is limited.
+    """Yield the rows of a Parquet file in tables of limited decoded size.
 
-    What a file says of its size is that of its pages, in which a text stands once, however often
-    it comes.
+    The sizes in the file are those of encoded pages, in which a repeated string is stored once.
     """
     import pyarrow
 
     rows = file.metadata.num_rows
-    groups = [file.metadata.row_group(at) for at in range(file.num_row_groups)]
-    # Rows that are large already in their pages are decoded a few at a time.
+    groups = [file.metadata.row_group(index) for index in range(file.num_row_groups)]
+    # If rows are large even when encoded, decode only a few at a time.
     size = sum(group.total_byte_size for group in groups)
     count = min(PARQUET_ROWS, chunks.rows_of_a_chunk(size, rows))
     batches = file.iter_batches(batch_size=count, columns=columns)
-    kept: list[Any] = []
-    held = at = 0
+    batches_of_chunk: list[Any] = []
+    size_of_chunk = row = 0
     while True:
         try:
             batch = next(batches, None)
         except _OF_ARROW as error:
-            if kept:
-                yield pyarrow.Table.from_batches(kept)
-            raise ValueError(f"{path}, after row {at}: {error}") from error
+            if batches_of_chunk:
+                yield pyarrow.Table.from_batches(batches_of_chunk)
+            raise ValueError(f"{path}, after row {row}: {error}") from error
         if batch is None:
             break
-        at += len(batch)
+        row += len(batch)
         step = chunks.rows_of_a_chunk(batch.nbytes, len(batch))
         for start in range(0, len(batch), step):
             part = batch.slice(start, step)
-            count = sum(map(len, kept))
-            if kept and (
-                held + part.nbytes > chunks.CHUNK_BYTES or count + len(part) > chunks.CHUNK_ROWS
+            count = sum(map(len, batches_of_chunk))
+            if batches_of_chunk and (
+                size_of_chunk + part.nbytes > chunks.CHUNK_BYTES
+                or count + len(part) > chunks.CHUNK_ROWS
             ):
-                yield pyarrow.Table.from_batches(kept)
-                kept, held = [], 0
-            kept.append(part)
-            held += part.nbytes
-    if kept:
-        yield pyarrow.Table.from_batches(kept)
-    if at != rows:
-        raise ValueError(f"{path} has {at} rows, but says that it has {rows}")
+                yield pyarrow.Table.from_batches(batches_of_chunk)
+                batches_of_chunk, size_of_chunk = [], 0
+            batches_of_chunk.append(part)
+            size_of_chunk += part.nbytes
+    if batches_of_chunk:
+        yield pyarrow.Table.from_batches(batches_of_chunk)
+    if row != rows:
+        raise ValueError(f"{path} has {row} rows, but says that it has {rows}")
 
 
 def _with_unset(table: Any, reading: Reading) -> Any:
-    """Return rows in which the columns that a file does not have are left as they are."""
+    """Return rows in which missing columns of the file are unset."""
     names = table.schema.names
     if len(names) == len(reading.columns):
         return table
     present: Any = [column for column in reading.columns if column.name in names]
-    places = [
+    positions = [
         names.index(column.name) if column.name in names else None for column in reading.columns
     ]
-    # `rows_of` has the values in the order of `present`, which is that of the names.
+    # `rows_of` returns the values in the order of `present`, which is that of `names`.
     return [
-        tuple([UNSET_VALUE if at is None else row[at] for at in places])
+        tuple([UNSET_VALUE if index is None else row[index] for index in positions])
         for row in rows_of(table, present)
     ]
 
@@ -229,13 +233,13 @@ READERS: dict[str, Callable[[str, Reading], Iterator[Part]]] = {
 
 
 def fields_of_file(path: str, kind: str, reading: Reading) -> list[str] | None:
-    """Return the names of a file's fields; None if it has none, or each row has its own.
+    """Return the field names of a file; None if there are none, or each row has its own.
 
-    The list is empty if the file is.
+    The list is empty if the file is empty.
 
     :param path: the file.
     :param kind: "csv", "jsonl" or "parquet".
-    :param reading: how it is read.
+    :param reading: the options for reading.
     """
     if kind == "parquet":
         _refuse_pipe(path)
@@ -247,5 +251,5 @@ def fields_of_file(path: str, kind: str, reading: Reading) -> list[str] | None:
             except _OF_ARROW as error:
                 raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
     if kind == "jsonl":
-        return None  # each line has its own
+        return None  # each line has its own fields
     return csv_fields(path, reading)

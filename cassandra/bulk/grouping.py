@@ -1,8 +1,8 @@
-"""Rows of one load as requests: rows of one partition, then of one replica, in one batch.
+"""Groups rows of a load into requests: rows of one partition, then of one replica, in one batch.
 
-Rows of one primary key never stand in one wave, so that the one that came last is written last: the
-statements of a batch have one timestamp, and a request that is tried again has a new one. The
-compiled twin is ``cassandra._accel.grouping``.
+Two rows with the same primary key are never in the same wave, so that the last row wins: all
+statements of a batch have the same timestamp, and a repeated request gets a new one. The compiled
+twin is ``cassandra._accel.grouping``.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ __all__ = ["Group", "request_waves"]
 
 
 class Group:
-    """Rows that are sent in one request. Their values are in `block`.
+    """Rows that are sent in one request; their values are in `block`.
 
     :param block: all rows of a chunk.
-    :param rows: the numbers of those of the group.
+    :param rows: the indexes of the group's rows.
     :raises IndexError: if there is no such row.
     """
 
@@ -40,67 +40,75 @@ class Group:
 
     @property
     def size(self) -> int:
-        """The bytes of their values."""
+        """The size of their values in bytes."""
         return self.block.size
 
-    def alone(self) -> list[Group]:
-        """Return a group of each of its rows."""
-        found = []
-        for at, row in enumerate(self.rows):
-            made = Group(self.block, [at])
-            made.rows = [row]
-            found.append(made)
-        return found
+    def single_rows(self) -> list[Group]:
+        """Return a separate group for each row."""
+        single_groups = []
+        for index, row in enumerate(self.rows):
+            group = Group(self.block, [index])
+            group.rows = [row]
+            single_groups.append(group)
+        return single_groups
 
 
 def request_waves(
     block: RowsBlock, keys: Keys, by: str | None, owners: Owners | None
 ) -> list[list[Group]]:
-    """Return the requests for rows, in lists in each of which a primary key stands once.
+    """Return the requests for rows, in waves in which each primary key appears at most once.
 
     :param block: the rows.
-    :param keys: where the primary key stands. Each row is a request if it is not known.
-    :param by: "partition" or "replica"; None for a request for each row.
-    :param owners: has the replicas of partitions; None if they are not known.
-    :raises ValueError: if a key's position is none, or the block is damaged.
+    :param keys: the positions of the primary key. If they are unknown, each row is a request.
+    :param by: "partition" or "replica"; None for one request per row.
+    :param owners: has the replicas of partitions; None if they are unknown.
+    :raises ValueError: if a key's position is invalid, or the block is damaged.
     """
     rows = [(row.data, row._spans()) for row in block.rows()]
     sizes = [len(data) for data, _ in rows]
     if not keys.are_known:
         return [[Group(block, [row]) for row in range(block.count)]] if block.count else []
-    places = (*keys.partition, *(keys.clustering or ()))
-    if any(not 0 <= place < block.width for place in places):
-        raise ValueError(f"positions {places} of {block.width} values")
-    # A value with its length is itself: null is not the same as nothing.
+    key_positions = (*keys.partition, *(keys.clustering or ()))
+    if any(not 0 <= position < block.width for position in key_positions):
+        raise ValueError(f"positions {key_positions} of {block.width} values")
+    # The length is part of the name: null differs from an empty value.
     names = [
-        b"".join([data[at - 4 : at + max(size, 0)] for at, size in map(spans.__getitem__, places)])
+        b"".join(
+            [
+                data[offset - 4 : offset + max(size, 0)]
+                for offset, size in map(spans.__getitem__, key_positions)
+            ]
+        )
         for data, spans in rows
     ]
     partitions = [_partition(data, spans, keys.partition) for data, spans in rows]
     return [
-        [Group(block, rows) for rows in _grouped(wave, partitions, sizes, by, owners)]
+        [Group(block, rows) for rows in _group_rows(wave, partitions, sizes, by, owners)]
         for wave in _waves(names)
     ]
 
 
 def _partition(
-    data: bytes, spans: Sequence[tuple[int, int]], places: Sequence[int]
+    data: bytes, spans: Sequence[tuple[int, int]], key_positions: Sequence[int]
 ) -> bytes | None:
-    """Return the routing key of a row; None for one that no server takes."""
+    """Return the routing key of a row; None for a key that servers refuse."""
     parts = [
-        data[at : at + size] if size >= 0 else None for at, size in map(spans.__getitem__, places)
+        data[offset : offset + size] if size >= 0 else None
+        for offset, size in map(spans.__getitem__, key_positions)
     ]
-    found = [part for part in parts if part is not None]
-    if len(found) < len(parts) or (len(found) > 1 and max(map(len, found)) > 0xFFFF):
+    present_parts = [part for part in parts if part is not None]
+    if len(present_parts) < len(parts) or (
+        len(present_parts) > 1 and max(map(len, present_parts)) > 0xFFFF
+    ):
         return None
-    return composite_key(found)
+    return composite_key(present_parts)
 
 
 def _waves(names: Sequence[bytes]) -> list[list[int]]:
     waves: list[list[int]] = []
     counts: dict[bytes, int] = {}
     for row, name in enumerate(names):
-        # The rows of a key go into one wave after the other.
+        # Rows with the same key go into successive waves.
         wave = counts.get(name, 0)
         counts[name] = wave + 1
         if wave == len(waves):
@@ -109,46 +117,48 @@ def _waves(names: Sequence[bytes]) -> list[list[int]]:
     return waves
 
 
-def _grouped(
+def _group_rows(
     rows: Sequence[int],
     names: Sequence[bytes | None],
     sizes: Sequence[int],
     by: str | None,
     owners: Owners | None,
 ) -> list[list[int]]:
-    """Return the requests for the rows of one wave, as lists of rows."""
-    found: list[list[int]] = []
+    """Return the requests for the rows of one wave, as lists of row indexes."""
+    row_groups: list[list[int]] = []
     partitions: dict[bytes, list[int]] = {}
     for row in rows:
         name = names[row]
-        if by is None or name is None:  # no partition: the server says so
-            found.append([row])
+        if by is None or name is None:  # no valid partition key: the server will refuse the row
+            row_groups.append([row])
         else:
             partitions.setdefault(name, []).append(row)
-    # By owner: the group that is filled, its bytes, and how many partitions it has.
-    filled: dict[Any, tuple[list[int], int, int]] = {}
+    # By owner: the group that is still being filled, its size, and its number of partitions.
+    open_groups: dict[Any, tuple[list[int], int, int]] = {}
     for name, members in partitions.items():
         owner: Any = name
         if by == "replica" and owners is not None:
             owner = tuple(map(id, owners.of_key(name))) or name
-        group, bytes_of_it, count = filled.get(owner, (None, 0, 0))
+        group, group_size, count = open_groups.get(owner, (None, 0, 0))
         size = sum([sizes[row] for row in members])
         if (
             group is not None
             and count < groups.MOST_PARTITIONS
-            and bytes_of_it + size <= groups.MOST_BYTES
+            and group_size + size <= groups.MOST_BYTES
         ):
             group += members
-            filled[owner] = (group, bytes_of_it + size, count + 1)
+            open_groups[owner] = (group, group_size + size, count + 1)
             continue
-        for part, part_size in _parted(members, sizes):
-            found.append(part)
-            filled[owner] = (part, part_size, 1)
-    return found
+        for part, part_size in _split_partition(members, sizes):
+            row_groups.append(part)
+            open_groups[owner] = (part, part_size, 1)
+    return row_groups
 
 
-def _parted(members: Sequence[int], sizes: Sequence[int]) -> Iterator[tuple[list[int], int]]:
-    """Return the groups of a partition that is too large for one, with their bytes."""
+def _split_partition(
+    members: Sequence[int], sizes: Sequence[int]
+) -> Iterator[tuple[list[int], int]]:
+    """Yield the groups of one partition, with their sizes; a large partition needs several."""
     group: list[int] = []
     total = 0
     for row in members:

@@ -1,4 +1,4 @@
-"""Requests of a load, before they are made: the rules of which rows go together."""
+"""Limits and key layout used to group rows into batches."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_BYTES", "MOST_PARTITIONS", "Keys", "Owners"]
 
-# Servers warn of batches from 5 KB on, and of more than ten partitions.
+# Servers warn of batches larger than 5 KB, or with more than ten partitions.
 MOST_BYTES = 4000
 MOST_PARTITIONS = 10
 
 
 class Keys(NamedTuple):
-    """The places of the primary key among the values of a row.
+    """The positions of the primary key among the values of a row.
 
     :param partition: the positions of the partition key.
-    :param clustering: those of the clustering columns; None if they are not known.
+    :param clustering: the positions of the clustering columns; None if they are unknown.
     """
 
     partition: Sequence[int]
@@ -27,15 +27,15 @@ class Keys(NamedTuple):
 
     @property
     def are_known(self) -> bool:
-        """True if rows of one primary key can be told."""
+        """True if we can tell which rows have the same primary key."""
         return bool(self.partition) and self.clustering is not None
 
 
 class Owners(Protocol):
-    """The replicas of partitions: a map of a ring, or of tablets."""
+    """The replicas of partitions, according to a token ring or to tablets."""
 
     def of_key(self, key: bytes) -> tuple[Host, ...]:
-        """Return the replicas of a partition; () if they are not known.
+        """Return the replicas of a partition; () if they are unknown.
 
         :param key: the routing key.
         """

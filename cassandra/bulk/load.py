@@ -1,41 +1,85 @@
-"""Rows from files, frames and iterables into a table: `Session.load`.
+"""Writes rows from files, data frames and iterables into a table: `Session.load`.
 
-`Load.steps` is a generator that both faces drive: it yields calls that wait (a chunk of
-the source, a slice of requests, a pause), and gets the outcome. Chunks are read and bound in a
-thread while the one before is sent; never more than two are in memory. A chunk is over when each of
-its rows is written or has failed; then the checkpoint moves on.
+How the parts cooperate:
 
-What is wrong with the call (a file that is not there, a column that the table does not have, a
-checkpoint of something else) is raised as it is, before anything is sent. Whatever ends a load
-after that is a `LoadError`, or has the report in its attribute `report`.
+* `Load.steps` is a generator that yields steps: requests to execute, work of the reader thread to
+  wait for, a pause, or CQL to prepare. `load` (blocking) and `aload` (asyncio) drive the same
+  generator: they carry out each step and send its outcome back.
+* A reader thread (`Worker`; there is one per load) reads the source in chunks, and the `Binder`
+  turns each chunk into waves of requests. It works on the next chunk while the present one is sent,
+  so at most two chunks are in memory.
+* `_write` sends the waves of a chunk one after the other, because rows with the same primary key
+  are in different waves. Within a wave the order is free. Requests are sent in slices; after each
+  slice, `Pace` adjusts how many may be in flight.
+* When each row of a chunk is written or has failed, `_end_of` saves the checkpoint. Another run
+  with the same checkpoint skips these rows; rows after it are written again, so counters and
+  statements that are not idempotent are refused with a checkpoint.
+
+Who repeats failed requests. The session's retry policy comes first. A request that still failed
+leads to `_after_failure`:
+
+* If this cluster's own throttler refused it, it was never sent: it goes into the next round of the
+  wave, without counting as a try. After MOST_WAITS slices in a row in which no row was written, it
+  is treated like other errors.
+* An idempotent request is repeated if `delay_before_retry` returns a delay. Otherwise, if it has
+  several rows and the fault may be in one of them, each row is sent alone.
+* Everything else fails the rows: they are counted, written to `failed_rows` if that is set, and end
+  the load if there are more than `max_errors`.
+* A closed session, or an error that is neither the driver's nor one of values, ends the load at
+  once.
+
+A round of a wave ends when each of its requests has an outcome; then the failed ones are sent
+again, after the longest delay that one of them asked for.
+
+Mistakes in the call (a missing file, an unknown column, the checkpoint of something else) are
+raised before anything is sent. Later errors are a `LoadError`, or have the report in their
+attribute `report`. When a load ends early, its reader thread is not waited for: if it is still
+reading, it closes the files itself.
+
+None means: a bound chunk - the end of the source; `_plan` - the target is a prepared statement, so
+no table was looked up; a field list - each row has its own names, or none; a delay - do not repeat;
+`max_errors` - no limit.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cassandra import _threads
+from cassandra._clocks import monotonic
 from cassandra._steps import adrive, drive
 from cassandra.bulk.binding import Binder, Bound, StaticRows, Wave
-from cassandra.bulk.checkpoint import Checkpoint, describe_files
+from cassandra.bulk.checkpoint import Checkpoint, describe_cluster, describe_files
 from cassandra.bulk.chunks import Chunk, Column, Position, Reading
-from cassandra.bulk.failed_rows import FailedRows
+from cassandra.bulk.failed_rows import FailedRows, check_failed_rows
 from cassandra.bulk.fields import check_names, positions_of
 from cassandra.bulk.groups import Keys, Owners
 from cassandra.bulk.opened import Pipes
 from cassandra.bulk.options import LoadOptions, load_options
 from cassandra.bulk.pacing import Pace
+from cassandra.bulk.plain import plain_session
 from cassandra.bulk.progress import Progress
 from cassandra.bulk.report import LoadError, LoadReport, RowFailure
 from cassandra.bulk.retrying import delay_before_retry, may_pass
 from cassandra.bulk.sources import chunks_of, fields_of_each, files_of, is_file_of, rows_of_columns
-from cassandra.bulk.target import Plan, columns_of, full_name, plan_of, static_plan, table_of
+from cassandra.bulk.target import (
+    Plan,
+    check_statement_using,
+    columns_of,
+    full_name,
+    order_of_statement,
+    plan_of,
+    positions_in,
+    static_plan,
+    table_of,
+)
 from cassandra.bulk.texts import Formats
+from cassandra.bulk.units import UnitWatch
 from cassandra.bulk.worker import Worker
 from cassandra.concurrent import execute_each
 from cassandra.errors import (
@@ -59,10 +103,11 @@ if TYPE_CHECKING:
     from cassandra.cluster.session import Session
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.metadata.schema.tables import TableMetadata
+    from cassandra.protocol.bind import BindPlan
 
 __all__ = ["Load", "aload", "load", "load_options"]
 
-# WriteFailure, too: small nodes answer it when a vector index has no room for more writes.
+# Includes WriteFailure, which small nodes return when a vector index cannot take more writes.
 _OVERLOAD = (
     OverloadedErrorMessage,
     IsBootstrappingErrorMessage,
@@ -74,18 +119,18 @@ COUNTED_TWICE = (
     "counters and checkpoint exclude each other: rows since the last checkpoint are written twice, "
     "and so would be added twice"
 )
-MOST_WAITS = 2000  # in a row for the cluster's throttler, in which no row was written
-LONGEST_WAIT = 0.25  # seconds of one of them
+MOST_WAITS = 2000  # slices in a row that the cluster's throttler refused, with no row written
+LONGEST_WAIT = 0.25  # seconds between two of them
 
 
 class Requests(NamedTuple):
-    """A step: requests to execute, at most so many at a time; its outcome is None.
+    """A step: requests to execute with limited concurrency; the outcome is None.
 
-    :param statements: made as they are sent: thousands of them at once would keep Python's
-        collector busy.
+    :param statements: an iterator that makes them as they are sent: thousands of statements at once
+        would burden the garbage collector.
     :param concurrency: how many are in flight.
-    :param take: is given the outcome of each in order: whether it was executed, and its result or
-        error. It does not raise.
+    :param take: called with each outcome in order: whether it succeeded, and the result or error.
+        Must not raise.
     """
 
     statements: Iterator[Any]
@@ -94,19 +139,19 @@ class Requests(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """A step: seconds to wait."""
+    """A step: wait some seconds."""
 
     seconds: float
 
 
 class Work(NamedTuple):
-    """A step: work of a thread, whose result is the outcome."""
+    """A step: wait for work of the reader thread; its result is the outcome."""
 
     future: Future[Any]
 
 
 class Prepare(NamedTuple):
-    """A step: a text to prepare."""
+    """A step: CQL to prepare; the outcome is the prepared statement."""
 
     text: str
 
@@ -117,10 +162,11 @@ Step = Requests | Pause | Work | Prepare
 class Load:
     """One load.
 
-    :param session: a session of either face.
+    :param session: a session of either API.
     :param target: the name of a table, or a prepared statement.
-    :param source: where the rows are.
+    :param source: the source of the rows.
     :param options: see `LoadOptions`.
+    :param is_plain: True if the rows have CQL values, which no converter gets.
     """
 
     def __init__(
@@ -129,25 +175,27 @@ class Load:
         target: str | PreparedStatement,
         source: object,
         options: LoadOptions,
+        is_plain: bool = False,
     ) -> None:
         self._session = session
-        # Of the loop that runs the load, if there is one. A simulated loop has no threads.
+        self._clock: Callable[[], float] = monotonic
+        # A simulated loop has no threads, so it provides an executor.
         loop = asyncio._get_running_loop()
-        self._clock: Callable[[], float] = loop.time if loop is not None else time.monotonic
         self._new_reader: Callable[[str], Worker | Executor] = getattr(loop, "new_executor", Worker)
         self._target = target
         self._options = options
+        self._is_plain = is_plain
         if options.counters and options.checkpoint is not None:
             raise ValueError(COUNTED_TWICE)
         if None not in (options.checkpoint, options.failed_rows) and os.path.realpath(
             str(options.checkpoint)
         ) == os.path.realpath(str(options.failed_rows)):
             raise ValueError(f"checkpoint and failed_rows are one file: {options.checkpoint}")
-        own = [] if options.checkpoint is None else [os.fspath(options.checkpoint)]
-        own += [f"{path}.tmp" for path in own]
-        # Looked for once: the list is the same for all that follows.
+        checkpoint_files = [] if options.checkpoint is None else [os.fspath(options.checkpoint)]
+        checkpoint_files += [f"{path}.tmp" for path in checkpoint_files]
+        # List the files once, so that everything below sees the same list.
         source = rows_of_columns(source)
-        self._files = files_of(source, own)
+        self._files = files_of(source, checkpoint_files)
         self._source = source if self._files is None else self._files
         for name in ("failed_rows", "checkpoint"):
             path = getattr(options, name)
@@ -156,8 +204,11 @@ class Load:
                     f"{name}={os.fspath(path)!r} is a file of the source: it would be written "
                     "while it is read"
                 )
+        if options.failed_rows is not None:
+            check_failed_rows(options.failed_rows)
         self._table: TableMetadata | None = None
         if isinstance(target, PreparedStatement):
+            check_statement_using(target, options.using())
             name = target.query_string
         else:
             self._table = table_of(session.cluster.metadata, str(target), session.keyspace)
@@ -165,18 +216,20 @@ class Load:
         self.report = LoadReport(name, is_dry=options.dry_run)
         self._pipes = Pipes()
         self._chunks: Generator[Chunk, None, None] | None = None
-        self._work: Future[Any] | None = None  # of the thread, the last one
+        self._work: Future[Any] | None = None  # the reader thread's last piece of work
         self._plan: Plan | None = None
         self._prepared: Any = None
         self._is_conditional = False
+        self._is_counter = False
         self._keys = Keys((), None)
         self._mapping: dict[str, str] = {}
+        self._source_order: list[str] = []  # the columns in the order of rows without names
         self._columns: list[Column] = []
         self._order: list[str] = []
         self._failed: FailedRows | None = None
         self._pace = Pace(options.concurrency)
-        self._delay = 0.0  # before what has failed is tried again
-        self._waits = 0  # for the throttler, since the last row was written
+        self._delay = 0.0  # seconds before failed requests are repeated
+        self._waits = 0  # slices since a row was written; see MOST_WAITS
         self._progress = Progress(False)
         self._checkpoint = Checkpoint(
             options.checkpoint,
@@ -186,17 +239,21 @@ class Load:
         )
 
     def _subject(self, source: object) -> dict[str, Any]:
-        """Return what the checkpoint belongs to."""
+        """Return the subject of the checkpoint, which identifies this load."""
         options = self._options
-        found: dict[str, Any] = {"work": "load", "options": options.that_change_rows()}
+        subject: dict[str, Any] = {
+            "work": "load",
+            "cluster": describe_cluster(self._session.cluster.metadata),
+            "options": options.subject_options(),
+        }
         if self._table is not None:
-            found["table"] = full_name(self._table)
+            subject["table"] = full_name(self._table)
         elif isinstance(self._target, PreparedStatement):
-            found["table"] = f"{self._target.table_keyspace}.{self._target.table}"
-            found["statement"] = self._target.query_string
+            subject["table"] = f"{self._target.table_keyspace}.{self._target.table}"
+            subject["statement"] = self._target.query_string
         if self._files is not None:
-            found["files"] = describe_files(self._files)
-            return found
+            subject["files"] = describe_files(self._files)
+            return subject
         if options.checkpoint_name is None:
             raise ValueError(
                 f"a checkpoint= for {type(source).__name__} needs checkpoint_name=, which says "
@@ -205,21 +262,21 @@ class Load:
             )
         count = len(source) if hasattr(source, "__len__") else None
         columns = fields_of_each(source, self._reading(Position(0, 0)))[0][1]
-        found["rows"] = {"name": options.checkpoint_name, "count": count, "columns": columns}
-        return found
+        subject["rows"] = {"name": options.checkpoint_name, "count": count, "columns": columns}
+        return subject
 
     # -- the steps ---------------------------------------------------------------------------------
 
     def steps(self) -> Generator[Step, Any, LoadReport]:
-        """Yield the calls that wait; the report is returned."""
-        # One thread: a source is read in order.
+        """Yield the steps; return the report."""
+        # A single thread, since a source is read in order.
         reader = self._new_reader("cassandra-load")
         try:
             binder, chunks = yield from self._prepare(reader)
             yield from self._load(reader, binder, chunks)
             return self.report
         finally:
-            # Nobody waits for a source that hangs. Its files are closed when it is at rest.
+            # Do not wait for a source that hangs: the reader then closes the files itself.
             if self._work is None or self._work.cancel() or self._work.done():
                 self._close()
             else:
@@ -232,14 +289,14 @@ class Load:
         """Read, bind and write all chunks."""
         began = self._clock()
         self._progress = Progress(self._options.progress, self.report.target)
-        self._work = reader.submit(binder.next_of, chunks)
+        self._work = reader.submit(binder.bind_next, chunks)
         try:
             with self._progress:
                 while True:
                     bound: Bound | None = yield Work(self._work)
                     if bound is None:
                         break
-                    self._work = reader.submit(binder.next_of, chunks)
+                    self._work = reader.submit(binder.bind_next, chunks)
                     yield from self._write(bound)
                     self._end_of(bound.chunk)
                     self.report.seconds = self._clock() - began
@@ -248,8 +305,8 @@ class Load:
             error.report = self.report  # type: ignore[union-attr]
             raise
         except Exception as error:
-            raise LoadError(_words_of(error), self.report) from error
-        except BaseException as error:  # Control-C, say
+            raise LoadError(_message_of(error), self.report) from error
+        except BaseException as error:  # Control-C, for example
             with suppress(AttributeError):
                 error.report = self.report  # type: ignore[attr-defined]
             raise
@@ -266,19 +323,30 @@ class Load:
     def _prepare(
         self, reader: Worker | Executor
     ) -> Generator[Step, Any, tuple[Binder, Generator[Chunk, None, None]]]:
-        """Find out what is written, and refuse what cannot be."""
+        """Read the field names, prepare the statements, and refuse what cannot be loaded."""
         options = self._options
-        # In the thread: the first bytes of a pipe may come late, and a loop must not wait for them.
+        # Read in the thread: a pipe may be slow, and an event loop must not wait for it.
         self._work = reader.submit(fields_of_each, self._source, self._reading(Position(0, 0)))
         fields = yield Work(self._work)
         if isinstance(self._target, PreparedStatement):
             self._prepared = self._target
-            self._mapping.update(_mapping_of(options.columns)[0])
+            self._mapping, columns = _mapping_of(options.columns)
+            self._source_order = order_of_statement(
+                self._target, self._mapping, columns, options.ignore
+            )
         else:
             assert self._table is not None
-            self._plan = self._planned(self._table, fields)
+            self._plan = self._make_plan(self._table, fields)
+            self._source_order = list(self._plan.names)
             self._prepared = yield Prepare(self._plan.text)
         self._is_conditional = is_conditional(self._prepared.query_string)
+        self._is_counter = (
+            self._plan.is_counter
+            if self._plan is not None
+            # The statement may also add a constant, so that no bind marker is a counter.
+            else options.counters
+            or any(column.type.typename == "counter" for column in self._prepared.column_metadata)
+        )
         self._check_checkpoint()
         binder = self._learn_columns()
         reading = self._reading(Position(0, 0))
@@ -289,20 +357,18 @@ class Load:
             plan = static_plan(self._table, self._plan, options.using())
             if plan is not None:
                 binder.static_rows = self._static_rows(self._table, (yield Prepare(plan)))
-        done = self._checkpoint.state
-        begin = Position(int(done.get("file", 0)), int(done.get("row", 0)))
-        self.report.skipped = int(done.get("rows", 0))
-        self._chunks = chunks_of(self._source, self._reading(begin))
+        state = self._checkpoint.state
+        begin = Position(int(state.get("file", 0)), int(state.get("row", 0)))
+        self.report.skipped = int(state.get("rows", 0))
+        reading = self._reading(begin)
+        self._chunks = UnitWatch(reading).watch(chunks_of(self._source, reading))
         return binder, self._chunks
 
     def _check_checkpoint(self) -> None:
-        """Refuse a checkpoint for what must not be written twice: rows since the last one are."""
+        """Refuse a checkpoint if rows must not be written twice, as rows after the last one are."""
         if self._options.checkpoint is None:
             return
-        is_counter = any(
-            column.type.typename == "counter" for column in self._prepared.column_metadata
-        )
-        if is_counter or (self._plan is not None and self._plan.is_counter):
+        if self._is_counter:
             raise ValueError(COUNTED_TWICE)
         if not self._is_idempotent:
             raise ValueError(
@@ -310,17 +376,19 @@ class Load:
                 "last checkpoint are: if this one may, set its is_idempotent to True"
             )
 
-    def _planned(
+    def _make_plan(
         self, table: TableMetadata, fields: Sequence[tuple[str, list[str] | None]]
     ) -> Plan:
         options = self._options
-        self._mapping, wanted = _mapping_of(options.columns)
-        special = [one for one in (options.ttl_column, options.timestamp_column) if one is not None]
-        if not wanted:
-            wanted = self._columns_of_source(table, fields, special)
+        self._mapping, columns = _mapping_of(options.columns)
+        special = [
+            field for field in (options.ttl_column, options.timestamp_column) if field is not None
+        ]
+        if not columns:
+            columns = self._columns_of_source(table, fields, special)
         return plan_of(
             table,
-            wanted,
+            columns,
             ttl=options.ttl,
             ttl_column=options.ttl_column,
             timestamp=options.timestamp,
@@ -334,17 +402,19 @@ class Load:
         fields: Sequence[tuple[str, list[str] | None]],
         special: Sequence[str],
     ) -> list[str]:
-        """Return the columns of the table that any file of the source has; [] for all."""
+        """Return the columns of the table that any file of the source has; all if there are
+        none.
+        """
         ignored = self._options.ignore
         present: set[str] = set()
         for source, names in fields:
-            if names is None:  # each row has its own, or it is by position
+            if names is None:  # rows have their own names, or go by position
                 present.update(table.columns)
                 continue
             check_names(names, source, (*ignored, *special), None, table)
             present.update(names)
-        found = [name for name in table.columns if name in present and name not in ignored]
-        return found or list(table.columns)
+        columns = [name for name in table.columns if name in present and name not in ignored]
+        return columns or list(table.columns)
 
     def _learn_columns(self) -> Binder:
         options, prepared = self._options, self._prepared
@@ -354,54 +424,61 @@ class Load:
                 self._mapping[marker] = field
         columns = columns_of(prepared)
         names = [column.name for column in columns]
-        # As rows without names have them: bind markers of counters stand in another order.
-        asked = names if self._plan is None else list(self._plan.names)
-        asked += [name for name in names if name not in asked]
-        self._order = [self._mapping.get(name, name) for name in asked]
+        # The order of values in rows without names is that of `columns=`. The bind markers of
+        # counters and of a prepared statement may have another order.
+        source_order = self._source_order
+        source_order += [name for name in names if name not in source_order]
+        self._order = [self._mapping.get(name, name) for name in source_order]
         keyspace = self._session.cluster.metadata.keyspaces.get(prepared.table_keyspace)
         table = keyspace.tables.get(prepared.table) if keyspace is not None else None
         clustering: list[int] | None = None
-        key: set[str] = {names[at] for at in prepared.routing_key_indexes or ()}
-        # A name that stands twice (SET a = ? WHERE ... IF a = ?) says nothing of the key.
+        key: set[str] = {names[index] for index in prepared.routing_key_indexes or ()}
+        # With duplicate names (SET a = ? WHERE ... IF a = ?) we cannot find the key.
         if table is not None and len(set(names)) == len(names):
-            wanted = [column.name for column in table.clustering_key]
-            if all(name in names for name in wanted):
-                clustering = [names.index(name) for name in wanted]
-            elif not any(name in names for name in wanted):
-                clustering = []  # static columns alone
-            key.update(wanted)
-        # Columns that nobody asked for by name may be missing in some of many files.
-        is_free = self._is_closed
+            clustering_names = [column.name for column in table.clustering_key]
+            if all(name in names for name in clustering_names):
+                clustering = [names.index(name) for name in clustering_names]
+            elif not any(name in names for name in clustering_names):
+                clustering = []  # only static columns
+            key.update(clustering_names)
+        # Without columns=, some of many files may lack a column.
+        allows_missing = self._is_closed
         self._columns = [
             column._replace(
                 is_key=column.name in key,
-                is_needed=not is_free or column.name in key or column.name in markers,
+                is_needed=not allows_missing or column.name in key or column.name in markers,
             )
             for column in columns
         ]
         self._keys = Keys(tuple(prepared.routing_key_indexes or ()), clustering)
-        order = [asked.index(name) for name in names]
+        order = positions_in(source_order, names)
         binder = Binder(
             prepared, self._columns, self._mapping, order, self._keys, self._batch, self._owners
         )
         binder.is_closed = self._is_closed
         binder.ignored = frozenset(options.ignore)
         binder.is_dry = options.dry_run
+        binder.is_plain = self._is_plain
         binder.is_empty_null = "" in Formats(options.null).nulls
         return binder
 
     def _static_rows(self, table: TableMetadata, prepared: PreparedStatement) -> StaticRows:
         names = [column.name for column in self._columns]
         keys = {column.name for column in (*table.partition_key, *table.clustering_key)}
-        others = [at for at, name in enumerate(names) if name in table.columns]
-        others = [at for at in others if names[at] not in keys]
+        other_columns = [index for index, name in enumerate(names) if name in table.columns]
+        other_columns = [index for index in other_columns if names[index] not in keys]
         return StaticRows(
             prepared,
             [names.index(column.name) for column in prepared.column_metadata],
-            [at for at in others if table.columns[names[at]].is_static],
+            [index for index in other_columns if table.columns[names[index]].is_static],
             list(self._keys.clustering or ()),
-            [at for at in others if not table.columns[names[at]].is_static],
+            [index for index in other_columns if not table.columns[names[index]].is_static],
         )
+
+    def _plain_binding(self) -> tuple[BindPlan, int] | None:
+        """Return how rows of files are bound: without converters, since they have CQL values."""
+        prepared = self._prepared
+        return (prepared.plain_plan, prepared.protocol_version) if prepared else None
 
     def _reading(self, skip: Position) -> Reading:
         options = self._options
@@ -415,7 +492,7 @@ class Load:
             options.quote,
             skip,
             self._is_closed,
-            (self._prepared.bind_plan, self._prepared.protocol_version) if self._prepared else None,
+            self._plain_binding(),
             options.encoding,
             frozenset(options.ignore),
             self._pipes,
@@ -423,7 +500,7 @@ class Load:
 
     @property
     def _is_closed(self) -> bool:
-        # What the source has and the table has not would be lost without a word.
+        # Fields without a column would be lost silently.
         return self._plan is not None and self._options.columns is None
 
     # -- writing -----------------------------------------------------------------------------------
@@ -439,22 +516,22 @@ class Load:
         for wave in bound.waves:
             groups = wave.groups
             while groups:
-                again: list[Group] = []
+                failed_groups: list[Group] = []
                 self._delay = 0.0
-                at = 0
-                while at < len(groups):
-                    some = groups[at : at + self._pace.slice]
-                    at += len(some)
-                    again += yield from self._send(bound, wave, some)
-                groups = again
+                start = 0
+                while start < len(groups):
+                    slice_groups = groups[start : start + self._pace.slice]
+                    start += len(slice_groups)
+                    failed_groups += yield from self._send(bound, wave, slice_groups)
+                groups = failed_groups
                 if groups:
                     yield Pause(self._delay)
 
     @property
     def _batch(self) -> str | None:
-        # The server refuses counters in batches of this type, and one batch has one outcome.
-        # Conditions have an outcome for each row, and none may be of several partitions.
-        if self._is_conditional or (self._plan is not None and self._plan.is_counter):
+        # Servers refuse counters in unlogged batches, and a batch has one outcome. Conditional rows
+        # each have an outcome, and cannot be batched across partitions.
+        if self._is_conditional or self._is_counter:
             return None
         return self._options.batch
 
@@ -465,19 +542,19 @@ class Load:
     def _send(
         self, bound: Bound, wave: Wave, groups: Sequence[Group]
     ) -> Generator[Step, Any, list[Group]]:
-        """Execute requests; return those that are to be tried again."""
+        """Execute requests; return those that should be repeated."""
         began = self._clock()
         failed: list[tuple[Group, BaseException]] = []
-        written = missed = 0
+        written = not_applied = 0
         sent = iter(groups)
 
         def take(success: bool, result: Any) -> None:
-            nonlocal written, missed
+            nonlocal written, not_applied
             group = next(sent)
             if not success:
                 failed.append((group, result))
             elif self._is_conditional and not result.was_applied:
-                missed += len(group)
+                not_applied += len(group)
             else:
                 written += len(group)
                 self.report.bytes += group.size
@@ -488,33 +565,33 @@ class Load:
             )
         finally:
             self.report.written += written
-            self.report.not_applied += missed
-            self._progress.add(written + missed)
-        held = [group for group, error in failed if isinstance(error, RequestThrottled)]
-        self.report.requests += len(groups) - len(held)
-        self._waits = 0 if written or missed else self._waits + 1
-        if held:
+            self.report.not_applied += not_applied
+            self._progress.add(written + not_applied)
+        throttled = [group for group, error in failed if isinstance(error, RequestThrottled)]
+        self.report.requests += len(groups) - len(throttled)
+        self._waits = 0 if written or not_applied else self._waits + 1
+        if throttled:
             self._pace.give_way()
         is_overloaded = any(isinstance(error, _OVERLOAD) for _, error in failed)
-        self._pace.note(len(groups) - len(held), self._clock() - began, is_overloaded)
+        self._pace.note(len(groups) - len(throttled), self._clock() - began, is_overloaded)
         return [
-            again
+            retried
             for group, error in failed
-            for again in self._after_failure(bound, wave, group, error)
+            for retried in self._after_failure(bound, wave, group, error)
         ]
 
     def _after_failure(
         self, bound: Bound, wave: Wave, group: Group, error: BaseException
     ) -> list[Group]:
         if isinstance(error, RequestThrottled) and self._waits < MOST_WAITS:
-            # The throttler of this very cluster says that it has not been sent: it waits.
+            # This cluster's own throttler refused the request, so it was not sent: wait.
             self._delay = max(self._delay, min(0.001 * 2 ** min(self._waits, 8), LONGEST_WAIT))
             return [group]
         group.tries += 1
         if isinstance(error, SessionShutdown) or not isinstance(
             error, (DriverException, TypeError, ValueError)
         ):
-            raise error  # no row of the load would be written any more
+            raise error  # no further row could be written
         if self._is_idempotent:
             delay = delay_before_retry(error, group.tries)
             if delay is not None:
@@ -522,19 +599,19 @@ class Load:
                 self.report.retries += 1
                 return [group]
             if len(group) > 1 and not may_pass(error):
-                # One row of it may be wrong: which one is found by sending each alone.
-                alone = group.alone()
-                self.report.retries += len(alone)
-                return alone
+                # One of the rows may be at fault: send each alone to find it.
+                single_groups = group.single_rows()
+                self.report.retries += len(single_groups)
+                return single_groups
         for row in group.rows:
-            self._fail(bound.chunk, wave.places[row], error)
+            self._fail(bound.chunk, wave.row_numbers[row], error)
         return []
 
     @property
     def _is_idempotent(self) -> bool:
         if self._plan is not None:
             return self._plan.is_idempotent
-        return bool(self._prepared.is_idempotent)
+        return bool(self._prepared.is_idempotent) and not self._options.counters
 
     def _statement(self, prepared: PreparedStatement, group: Group) -> Any:
         statement: Any
@@ -553,8 +630,8 @@ class Load:
     # -- failures, and the end of a chunk ----------------------------------------------------------
 
     def _fail(self, chunk: Chunk, index: int, error: BaseException) -> None:
-        place = chunk.place(index)
-        failure = RowFailure(str(place), error)
+        location = chunk.location(index)
+        failure = RowFailure(str(location), error)
         self.report.note_failure(failure)
         if self._options.failed_rows is not None:
             if self._failed is None:
@@ -564,15 +641,17 @@ class Load:
                     self._order,
                     self._mapping,
                     Formats(self._options.null).nulls,
-                    bool(self.report.skipped),
+                    None
+                    if self._is_plain
+                    else [column.type for column in self._prepared.bind_plan.columns],
                 )
-            self._failed.keep(chunk, index, place, failure.reason)
-        most = self._options.max_errors
-        if most is not None and self.report.failed > most:
+            self._failed.keep(chunk, index, location, failure.reason)
+        max_errors = self._options.max_errors
+        if max_errors is not None and self.report.failed > max_errors:
             raise LoadError(
                 str(failure)
-                if most == 0
-                else f"more than max_errors={most} rows failed, the last one: {failure}",
+                if max_errors == 0
+                else f"more than max_errors={max_errors} rows failed, the last one: {failure}",
                 self.report,
             ) from error
 
@@ -589,8 +668,8 @@ class Load:
         )
 
 
-def _words_of(error: Exception) -> str:
-    """Return what an error of a source says; errors of the program are named with their class."""
+def _message_of(error: Exception) -> str:
+    """Describe an error of a source; errors of user code are shown with their class."""
     is_ours = isinstance(error, (ValueError, OSError, DriverException)) and str(error)
     return str(error) if is_ours else f"{type(error).__name__}: {error}"
 
@@ -598,7 +677,7 @@ def _words_of(error: Exception) -> str:
 def _mapping_of(
     columns: Mapping[str, str] | Sequence[str] | None,
 ) -> tuple[dict[str, str], list[str]]:
-    """Return (fields by column, columns) of the option ``columns``."""
+    """Return (fields by column, columns) for the option ``columns``."""
     if columns is None:
         return {}, []
     if isinstance(columns, str):
@@ -611,7 +690,8 @@ def _mapping_of(
     return {}, list(columns)
 
 
-# -- the faces -------------------------------------------------------------------------------------
+# -- the blocking and the asyncio API
+# ---------------------------------------------------------------
 
 
 def _profile_of(session: Session | AsyncSession, options: LoadOptions) -> Any:
@@ -625,52 +705,66 @@ def _profile_of(session: Session | AsyncSession, options: LoadOptions) -> Any:
 
 
 def load(
-    session: Session, target: str | PreparedStatement, source: object, options: LoadOptions
+    session: Session,
+    target: str | PreparedStatement,
+    source: object,
+    options: LoadOptions,
+    is_plain: bool = False,
 ) -> LoadReport:
-    """Load rows by a blocking session; see `LoadOptions`.
+    """Load rows with a blocking session; see `LoadOptions`.
 
     :param session: the session.
     :param target: the name of a table, or a prepared statement.
-    :param source: where the rows are.
+    :param source: the source of the rows.
     :param options: see `LoadOptions`.
+    :param is_plain: True if the rows have CQL values, which no converter gets.
     """
     profile = _profile_of(session, options)
-    steps = Load(session, target, source, options).steps()
-    return drive(steps, lambda step: _done(session, step, profile))
+    session = plain_session(session)
+    steps = Load(session, target, source, options, is_plain).steps()
+    return drive(steps, lambda step: _carry_out(session, step, profile))
 
 
-def _done(session: Session, step: Step, profile: ExecutionProfile | str | None) -> Any:
+def _carry_out(session: Session, step: Step, profile: ExecutionProfile | str | None) -> Any:
     if isinstance(step, Requests):
         return execute_each(session, step.statements, step.concurrency, step.take, profile)
     if isinstance(step, Work):
         return step.future.result()
     if isinstance(step, Pause):
-        return time.sleep(step.seconds)
+        return _threads.sleep(step.seconds)
     return session.prepare(step.text)
 
 
 async def aload(
-    session: AsyncSession, target: str | PreparedStatement, source: object, options: LoadOptions
+    session: AsyncSession,
+    target: str | PreparedStatement,
+    source: object,
+    options: LoadOptions,
+    is_plain: bool = False,
 ) -> LoadReport:
-    """Load rows by a session of `cassandra.aio`; see `LoadOptions`.
+    """Load rows with a session of `cassandra.aio`; see `LoadOptions`.
 
     :param session: the session.
     :param target: the name of a table, or a prepared statement.
-    :param source: where the rows are.
+    :param source: the source of the rows.
     :param options: see `LoadOptions`.
+    :param is_plain: True if the rows have CQL values, which no converter gets.
     """
     profile = _profile_of(session, options)
-    steps = Load(session, target, source, options).steps()
-    return await adrive(steps, lambda step: _adone(session, step, profile))
+    session = plain_session(session)
+    steps = Load(session, target, source, options, is_plain).steps()
+    return await adrive(steps, lambda step: _acarry_out(session, step, profile))
 
 
-async def _adone(session: AsyncSession, step: Step, profile: ExecutionProfile | str | None) -> Any:
+async def _acarry_out(
+    session: AsyncSession, step: Step, profile: ExecutionProfile | str | None
+) -> Any:
     if isinstance(step, Requests):
         pairs = ((statement, None) for statement in step.statements)
         outcomes = session.execute_concurrent(
             pairs, step.concurrency, False, execution_profile=profile
         )
-        # Closed at once if it is cancelled: nothing more is sent.
+        # Close the generator at once if this task is cancelled, so that nothing more is sent.
         async with aclosing(outcomes):
             async for success, result in outcomes:
                 step.take(success, result)

@@ -1,7 +1,7 @@
-"""Files as bytes and texts, which may be compressed, in which no line fills the memory.
+"""Opens files as bytes or text, possibly compressed, without lines that would fill the memory.
 
-Each stream is read to its real end: one that was cut off is an error, never a short file. What can
-be read only once (a pipe, standard input) is opened once, and kept for whoever reads it next.
+Each stream is read to its real end: a truncated file is an error, not a short file. A source that
+can be read only once (a pipe, standard input) is opened once, and kept for the next reader.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -37,12 +37,13 @@ __all__ = [
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd", ".lz4")
 STANDARD_INPUT = "-"
-# Bytes that are no UTF-8, as `surrogateescape` shows them.
+_STEP = 1 << 16  # compressed bytes to read at a time
+# Invalid UTF-8, as `surrogateescape` decodes it.
 _BAD_BYTE = re.compile("[\udc80-\udcff]")
 
 
 def bare_name(path: str) -> str:
-    """Return a file's name in small letters, without what says how it is compressed.
+    """Return a file's name in lower case, without the suffix of the compression.
 
     :param path: the file.
     """
@@ -54,7 +55,7 @@ def bare_name(path: str) -> str:
 
 
 def is_pipe(path: str) -> bool:
-    """Return True if a file can be read once only.
+    """Return True if a file can be read only once.
 
     :param path: the file; ``-`` is standard input.
     """
@@ -63,67 +64,67 @@ def is_pipe(path: str) -> bool:
     try:
         return not stat.S_ISREG(os.stat(path).st_mode)
     except OSError:
-        return False  # opening it says what is wrong
+        return False  # opening it will raise a better error
 
 
 def check_encoding(name: str) -> str:
-    """Return Python's own name of an encoding of texts.
+    """Return Python's name for a text encoding.
 
     :param name: the encoding.
     :raises ValueError: if there is no such encoding.
     """
     try:
-        found = codecs.lookup(name)
+        codec = codecs.lookup(name)
     except (LookupError, TypeError):
         raise ValueError(f"encoding must be one that Python knows, but is {name!r}") from None
-    if not found._is_text_encoding:
+    if not codec._is_text_encoding:
         raise ValueError(f"encoding must be one of texts, but is {name!r}")
-    return "utf-8" if found.name in ("utf-8", "utf-8-sig", "ascii") else found.name
+    return "utf-8" if codec.name in ("utf-8", "utf-8-sig", "ascii") else codec.name
 
 
 def bad_byte(text: str) -> str | None:
-    """Return the first byte of a line that is no UTF-8, for an error; None if all are.
+    """Return an error message for the first invalid byte of a line; None if all are valid UTF-8.
 
     :param text: the line, decoded with ``surrogateescape``.
     """
-    found = None if text.isascii() else _BAD_BYTE.search(text)
-    if found is None:
+    match = None if text.isascii() else _BAD_BYTE.search(text)
+    if match is None:
         return None
     return (
-        f"byte 0x{ord(found[0]) - 0xDC00:02x} is not UTF-8: write encoding='latin-1', 'cp1252' or "
+        f"byte 0x{ord(match[0]) - 0xDC00:02x} is not UTF-8: write encoding='latin-1', 'cp1252' or "
         "whatever the file is in"
     )
 
 
 class Pipes:
-    """Files that can be read once: each is opened by whoever asks first, and stays open."""
+    """Files that can be read only once: each is opened on first use, and stays open."""
 
     def __init__(self) -> None:
         self._open: dict[str, Limited] = {}
 
     def opened(self, path: str, encoding: str) -> Limited:
-        """Return a file, of which nothing is lost that was given back.
+        """Return an open file; bytes that were given back are read first.
 
         :param path: the file.
-        :param encoding: of its text.
+        :param encoding: the encoding of its text.
         """
         if path not in self._open:
             self._open[path] = Limited(_opened_bytes(path), path, encoding)
         return self._open[path]
 
     def close(self) -> None:
-        """Close all of them."""
+        """Close all files."""
         while self._open:
             self._open.popitem()[1].close_file()
 
 
 @contextmanager
 def opened(path: str, pipes: Pipes | None = None, encoding: str = "utf-8") -> Iterator[Any]:
-    """Open a file of text, which may be compressed.
+    """Open a text file, which may be compressed.
 
     :param path: the file.
-    :param pipes: the pipes that are open.
-    :param encoding: of the file.
+    :param pipes: the open pipes.
+    :param encoding: the encoding of the file.
     """
     with opened_bytes(path, pipes, encoding) as file, text_of(file) as text:
         yield text
@@ -133,11 +134,11 @@ def opened(path: str, pipes: Pipes | None = None, encoding: str = "utf-8") -> It
 def opened_bytes(
     path: str, pipes: Pipes | None = None, encoding: str = "utf-8"
 ) -> Iterator[Limited]:
-    """Open a file, which may be compressed, as UTF-8.
+    """Open a file, which may be compressed, as UTF-8 bytes.
 
     :param path: the file.
-    :param pipes: the pipes that are open.
-    :param encoding: of the file.
+    :param pipes: the open pipes.
+    :param encoding: the encoding of the file.
     """
     if pipes is not None and is_pipe(path):
         yield pipes.opened(path, encoding)
@@ -156,14 +157,14 @@ def _opened_bytes(path: str) -> Any:
     if not name.endswith(COMPRESSED):
         return open(path, "rb")
     if not is_pipe(path) and not os.path.getsize(path):
-        # gzip takes it for a whole file. It is one that was cut off at its beginning.
+        # gzip would read an empty file as empty content, but it is a truncated file.
         raise ValueError(f"{path} has no bytes, and so is not a compressed file")
     if name.endswith(".gz"):
         return gzip.open(path, "rb")
     if name.endswith(".bz2"):
-        return bz2.open(path, "rb")
+        return _Streams(open(path, "rb"), bz2.BZ2Decompressor)
     if name.endswith(".xz"):
-        return lzma.open(path, "rb")
+        return _Streams(open(path, "rb"), lzma.LZMADecompressor, padding=4)
     if name.endswith(".lz4"):
         return _opened_lz4(path)
     return _opened_zstd(path)
@@ -171,10 +172,9 @@ def _opened_bytes(path: str) -> Any:
 
 @contextmanager
 def text_of(file: Limited) -> Iterator[io.TextIOBase]:
-    """Read bytes as text from here on; lines end as they do in the file.
+    """Read bytes as text from here on; line ends stay as they are in the file.
 
-    A byte that is no UTF-8 concerns its own line: it becomes a lone surrogate, which `bad_byte`
-    finds.
+    An invalid byte affects its own line only: it becomes a lone surrogate, which `bad_byte` finds.
 
     :param file: the bytes.
     """
@@ -206,13 +206,88 @@ def _opened_zstd(path: str) -> Any:
     return _Zstd(open(path, "rb"), zstandard.ZstdDecompressor())
 
 
+class _Streams:
+    """Reads the streams of a .bz2 or .xz file, each of which must be complete and valid.
+
+    The file objects of `bz2` and `lzma` end silently where a stream after the first is damaged.
+
+    :param file: the open file.
+    :param new_stream: creates a decompressor for each stream.
+    :param padding: zero bytes may follow a stream, in multiples of this number; 0 for none.
+    """
+
+    def __init__(self, file: Any, new_stream: Callable[[], Any], padding: int = 0) -> None:
+        self._file = file
+        self._new_stream = new_stream
+        self._padding = padding
+        self._stream: Any = new_stream()
+        self._offset = 0  # bytes of the file that were passed to decompressors, or were padding
+        self._begin = 0  # the offset of the present stream
+        self._left = b""
+
+    def read(self, size: int) -> bytes:
+        """Return some bytes; b"" at the end.
+
+        :param size: about how many.
+        :raises EOFError: if the file ends within a stream.
+        :raises OSError: if a stream is damaged; names the byte where the stream begins.
+        """
+        while True:
+            if self._stream is None and not self._begin_stream():
+                return b""
+            data = b""
+            if self._stream.needs_input:
+                data, self._left = self._left or self._file.read(_STEP), b""
+                if not data:
+                    raise EOFError(
+                        "Compressed file ended before the end-of-stream marker was reached"
+                    )
+                self._offset += len(data)
+            try:
+                unpacked: bytes = self._stream.decompress(data, size)
+            except (OSError, lzma.LZMAError) as error:
+                raise OSError(
+                    f"it is damaged: the stream at byte {self._begin} is not valid: {error}"
+                ) from error
+            if self._stream.eof:
+                self._left = self._stream.unused_data
+                self._offset -= len(self._left)
+                self._stream = None
+            if unpacked:
+                return unpacked
+
+    def _begin_stream(self) -> bool:
+        """Skip padding, and begin the next stream; return False at the end of the file."""
+        end = self._offset
+        while True:
+            data = self._left or self._file.read(_STEP)
+            self._left = data.lstrip(b"\0") if self._padding else data
+            self._offset += len(data) - len(self._left)
+            if self._left or not data:
+                break
+        if self._padding and (self._offset - end) % self._padding:
+            raise OSError(
+                f"it is damaged: {self._offset - end} zero bytes at byte {end} are no padding, "
+                f"which comes in multiples of {self._padding}"
+            )
+        if not self._left:
+            return False
+        self._begin = self._offset
+        self._stream = self._new_stream()
+        return True
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
 class _Zstd:
-    """The frames of a .zst file, each of which must have its end.
+    """Reads the frames of a .zst file, each of which must be complete.
 
-    zstandard's own files end where the first frame does, or where the file was cut off.
+    zstandard's own file objects stop after the first frame, or where the file was truncated.
 
-    :param file: the file, open.
-    :param frames: makes a decompressor for each frame.
+    :param file: the open file.
+    :param frames: creates a decompressor for each frame.
     """
 
     def __init__(self, file: Any, frames: Any) -> None:
@@ -220,10 +295,10 @@ class _Zstd:
         self._frames = frames
         self._frame: Any = None
         self._left = b""
-        self._step = 4096  # bytes that are unpacked at a time: they may become many
+        self._step = 4096  # compressed bytes to unpack at a time; they may expand a lot
 
     def read(self, size: int) -> bytes:
-        """Return some bytes, b"" at the end.
+        """Return some bytes; b"" at the end.
 
         :param size: about how many.
         :raises EOFError: if the file ends within a frame.
@@ -239,15 +314,15 @@ class _Zstd:
                 return b""
             if self._frame is None:
                 self._frame = self._frames.decompressobj()
-            found: bytes = self._frame.decompress(data)
+            unpacked: bytes = self._frame.decompress(data)
             if self._frame.eof:
                 self._left = self._frame.unused_data
                 self._frame = None
-            self._step = min(max(self._step * (4 if len(found) < size else 1), 512), 1 << 16)
-            if len(found) > 4 << 20:
+            self._step = min(max(self._step * (4 if len(unpacked) < size else 1), 512), 1 << 16)
+            if len(unpacked) > 4 << 20:
                 self._step = 512
-            if found:
-                return found
+            if unpacked:
+                return unpacked
 
     def close(self) -> None:
         """Close the file."""
@@ -255,17 +330,17 @@ class _Zstd:
 
 
 class Limited(io.BufferedIOBase):
-    """Bytes of a file in UTF-8, in which no line is so long that it would fill the memory.
+    """The bytes of a file as UTF-8, with a limit on the length of lines.
 
-    :param file: the file, open.
+    :param file: the open file.
     :param path: its name.
-    :param encoding: of the file, which is made UTF-8 of.
+    :param encoding: the encoding of the file, which is converted to UTF-8.
     """
 
     def __init__(self, file: Any, path: str, encoding: str = "utf-8") -> None:
         self._file = file
         self._path = path
-        self._since = 0  # bytes since the last end of a line
+        self._since = 0  # bytes since the last line end
         self._given_back = b""
         self._is_begun = False
         self._decoder: Any = None
@@ -280,7 +355,7 @@ class Limited(io.BufferedIOBase):
         self._file.close()
 
     def give_back(self, data: bytes) -> None:
-        """Have bytes read again, before all others.
+        """Put bytes back, to be read before all others.
 
         :param data: the bytes.
         """
@@ -289,49 +364,50 @@ class Limited(io.BufferedIOBase):
     def read1(self, size: int = -1) -> bytes:
         if self._given_back:
             size = size if size > 0 else len(self._given_back)
-            given, self._given_back = self._given_back[:size], self._given_back[size:]
-            return given
-        found = self._unpacked(size if size > 0 else 1 << 16)
-        if not self._is_begun and found:
+            data, self._given_back = self._given_back[:size], self._given_back[size:]
+            return data
+        data = self._unpacked(size if size > 0 else 1 << 16)
+        if not self._is_begun and data:
             self._is_begun = True
-            while len(found) < 3 and codecs.BOM_UTF8.startswith(found):
-                more = self._unpacked(1 << 16)
-                found += more
-                if not more:
+            while len(data) < 3 and codecs.BOM_UTF8.startswith(data):
+                piece = self._unpacked(1 << 16)
+                data += piece
+                if not piece:
                     break
-            # Programs of Windows begin text files with a mark, which is no part of the first name.
-            if found.startswith(codecs.BOM_UTF8):
-                found = found[len(codecs.BOM_UTF8) :] or self._unpacked(1 << 16)
-        at = found.rfind(b"\n")
-        if at < 0:
-            at = found.rfind(b"\r")  # which ends lines, too
-        if at >= 0:
-            self._since = len(found) - at
+            # Windows programs begin text files with a byte order mark, which must not become part
+            # of a name.
+            if data.startswith(codecs.BOM_UTF8):
+                data = data[len(codecs.BOM_UTF8) :] or self._unpacked(1 << 16)
+        line_end = data.rfind(b"\n")
+        if line_end < 0:
+            line_end = data.rfind(b"\r")  # also a line end
+        if line_end >= 0:
+            self._since = len(data) - line_end
         else:
-            self._since += len(found)
+            self._since += len(data)
         if self._since > chunks.LONGEST_LINE:
             raise ValueError(
                 f"{self._path} has a line of more than {chunks.LONGEST_LINE:,} bytes: is it "
                 "damaged, or of another format?"
             )
-        return found
+        return data
 
     def _unpacked(self, size: int) -> bytes:
         while True:
             try:
-                found: bytes = self._file.read(size)
+                data: bytes = self._file.read(size)
             except (EOFError, OSError, MemoryError):
                 raise
-            except Exception as error:  # each library has errors of its own for damage
+            except Exception as error:  # each library has its own errors for damaged files
                 raise OSError(f"it is damaged: {error}") from error
             if self._decoder is None:
-                return found
+                return data
             try:
-                made: bytes = self._decoder.decode(found, not found).encode()
+                converted: bytes = self._decoder.decode(data, not data).encode()
             except UnicodeError as error:
                 raise OSError(f"it is not in the encoding that was said: {error}") from error
-            if made or not found:
-                return made
+            if converted or not data:
+                return converted
 
     def read(self, size: int | None = -1) -> bytes:
         return self.read1(-1 if size is None else size)

@@ -1,4 +1,4 @@
-"""The options of loads, beside their target and their source."""
+"""The options of loads, apart from target and source."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from cassandra._write_times import warn_of_early_write
 from cassandra.bulk.opened import check_encoding
 
 if TYPE_CHECKING:
@@ -20,43 +21,43 @@ __all__ = ["LoadOptions", "LoadSettings", "load_options"]
 class LoadOptions:
     """The options of `Session.load`.
 
-    :param columns: the columns to write, as a list of names, or a dict of names of fields and of
-        their columns. None for all that the source and the table have in common.
-    :param format: "csv", "jsonl" or "parquet"; None goes by the file's name.
-    :param header: True if the first line of CSV has the names; False for the order of the table,
-        or a list of names.
-    :param delimiter: between fields of CSV; None for a comma, or a tabulator in .tsv.
-    :param quote: around fields of CSV.
-    :param null: the text that stands for null in CSV, or a list of several. The empty text stands
-        for an empty value in texts and blobs of the primary key, of which nothing is null.
-    :param encoding: of files of CSV and JSON lines.
-    :param ignore: names of fields that are left out. Others that the table does not have are
-        refused, unless `columns` says which are written.
-    :param date_format: of dates, as `datetime.datetime.strptime` takes it; None for ISO 8601.
-    :param timestamp_format: of timestamps; None for ISO 8601 or milliseconds since 1970.
-    :param concurrency: how many requests are in flight at most. The number begins lower, rises
-        while answers are quick, and falls if servers cannot keep up.
-    :param batch: "replica" joins rows with the same replicas into small unlogged batches,
-        "partition" only rows of one partition; None sends each row alone.
-    :param ttl: seconds that all values live.
-    :param ttl_column: the field that has these seconds for each row.
+    :param columns: the columns to write, as a list of names, or a dict of column names by field
+        name. None writes all that the source and the table have in common.
+    :param format: "csv", "jsonl" or "parquet"; None derives it from the file's name.
+    :param header: True if the first line of CSV has the names; False if fields are in the order of
+        the table; or a list of names.
+    :param delimiter: the delimiter of CSV fields; None for a comma, or a tab in .tsv.
+    :param quote: the quote character of CSV fields.
+    :param null: the string that means null in CSV, or a list of several. In text and blob columns
+        of the primary key, which cannot be null, the empty string is an empty value.
+    :param encoding: the encoding of CSV and JSON lines.
+    :param ignore: names of fields to ignore. Other fields that the table does not have are refused,
+        unless `columns` selects what is written.
+    :param date_format: the format of dates, for `datetime.datetime.strptime`; None for ISO 8601.
+    :param timestamp_format: the format of timestamps; None for ISO 8601 or milliseconds since 1970.
+    :param concurrency: the greatest number of requests in flight. The actual number begins lower,
+        rises while answers are quick, and falls if servers cannot keep up.
+    :param batch: "replica" groups rows with the same replicas into small unlogged batches,
+        "partition" only rows of the same partition; None sends each row alone.
+    :param ttl: the time to live of all values, in seconds.
+    :param ttl_column: the field with the time to live of each row.
     :param timestamp: the write time of all rows, in microseconds since 1970.
-    :param timestamp_column: the field that has it for each row.
-    :param counters: True adds values to counters, and tries no request again.
+    :param timestamp_column: the field with the write time of each row.
+    :param counters: True adds the values to counters, and does not repeat failed requests.
     :param max_errors: how many rows may fail before the load ends; None for any number.
     :param failed_rows: a file of JSON lines for rows that failed, with their errors; it can be
-        loaded again.
-    :param checkpoint: a file that says how far the load is. Another run with the same files,
-        table and options goes on from there; the file is removed at the end. What must not be
-        written twice, as counters, is refused.
-    :param checkpoint_name: says what the rows are, for a checkpoint of rows that are no files.
-    :param restart: True begins anew, whatever the checkpoint says.
-    :param dry_run: True reads and checks all rows, and sends none.
-    :param progress: True shows how far it is; None does so at a terminal.
-    :param consistency_level: of the writes; None for the profile's.
+        loaded again. Rows are appended to a file that has failed rows; any other file is refused.
+    :param checkpoint: a file that stores the progress. Another run with the same files, table and
+        options resumes there; the file is removed at the end. Loads that must not write rows twice,
+        such as counters, are refused.
+    :param checkpoint_name: identifies the rows, for a checkpoint of a source without files.
+    :param restart: True starts from the beginning, whatever the checkpoint says.
+    :param dry_run: True reads and checks all rows, but sends none.
+    :param progress: True shows the progress; None does so at a terminal.
+    :param consistency_level: the consistency level of writes; None for the profile's.
     :param timeout: seconds for each request; None for the profile's.
-    :param execution_profile: the profile, or its name; None for the default one.
-    :raises ValueError: if an option has a value that it cannot have.
+    :param execution_profile: the profile, or its name; None for the default profile.
+    :raises ValueError: if an option has an invalid value.
     """
 
     columns: Mapping[str, str] | Sequence[str] | None = None
@@ -104,38 +105,39 @@ class LoadOptions:
                     f"{name} is a format of datetime.strptime, but is {form!r}: write '%d/%m/%Y' "
                     "for 31/12/2026, '%m/%d/%y' for 12/31/26"
                 )
+        warn_of_early_write(self.timestamp)
         if isinstance(self.columns, str):
             raise TypeError(
                 "columns is a list of names, or a dict of fields and columns, not the text "
                 f"{self.columns!r}"
             )
         nulls = (self.null,) if isinstance(self.null, str) else self.null
-        if not isinstance(nulls, (list, tuple)) or not all(isinstance(one, str) for one in nulls):
+        if not isinstance(nulls, (list, tuple)) or not all(isinstance(null, str) for null in nulls):
             raise TypeError(f"null is a text or a list of texts, but is {self.null!r}")
         if isinstance(self.ignore, str):
             raise TypeError(f"ignore is a list of names, not the text {self.ignore!r}")
-        # Frozen: by Python's own name, which is the same for all that it is called.
+        # The class is frozen, so we store Python's name of the encoding this way.
         object.__setattr__(self, "encoding", check_encoding(self.encoding))
         for name in ("checkpoint_name", "restart"):
             if getattr(self, name) and self.checkpoint is None:
                 raise ValueError(f"{name} is for loads with a checkpoint")
 
     def using(self) -> dict[str, tuple[int | None, str | None]]:
-        """Return for TTL and TIMESTAMP the value of all rows, and the field of each row."""
+        """Return for TTL and TIMESTAMP the common value of all rows, and the field of each row."""
         return {
             "TTL": (self.ttl, self.ttl_column),
             "TIMESTAMP": (self.timestamp, self.timestamp_column),
         }
 
-    def that_change_rows(self) -> dict[str, Any]:
-        """Return the options by which rows are read, counted and written, as JSON has them."""
-        found: dict[str, Any] = {name: getattr(self, name) for name in _CHANGE_ROWS}
+    def subject_options(self) -> dict[str, Any]:
+        """Return the options that affect which rows are read and written, as JSON values."""
+        row_options: dict[str, Any] = {name: getattr(self, name) for name in _SUBJECT_OPTIONS}
         if isinstance(self.columns, Mapping):
-            found["columns"] = dict(self.columns)
-        return found
+            row_options["columns"] = dict(self.columns)
+        return row_options
 
 
-_CHANGE_ROWS = (
+_SUBJECT_OPTIONS = (
     "columns",
     "date_format",
     "delimiter",
@@ -154,7 +156,7 @@ _CHANGE_ROWS = (
 
 
 class LoadSettings(TypedDict, total=False):
-    """The keywords of `Session.load`: those of `LoadOptions`."""
+    """The keyword arguments of `Session.load`; see `LoadOptions`."""
 
     columns: Mapping[str, str] | Sequence[str] | None
     format: str | None
@@ -185,23 +187,23 @@ class LoadSettings(TypedDict, total=False):
     execution_profile: ExecutionProfile | str | None
 
 
-def load_options(given: Mapping[str, Any]) -> LoadOptions:
-    """Return the options that a program gives by keyword.
+def load_options(keywords: Mapping[str, Any]) -> LoadOptions:
+    """Return the options for keyword arguments of the application.
 
-    :param given: the keywords.
+    :param keywords: the keyword arguments.
     :raises TypeError: if there is no such option.
-    :raises ValueError: if one has a value that it cannot have.
+    :raises ValueError: if an option has an invalid value.
     """
-    known = [field.name for field in fields(LoadOptions)]
-    for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
+    names = [field.name for field in fields(LoadOptions)]
+    for name in keywords:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(names)}"
             raise TypeError(f"load has no option {name!r}{hint}")
-    return LoadOptions(**given)
+    return LoadOptions(**keywords)
 
 
-def _check_count(name: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+def _check_count(name: str, value: object, minimum: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
         hint = "; None is for no limit" if name == "max_errors" else ""
-        raise ValueError(f"{name} must be an integer from {least} on, but is {value!r}{hint}")
+        raise ValueError(f"{name} must be an integer from {minimum} on, but is {value!r}{hint}")

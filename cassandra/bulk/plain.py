@@ -1,14 +1,13 @@
-"""Pages as the servers sent them, whatever the application has set on its session.
+"""Pages as the servers sent them, independent of the application's session settings.
 
-Bulk code decodes by itself. A session has a row factory, a protocol handler, classes of
-user-defined types and a class of vectors, which are what the application wants its own rows to be.
-A file or another table must get the values as they are stored, so that nothing here goes through
-them:
+A session may have a row factory, a protocol handler, classes for user-defined types and a class for
+vectors, which shape the application's own rows. A file or another table must get the values as they
+are stored, so bulk code avoids all of these, and the converters (`Session.codecs`):
 
-* `plain_session` gives a session whose answers keep the bytes of their rows.
-* `PlainRows` decodes these bytes: fields of user-defined types by their names, vectors as lists.
+* `plain_session` returns a session whose answers keep the bytes of their rows.
+* `PlainRows` decodes these bytes: user-defined types as dicts by field name, vectors as lists.
 
-Column encryption stays: values are decrypted, since the key is needed to write them elsewhere.
+Encrypted columns are still decrypted, because the key is needed to write them elsewhere.
 """
 
 from __future__ import annotations
@@ -31,20 +30,20 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import rows
 
-__all__ = ["PlainRows", "plain_session"]
+__all__ = ["PlainRows", "plain_codec", "plain_session"]
 
 
 def plain_session(session: Any) -> Any:
-    """Return `session`, or a view of it whose answers are read by the stock protocol handler.
+    """Return `session`, or a view of it whose answers are decoded by the stock protocol handler.
 
-    Another handler may give rows another form, and drop their bytes. The engine, the profiles and
-    the listeners of the view are those of the session.
+    Other handlers may return rows in another form, without their bytes. The view shares the
+    session's engine, profiles and listeners.
 
     :param session: a session of either API.
     """
     if not isinstance(session, SessionBase) or session.client_protocol_handler is ProtocolHandler:
         return session
-    # A handler may decrypt by a policy that the cluster does not have.
+    # The handler may have a column encryption policy that the cluster does not have.
     policy = getattr(session.client_protocol_handler, "column_encryption_policy", None)
     view = copy.copy(session)
     view.client_protocol_handler = encrypting_handler(ProtocolHandler, policy)
@@ -52,10 +51,10 @@ def plain_session(session: Any) -> Any:
 
 
 class _DictForEachType:
-    """Stands for the classes of user-defined types: each value is read as a dict of its fields."""
+    """Replaces the classes of user-defined types: each value is decoded as a dict of its fields."""
 
     def get(self, name: str, default: object = None) -> Any:
-        """Return the class of a type, or the classes of a keyspace.
+        """Return the class of a type, or the types of a keyspace.
 
         :param name: the keyspace, or the type.
         :param default: not used.
@@ -70,8 +69,9 @@ _types_of_keyspace: Any = _DictForEachType()
 class PlainRows:
     """Decodes pages of one statement without the settings of the session.
 
-    A value of a user-defined type is a dict by the names of its fields, also in collections. A set
-    is a list: elements that are equal in Python, as -0.0 and 0.0 are, are not for a server.
+    A value of a user-defined type becomes a dict by field name, also in collections. A set becomes
+    a list, because elements that are equal in Python, such as -0.0 and 0.0, may differ for a
+    server.
     """
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class PlainRows:
     def codecs(self, page: Page) -> Sequence[Any]:
         """Return the codec of each column of a page.
 
-        :param page: a result whose page at hand is read.
+        :param page: a result, of which the current page is used.
         """
         self._follow(rows_message(page._message).metadata)
         return self._codecs
@@ -90,18 +90,18 @@ class PlainRows:
     def tuples(self, page: Page) -> list[tuple[Any, ...]]:
         """Return the rows of a page.
 
-        :param page: a result whose page at hand is read.
-        :raises DecodeError: if a value cannot be decoded; it names the row and the column.
+        :param page: a result, of which the current page is used.
+        :raises DecodeError: if a value cannot be decoded; names the row and the column.
         """
         message = rows_message(page._message)
         row_plan = self._follow(message.metadata)
-        found: list[tuple[Any, ...]] = row_plan.tuples(*message.rows_body)
-        return found
+        row_tuples: list[tuple[Any, ...]] = row_plan.tuples(*message.rows_body)
+        return row_tuples
 
     def _follow(self, metadata: ResultMetadata) -> rows.RowPlan:
-        # Pages of one statement share their metadata until the table is altered.
+        # Pages of one statement share their metadata, unless the table is altered.
         if self._row_plan is None or metadata is not self._metadata:
-            columns = metadata.for_user_types(_AS_DICTS).columns
+            columns = metadata.native.for_user_types(_AS_DICTS).columns
             self._codecs = [_faithful(column.type).codec(vectors="list") for column in columns]
             self._row_plan = rows.RowPlan(metadata.names, self._codecs)
             self._metadata = metadata
@@ -109,12 +109,27 @@ class PlainRows:
 
 
 def _faithful(cql_type: Any) -> Any:
-    """Return a type that is read as lists wherever `cql_type` has sets: both are coded alike."""
+    """Return `cql_type` with sets replaced by lists, which have the same encoding."""
     if is_encrypted(cql_type):
-        return cql_type  # it has a codec of its own
+        return cql_type  # has a special codec
     subtypes = tuple(map(_faithful, cql_type.subtypes or ()))
     if issubclass(cql_type, SetType):
         return ListType.apply_parameters(subtypes)
     if all(new is old for new, old in zip(subtypes, cql_type.subtypes or (), strict=True)):
         return cql_type
     return with_subtypes(cql_type, subtypes, getattr(cql_type, "mapped_class", None))
+
+
+def plain_codec(cql_type: Any) -> Any:
+    """Return a codec that decodes a column's values like `PlainRows`.
+
+    :param cql_type: the type of a bind marker.
+    """
+    return _faithful(_with_dicts(cql_type)).codec(vectors="list")
+
+
+def _with_dicts(cql_type: Any) -> Any:
+    """Return `cql_type` with user-defined types whose values are decoded as dicts."""
+    if is_encrypted(cql_type) or not cql_type.subtypes:
+        return cql_type
+    return with_subtypes(cql_type, tuple(map(_with_dicts, cql_type.subtypes)), dict)

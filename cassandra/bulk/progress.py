@@ -1,11 +1,12 @@
-"""The progress of a load or a scan, for people at a terminal."""
+"""Shows the progress of a load or scan on a terminal."""
 
 from __future__ import annotations
 
 import sys
-import time
 from types import TracebackType
 from typing import Any, TextIO
+
+from cassandra._clocks import monotonic
 
 __all__ = ["Progress"]
 
@@ -13,27 +14,27 @@ _INTERVAL = 0.5  # seconds
 
 
 class Progress:
-    """Shows how many rows are done: by tqdm if it is installed, else in one line.
+    """Shows how many rows are done, with tqdm if it is installed, otherwise in one line.
 
-    :param shown: True or False; None shows it if standard error is a terminal.
-    :param title: of the work.
-    :param total: how many rows there are, if that is known.
-    :param unit: of the count.
+    :param is_shown: True or False; None shows it if standard error is a terminal.
+    :param title: the title of the work.
+    :param total: the total number of rows, if known.
+    :param unit: the unit of the count.
     """
 
     def __init__(
         self,
-        shown: bool | None = None,
+        is_shown: bool | None = None,
         title: str = "",
         total: int | None = None,
         unit: str = "rows",
     ) -> None:
         self._stream: TextIO = sys.stderr
-        self._shown = self._stream.isatty() if shown is None else shown
+        self._shown = self._stream.isatty() if is_shown is None else is_shown
         self._title = title
         self._unit = unit
         self._count = 0
-        self._began = time.monotonic()
+        self._began = monotonic()
         self._next = self._began + _INTERVAL
         self._bar: Any = None
         if self._shown:
@@ -51,12 +52,12 @@ class Progress:
         self._count += count
         if self._bar is not None:
             self._bar.update(count)
-        elif self._shown and time.monotonic() >= self._next:
-            self._next = time.monotonic() + _INTERVAL
+        elif self._shown and monotonic() >= self._next:
+            self._next = monotonic() + _INTERVAL
             self._write("\r")
 
     def _write(self, begin: str, end: str = "") -> None:
-        seconds = max(time.monotonic() - self._began, 1e-9)
+        seconds = max(monotonic() - self._began, 1e-9)
         title = f"{self._title}: " if self._title else ""
         rate = self._count / seconds
         self._stream.write(f"{begin}{title}{self._count:,} {self._unit}, {rate:,.0f} a second{end}")

@@ -1,4 +1,4 @@
-"""The ranges of tokens that a scan reads one by one, and a key for each that routes to it."""
+"""The token ranges that a scan reads, and a routing key for each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
     "weigh",
 ]
 
-# No key has the first token: partitioners give the last one in its place.
+# No partition has the first token: partitioners replace it by the last.
 FIRST = -(1 << 63)
 LAST = (1 << 63) - 1
 
@@ -35,11 +35,11 @@ _MIX_INVERSES = (pow(0xC4CEB9FE1A85EC53, -1, 1 << 64), pow(0xFF51AFD7ED558CCD, -
 
 
 class TokenRange(NamedTuple):
-    """The tokens after `start`, up to `end` with it.
+    """The tokens after `start`, up to and including `end`.
 
-    :param start: the token before the first one.
+    :param start: the token before the first token of the range.
     :param end: the last token.
-    :param replicas: addresses of the hosts that own all of it; empty if that is not known.
+    :param replicas: addresses of the hosts that own the whole range; empty if unknown.
     """
 
     start: int
@@ -48,17 +48,17 @@ class TokenRange(NamedTuple):
 
     @property
     def width(self) -> int:
-        """The number of its tokens."""
+        """The number of tokens."""
         return self.end - self.start
 
     @property
     def routing_key(self) -> bytes:
-        """A partition key whose token is the last one of the range."""
+        """A partition key whose token is the last token of the range."""
         return key_of_token(self.end)
 
 
 class Estimate(NamedTuple):
-    """A row of ``system.size_estimates``; the range may wrap around the end of the ring."""
+    """A row of ``system.size_estimates``; its range may wrap around the end of the ring."""
 
     start: int
     end: int
@@ -68,11 +68,11 @@ class Estimate(NamedTuple):
 def ring_ranges(metadata: Metadata, keyspace: str) -> list[TokenRange]:
     """Return ranges that cover the ring once, in order; neighbours with equal replicas are joined.
 
-    Without a token map, and for keyspaces whose tablets are placed without the ring, that is a
-    single range.
+    Returns a single range without a token map, and for keyspaces with tablets, which do not follow
+    the ring.
 
-    :param metadata: the cluster's.
-    :param keyspace: the keyspace whose replicas are asked for.
+    :param metadata: the cluster's metadata.
+    :param keyspace: the keyspace whose replicas are used.
     """
     token_map = metadata.token_map
     if (
@@ -82,60 +82,61 @@ def ring_ranges(metadata: Metadata, keyspace: str) -> list[TokenRange]:
     ):
         return [TokenRange(FIRST, LAST)]
     tokens = sorted({int(token.value) for token in token_map.ring} - {FIRST, LAST})
-    # The range that wraps around is two: from the last token to the end, and from the beginning.
-    found: list[TokenRange] = []
+    # The range that wraps around becomes two: the first and the last.
+    ranges: list[TokenRange] = []
     start = FIRST
     for end in [*tokens, LAST]:
         hosts = token_map.get_replicas(keyspace, Murmur3Token(end))
         replicas = tuple(sorted(str(host.endpoint) for host in hosts))
-        if found and found[-1].replicas == replicas:
-            found[-1] = TokenRange(found[-1].start, end, replicas)
+        if ranges and ranges[-1].replicas == replicas:
+            ranges[-1] = TokenRange(ranges[-1].start, end, replicas)
         else:
-            found.append(TokenRange(start, end, replicas))
+            ranges.append(TokenRange(start, end, replicas))
         start = end
-    return found
+    return ranges
 
 
 def at_tablets(metadata: Metadata, keyspace: str, splits: int) -> int:
-    """Return how many ranges to make, so that none of them has parts of several tablets.
+    """Return how many ranges to make, so that no range has parts of several tablets.
 
-    ScyllaDB cuts the tokens into a power of two of tablets, all of the same width. So do ranges
-    whose number is a power of two: each of them is a part of one tablet, or some whole ones.
+    ScyllaDB divides the tokens into a power of two of tablets of equal width. If the number of
+    ranges is a power of two as well, each range is a part of one tablet, or consists of whole
+    tablets.
 
-    :param metadata: the cluster's.
+    :param metadata: the cluster's metadata.
     :param keyspace: the keyspace of the table.
-    :param splits: about how many ranges are wanted.
+    :param splits: about how many ranges are requested.
     """
     return 1 << (splits - 1).bit_length() if metadata.tablets.has_keyspace(keyspace) else splits
 
 
 def weigh(ranges: Sequence[TokenRange], estimates: Iterable[Estimate]) -> list[float]:
-    """Return the bytes that `ranges` have by the servers' estimates.
-
-    They are the widths if there are no estimates.
+    """Return the estimated bytes of each range; its width if there are no estimates.
 
     :param ranges: the ranges, in order.
-    :param estimates: of all nodes; the same range may be told by several.
+    :param estimates: the estimates of all nodes; several nodes may report the same range.
     """
-    known: dict[tuple[int, int], int] = {}
+    bytes_by_range: dict[tuple[int, int], int] = {}
     for start, end, size in estimates:
         for piece in [(start, end)] if start < end else [(start, LAST), (FIRST, end)]:
             share = 1.0 if start < end else (piece[1] - piece[0]) / ((end - start) % (1 << 64) or 1)
-            known[piece] = max(known.get(piece, 0), int(size * share))
-    if not any(known.values()):
-        return [float(one.width) for one in ranges]
-    # One pass over both, which are in the order of their tokens: a cluster of many nodes has many
-    # thousands of each.
-    pieces = deque(sorted((start, end, size) for (start, end), size in known.items() if size))
-    near: list[tuple[int, int, int]] = []  # begin before the end of the range, and reach into it
+            bytes_by_range[piece] = max(bytes_by_range.get(piece, 0), int(size * share))
+    if not any(bytes_by_range.values()):
+        return [float(token_range.width) for token_range in ranges]
+    # One pass over both in token order, since large clusters have many thousands of each.
+    pieces = deque(
+        sorted((start, end, size) for (start, end), size in bytes_by_range.items() if size)
+    )
+    # Pieces that may overlap the current range.
+    overlapping: list[tuple[int, int, int]] = []
     weights = []
-    for one in ranges:
-        near = [piece for piece in near if piece[1] > one.start]
-        while pieces and pieces[0][0] < one.end:
-            near.append(pieces.popleft())
+    for token_range in ranges:
+        overlapping = [piece for piece in overlapping if piece[1] > token_range.start]
+        while pieces and pieces[0][0] < token_range.end:
+            overlapping.append(pieces.popleft())
         weight = 0.0
-        for start, end, size in near:
-            common = min(end, one.end) - max(start, one.start)
+        for start, end, size in overlapping:
+            common = min(end, token_range.end) - max(start, token_range.start)
             if common > 0:
                 weight += size * (common / (end - start))
         weights.append(weight)
@@ -148,37 +149,43 @@ def split_ranges(
     """Return about `parts` ranges of about equal weight that cover the same tokens.
 
     :param ranges: the ranges, in order and without gaps.
-    :param weights: the weight of each.
-    :param parts: how many are wanted. Neighbours are joined, and heavy ranges cut, to have them.
+    :param weights: the weight of each range.
+    :param parts: how many ranges are requested; light neighbours are joined, heavy ranges cut.
     """
-    most = (sum(weights) or float(len(ranges))) / max(parts, 1)
+    target_weight = (sum(weights) or float(len(ranges))) / max(parts, 1)
     result: list[TokenRange] = []
-    held = 0.0
-    for one, weight in zip(ranges, weights, strict=True):
-        pieces = min(max(round(weight / most), 1), one.width)
-        if result and pieces == 1 and held + weight <= most * 1.25 and len(ranges) > parts:
-            before = result[-1]
-            common = tuple(name for name in before.replicas if name in one.replicas)
-            result[-1] = TokenRange(before.start, one.end, common)
-            held += weight
+    weight_of_last = 0.0
+    for token_range, weight in zip(ranges, weights, strict=True):
+        pieces = min(max(round(weight / target_weight), 1), token_range.width)
+        if (
+            result
+            and pieces == 1
+            and weight_of_last + weight <= target_weight * 1.25
+            and len(ranges) > parts
+        ):
+            last = result[-1]
+            replicas = tuple(name for name in last.replicas if name in token_range.replicas)
+            result[-1] = TokenRange(last.start, token_range.end, replicas)
+            weight_of_last += weight
             continue
-        bounds = [one.start + one.width * i // pieces for i in range(pieces + 1)]
+        bounds = [token_range.start + token_range.width * i // pieces for i in range(pieces + 1)]
         result += [
-            TokenRange(start, end, one.replicas) for start, end in itertools.pairwise(bounds)
+            TokenRange(start, end, token_range.replicas)
+            for start, end in itertools.pairwise(bounds)
         ]
-        held = weight / pieces
+        weight_of_last = weight / pieces
     return result
 
 
 def key_of_token(token: int) -> bytes:
     """Return 16 bytes whose Murmur3 token is `token`.
 
-    A statement with this routing key is sent to the replicas, and the shard, of that token: the
-    policies need not know of ranges.
+    A statement with this routing key goes to the replicas (and the shard) of that token, so
+    policies need no support for ranges.
 
-    :param token: a signed number of 64 bits.
+    :param token: a signed 64-bit number.
     """
-    # The hash's steps, backwards. Its second half is taken to be 0 at the end, so that the first
+    # We invert the steps of the hash. We assume that its second half ends as 0, so that the first
     # half alone is the token.
     mixed = token & _MASK
     for inverse in _MIX_INVERSES:

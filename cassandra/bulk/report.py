@@ -16,8 +16,8 @@ MOST_FAILURES = 100
 class RowFailure:
     """A row that was not written.
 
-    :param place: where it stands: file and line, or its number.
-    :param error: why.
+    :param place: its location: file and line, or its number.
+    :param error: the error.
     """
 
     place: str
@@ -25,7 +25,7 @@ class RowFailure:
 
     @property
     def reason(self) -> str:
-        """The error's text, without the number that the row had when it was bound alone."""
+        """The error's message, without the row number of a row that was bound alone."""
         return str(self.error).removeprefix("row 0: ")
 
     def __str__(self) -> str:
@@ -36,17 +36,17 @@ class RowFailure:
 class LoadReport:
     """The outcome of a load.
 
-    :param target: the table, or the text of the statement.
+    :param target: the table, or the CQL of the statement.
     :param read: rows that were read.
     :param written: rows that servers have acknowledged.
     :param failed: rows that were not written.
-    :param not_applied: rows whose condition (``IF NOT EXISTS``) did not hold, so that servers wrote
-        nothing.
-    :param skipped: rows that an earlier run had done, as its checkpoint says.
+    :param not_applied: rows whose condition (``IF NOT EXISTS``) did not hold, so that nothing was
+        written.
+    :param skipped: rows that an earlier run had done, according to its checkpoint.
     :param requests: how many requests were sent.
-    :param retries: how many of them again.
-    :param bytes: of the values that were written.
-    :param seconds: how long it took.
+    :param retries: how many of these were repetitions.
+    :param bytes: the size of the values that were written.
+    :param seconds: the duration.
     :param is_dry: True if nothing was sent.
     :param failures: the first 100 rows that were not written.
     """
@@ -66,7 +66,7 @@ class LoadReport:
 
     @property
     def rows_per_second(self) -> float:
-        """Rows written in a second; rows read if it was a dry run."""
+        """Rows written per second; for a dry run, rows read."""
         done = self.read if self.is_dry else self.written
         return done / self.seconds if self.seconds else 0.0
 
@@ -80,11 +80,11 @@ class LoadReport:
             self.failures.append(failure)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
-        found = {name: value for name, value in vars(self).items() if name != "failures"}
-        found["failures"] = [str(one) for one in self.failures]
-        found["rows_per_second"] = self.rows_per_second
-        return found
+        """Return the report as JSON values."""
+        values = {name: value for name, value in vars(self).items() if name != "failures"}
+        values["failures"] = [str(failure) for failure in self.failures]
+        values["rows_per_second"] = self.rows_per_second
+        return values
 
     def __str__(self) -> str:
         verb = "would be written" if self.is_dry else "written"
@@ -102,8 +102,8 @@ class LoadReport:
         if self.not_applied:
             lines.append(f"{self.not_applied:,} rows were not applied: their condition was not met")
         if self.failed:
-            lines.append(f"{self.failed:,} rows failed:")
-            lines += [f"  {one}" for one in self.failures[:10]]
+            lines.append(f"{counted(self.failed, 'row')} failed:")
+            lines += [f"  {failure}" for failure in self.failures[:10]]
             if self.failed > 10:
                 lines.append(f"  ... and {self.failed - 10:,} more")
         return "\n".join(lines)
@@ -112,17 +112,17 @@ class LoadReport:
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: "1 row", "2,000 rows".
 
-    :param number: how many there are.
-    :param noun: in the singular; its plural ends in s.
+    :param number: the number.
+    :param noun: the singular noun, whose plural ends in s.
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 class LoadError(DriverException):
-    """A load ended before its source did: more rows failed than may, or the source cannot be read.
+    """A load ended early: too many rows failed, or the source cannot be read.
 
     :param message: the cause.
-    :param report: of the rows until then.
+    :param report: the report up to then.
     """
 
     def __init__(self, message: str, report: LoadReport) -> None:

@@ -1,4 +1,4 @@
-"""Retries of a load or a scan: which requests are made again after an error, and when."""
+"""Decides which requests of a load or scan are repeated after an error, and when."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cassandra.protocol.messages.errors import ServerError
 
 __all__ = ["RETRIES", "delay_before_retry", "may_pass"]
 
-RETRIES = 10  # of one request, after which its error counts
+RETRIES = 10  # repetitions of one request, after which it has failed
 LONGEST_DELAY = 5.0  # seconds
 
 _PASSING = (
@@ -41,17 +41,17 @@ def may_pass(error: BaseException) -> bool:
 
     :param error: the error of the last attempt.
     """
-    # For programs of today it is an error of the request, but it is one of too many.
+    # A RequestValidationException for compatibility, but it only means "too many requests".
     if isinstance(error, RateLimitReached):
         return True
     return isinstance(error, _PASSING) and not isinstance(error, _LASTING)
 
 
 def delay_before_retry(error: BaseException, attempts: int) -> float | None:
-    """Return the seconds to wait before a request is made again; None if that does not help.
+    """Return the seconds to wait before a request is repeated; None if it should not be.
 
     :param error: the error of the last attempt.
-    :param attempts: how often it has failed.
+    :param attempts: how often the request has failed.
     """
     if attempts > RETRIES or not may_pass(error):
         return None

@@ -1,9 +1,8 @@
-"""Whole tables, range by range, on both faces."""
+"""Scans of whole tables, range by range, for both APIs."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -18,17 +17,24 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypedDict
 
+from cassandra import _threads
 from cassandra._habits import SCAN, add_habits
 from cassandra._misspelt import nearest
 from cassandra._steps import adrive, drive
-from cassandra.bulk.checkpoint import Checkpoint
+from cassandra.bulk.checkpoint import Checkpoint, describe_cluster
 from cassandra.bulk.plain import PlainRows, plain_session
 from cassandra.bulk.progress import Progress
-from cassandra.bulk.ranges import TokenRange
+from cassandra.bulk.ranges import FIRST, LAST, TokenRange
 from cassandra.bulk.retrying import delay_before_retry
 from cassandra.bulk.scan_plan import Fetch, PageQueue, ScanStatement, plan_steps
 from cassandra.bulk.target import full_name, table_of
-from cassandra.client.columnar import column_plans, columnar_module, rows_message
+from cassandra.client.columnar import (
+    check_option_names,
+    check_pandas_options,
+    column_plans,
+    columnar_module,
+    rows_message,
+)
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.query.settings import NOT_SET
 
@@ -39,7 +45,7 @@ if TYPE_CHECKING:
     from cassandra.cluster.session import Session
     from cassandra.engine.profile import ExecutionProfile
 
-# A result of either face, of which the page at hand is used.
+# A result of either API, of which only the current page is used.
 Page: TypeAlias = "ResultSet[Any] | AsyncResultSet[Any]"
 
 __all__ = ["AsyncScan", "Batches", "Scan", "ScanOptions", "acount", "count"]
@@ -62,48 +68,55 @@ _INSTEAD = {
 }
 
 
+NO_PAGE = "ranges= is empty, so there is no page that has the columns' types"
+
+
 class ScanOptions(TypedDict, total=False):
     """The options of `Session.scan`."""
 
     parameters: Sequence[Any]
-    """Values for the ``?`` of `where`."""
+    """Values for the ``?`` markers of `where`."""
     splits: int | None
     """About how many ranges to cut the table into; None for ranges of about 32 MiB."""
     concurrency: int
-    """Pages in flight at most; 16 by default."""
+    """Maximum number of pages in flight; 16 by default."""
     page_size: int
-    """Rows of a page; 5000 by default."""
+    """Rows per page; 5000 by default."""
     max_buffered_bytes: int
-    """Bytes of pages that were asked for and are not used yet; 64 MiB by default."""
+    """Bytes of pages that are requested but not used yet; 64 MiB by default."""
     limit: int | None
-    """Rows to read at most; None for all. Which rows that are is not defined without `in_order`. A
-    checkpoint is refused."""
+    """Maximum number of rows to read; None for all. Without `in_order`, it is undefined which rows
+    these are. Cannot be combined with a checkpoint.
+    """
     progress: bool | None
-    """True shows on standard error how many rows were read, None does so at a terminal. False by
-    default."""
+    """True shows on standard error how many rows were read; None does so at a terminal. False by
+    default.
+    """
     in_order: bool
-    """Take ranges in the order of their tokens."""
+    """Return ranges in token order."""
     checkpoint: str | Path | None
-    """A file that says what was read. A scan that finds it goes on there."""
+    """A file that stores the progress; a scan that finds it resumes there. Cannot be combined with
+    methods that collect all rows, such as `to_arrow`.
+    """
     consistency_level: int | None
-    """None for the profile's."""
+    """The consistency level; None for the profile's."""
     execution_profile: ExecutionProfile | str
     """A profile or its name."""
     timeout: float | None
-    """Seconds for a page."""
+    """Seconds for each page."""
     row_type: type[Any] | None
-    """The class to make rows of, as in `Session.execute`."""
+    """The class of the rows, as for `Session.execute`."""
     ranges: Sequence[TokenRange] | None
-    """Read these ranges only, as they are."""
+    """Read exactly these ranges."""
 
 
 class _ScanBase:
-    """The options of a scan, and its parts that neither wait nor send.
+    """The options of a scan, and the parts that neither wait nor send.
 
     :param session: the session that reads.
     :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
-    :param columns: names of columns, or a text of selectors as in CQL; None for all.
-    :param where: a condition in CQL with ``?`` for ``parameters``; None for all rows.
+    :param columns: column names, or a string of CQL selectors; None for all columns.
+    :param where: a condition in CQL, with ``?`` for ``parameters``; None for all rows.
     :param options: see `ScanOptions`.
     :raises TypeError: for an option that does not exist.
     """
@@ -116,50 +129,67 @@ class _ScanBase:
         where: str | None = None,
         options: ScanOptions | None = None,
     ) -> None:
-        # A copy, from which each option is taken: what is left over is unknown.
-        given: dict[str, Any] = dict(options or {})
+        # Each option is taken out of this copy; options that remain are unknown.
+        remaining_options: dict[str, Any] = dict(options or {})
         self.session = session
         self.table = table
         self.columns = columns
         self.where = where
-        self.parameters = tuple(given.pop("parameters", None) or ())
-        self.splits = given.pop("splits", None)
-        self.concurrency = _positive("concurrency", given.pop("concurrency", 16))
-        self.page_size = _positive("page_size", given.pop("page_size", 5000))
-        self.max_bytes = _positive("max_buffered_bytes", given.pop("max_buffered_bytes", 64 << 20))
-        self.limit: int | None = given.pop("limit", None)
-        self.progress: bool | None = given.pop("progress", False)
-        self.in_order = bool(given.pop("in_order", False))
-        self.checkpoint: str | Path | None = given.pop("checkpoint", None)
-        self.level: int | None = given.pop("consistency_level", None)
-        self.ranges: Sequence[TokenRange] | None = given.pop("ranges", None)
+        self.parameters = tuple(remaining_options.pop("parameters", None) or ())
+        self.splits = remaining_options.pop("splits", None)
+        self.concurrency = _positive("concurrency", remaining_options.pop("concurrency", 16))
+        self.page_size = _positive("page_size", remaining_options.pop("page_size", 5000))
+        self.max_bytes = _positive(
+            "max_buffered_bytes", remaining_options.pop("max_buffered_bytes", 64 << 20)
+        )
+        self.limit: int | None = remaining_options.pop("limit", None)
+        self.progress: bool | None = remaining_options.pop("progress", False)
+        self.in_order = bool(remaining_options.pop("in_order", False))
+        self.checkpoint: str | Path | None = remaining_options.pop("checkpoint", None)
+        self.level: int | None = remaining_options.pop("consistency_level", None)
+        self.ranges: Sequence[TokenRange] | None = remaining_options.pop("ranges", None)
         self._call: dict[str, Any] = {
-            "execution_profile": given.pop("execution_profile", EXEC_PROFILE_DEFAULT),
-            "timeout": given.pop("timeout", NOT_SET),
-            "row_type": given.pop("row_type", None),
+            "execution_profile": remaining_options.pop("execution_profile", EXEC_PROFILE_DEFAULT),
+            "timeout": remaining_options.pop("timeout", NOT_SET),
+            "row_type": remaining_options.pop("row_type", None),
         }
-        if given:
-            name = next(iter(given))
-            known = sorted(ScanOptions.__annotations__)
-            near = nearest(name, known, 0.6)
-            hint = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
+        if remaining_options:
+            name = next(iter(remaining_options))
+            names = sorted(ScanOptions.__annotations__)
+            near = nearest(name, names, 0.6)
+            hint = f"did you mean {near!r}?" if near else f"there are {', '.join(names)}"
             raise TypeError(f"a scan does not have the option {name!r}; {_INSTEAD.get(name, hint)}")
         if self.splits is not None:
             _positive("splits", self.splits)
         if self.limit is not None:
             _positive("limit", self.limit)
-            # No larger than what can be used.
+            # Do not request pages larger than the limit.
             self.page_size = min(self.page_size, self.limit)
             if self.checkpoint is not None:
-                # The page that is cut would count as used, and its other rows would be lost.
+                # The last page would count as used, and its other rows would be lost.
                 raise ValueError("a scan with a checkpoint does not have the option 'limit'")
-        # What else a checkpoint belongs to: a copy has its target, say.
+        # Added to the subject of a checkpoint; a copy adds its target, for example.
         self.purpose: dict[str, Any] = {}
-        self.is_dry = False  # nothing is done with the pages that another run could go on from
-        self.unit = "rows"  # what the progress counts
+        self.is_dry = False  # True for dry runs, which save no checkpoint
+        self.unit = "rows"  # what the progress display counts
         self._point: Checkpoint | None = None
 
-    def _shown(self) -> Progress:
+    def _check_collecting(self, method: str) -> None:
+        """Refuse a checkpoint for a method that returns all rows at once.
+
+        Each page would be saved as used before the method returns. After an error the collected
+        rows are gone, and the next scan would skip them.
+
+        :param method: the name of the method.
+        :raises TypeError: if the scan has a checkpoint.
+        """
+        if self.checkpoint is not None:
+            raise TypeError(
+                f"{method} does not have the option 'checkpoint': after an error the rows read so "
+                "far would be lost; iterate over the rows, or over arrow_batches()"
+            )
+
+    def _progress_display(self) -> Progress:
         return Progress(self.progress, self.table, self.limit, self.unit)
 
     def _steps(self) -> Generator[Callable[[Any], Any], Any, ScanStatement]:
@@ -174,24 +204,36 @@ class _ScanBase:
         )
 
     def _opened_checkpoint(self) -> Checkpoint | None:
-        """Return the file that says what was read; None if there is to be none."""
+        """Return the checkpoint of the scan; None if the scan has none."""
         if self.checkpoint is None:
             return None
         metadata = self.session.cluster.metadata
         table = table_of(metadata, self.table, self.session.keyspace, with_views=True)
         columns: Any = self.columns
-        subject = {
+        subject: dict[str, Any] = {
             "work": "scan",
+            # The subject of a copy has its target under "cluster".
+            "source_cluster" if "cluster" in self.purpose else "cluster": describe_cluster(
+                metadata
+            ),
             "table": full_name(table),
             "columns": columns if columns is None or isinstance(columns, str) else list(columns),
             "where": self.where,
             "parameters": [repr(value) for value in self.parameters],
             **self.purpose,
         }
+        if self.ranges is not None:
+            # Without their replicas, which may change between two runs.
+            subject["ranges"] = sorted([part.start, part.end] for part in self.ranges)
         return Checkpoint(self.checkpoint, subject, is_read_only=self.is_dry)
 
     def _queue(self, statement: ScanStatement) -> PageQueue:
         ranges = statement.ranges if self.ranges is None else self.ranges
+        if not statement.has_tokens and [part[:2] for part in ranges] not in ([], [(FIRST, LAST)]):
+            # The statement has no bounds, so each range would return all rows.
+            raise ValueError(
+                f"ranges= cannot be used here: {self.table} is not read by token ranges"
+            )
         queue = PageQueue(ranges, self.concurrency, self.max_bytes, self.in_order)
         self._point = self._opened_checkpoint()
         if self._point is not None:
@@ -199,7 +241,7 @@ class _ScanBase:
         return queue
 
     def _send(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> None:
-        # On asyncio `execute` itself returns at once.
+        # On asyncio, `execute` itself returns an awaitable at once.
         session = plain_session(self.session)
         send = getattr(session, "execute_async", None) or session.execute
         bound = statement.bind(queue.ranges[fetch.number], self.page_size, self.level)
@@ -207,7 +249,7 @@ class _ScanBase:
 
     def _used(self, queue: PageQueue, fetch: Fetch, state: bytes | None) -> None:
         queue.used(fetch, state)
-        # After the page was used: one that was only read would be missing after a crash.
+        # Save after the page was used: otherwise a crash would lose a page that was only read.
         if self._point is not None:
             queue.save(self._point)
 
@@ -219,23 +261,23 @@ def _positive(name: str, value: object) -> int:
 
 
 def _cut(page: Page, left: int | None) -> tuple[int, int | None]:
-    """Leave no more rows in a page than are wanted.
+    """Cut a page to the number of rows that are still needed.
 
-    :param page: a result whose page at hand nobody has read yet.
-    :param left: how many rows are wanted; None for all.
-    :returns: how many rows the page has then, and how many are wanted after it.
+    :param page: a result whose current page has not been read yet.
+    :param left: how many rows are needed; None for all.
+    :returns: the number of rows in the page, and of rows needed after it.
     """
     message = page._message
     if message is None:
         return 0, left
     if left is not None and message.row_count > left:
-        # Whatever reads the page reads so many of its rows, in any form.
+        # Everything that decodes the page uses this count.
         rows_message(message).row_count = left
     return message.row_count, None if left is None else left - message.row_count
 
 
 def size_of(result: Page) -> int:
-    """Return the bytes of the page at hand.
+    """Return the size of the current page in bytes.
 
     :param result: the result.
     """
@@ -246,9 +288,9 @@ def size_of(result: Page) -> int:
 def rows_of(page: Page) -> Iterable[Any]:
     """Return the rows of a page, as the row factory makes them.
 
-    :param page: a result whose page at hand is read.
-    :raises TypeError: if the factory makes something else of a page. Iterating over a frame, for
-        example, would give the names of its columns.
+    :param page: a result, of which the current page is used.
+    :raises TypeError: if the factory returns anything but rows: iterating over a data frame, for
+        example, would return column names.
     """
     rows = page.current_rows
     if isinstance(rows, Mapping) or not isinstance(rows, (Sequence, Iterator)):
@@ -261,35 +303,36 @@ def rows_of(page: Page) -> Iterable[Any]:
 
 
 class Batches:
-    """Makes record batches of pages; they have the schema of the first one.
+    """Converts pages to record batches with the schema of the first page.
 
-    :param options: those of `cassandra.cluster.ResultSet.to_arrow`.
+    :param options: see `cassandra.cluster.ResultSet.to_arrow`.
     """
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._options = options
         self._columnar = columnar_module()
         self._pyarrow = self._columnar.pyarrow_module("arrow_batches")
+        check_option_names("arrow_batches", options)
         self._layout: Any = None
         self.schema: Any = None
 
     def batch(self, result: Page) -> Any:
-        """Return a `pyarrow.RecordBatch` of the page at hand.
+        """Return the current page as a `pyarrow.RecordBatch`.
 
-        :param result: the result whose page it is.
-        :raises ValueError: if its columns are not those of the first page.
+        :param result: the result.
+        :raises ValueError: if its columns differ from those of the first page.
         """
         message = rows_message(result._message)
         plan, _ = column_plans(message, self._options)
         if self.schema is None:
             self._layout = plan.layout
             self.schema = self._columnar.arrow_schema(self._pyarrow, plan.layout)
-        # The table may be altered while it is read.
+        # The table may be altered during the scan.
         self._columnar.check_same(self._layout, plan.layout)
         return self._columnar.arrow_batch(self._pyarrow, self.schema, message.columns(plan))
 
     def table(self, batches: list[Any]) -> Any:
-        """Return a `pyarrow.Table` of record batches that it made.
+        """Return a `pyarrow.Table` of record batches made by this object.
 
         :param batches: the batches.
         """
@@ -297,7 +340,7 @@ class Batches:
 
 
 class Arrays:
-    """Makes a dict of NumPy arrays of pages, as `ResultSet.to_numpy` does."""
+    """Collects pages as a dict of NumPy arrays, like `ResultSet.to_numpy`."""
 
     def __init__(self) -> None:
         self._columnar = columnar_module()
@@ -306,10 +349,10 @@ class Arrays:
         self._pages: list[Any] = []
 
     def add(self, result: Page) -> None:
-        """Take a page in.
+        """Add the current page of a result.
 
-        :param result: the result whose page it is.
-        :raises ValueError: if its columns are not those of the first page.
+        :param result: the result.
+        :raises ValueError: if its columns differ from those of the first page.
         """
         message = rows_message(result._message)
         if self._form is None:
@@ -321,24 +364,25 @@ class Arrays:
     def joined(self) -> dict[str, Any]:
         """Return the arrays of all pages.
 
-        :raises ValueError: if there was no page: a checkpoint says that all was read.
+        :raises ValueError: if there was no page, because the scan has no ranges.
         """
         if self._form is None:
-            raise ValueError("the checkpoint says that all was read already")
+            raise ValueError(NO_PAGE)
         arrays: dict[str, Any] = self._form.joined(self._pages)
         return arrays
 
 
 class Frames:
-    """Makes a frame of pandas of pages, as `ResultSet.to_pandas` does.
+    """Collects pages as a pandas data frame, like `ResultSet.to_pandas`.
 
-    :param options: those of `cassandra.cluster.ResultSet.to_pandas`.
+    :param options: see `cassandra.cluster.ResultSet.to_pandas`.
     """
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._columnar = columnar_module()
         self._pyarrow = self._columnar.pyarrow_module("to_pandas")
         self._columnar.pandas_module()
+        check_pandas_options(self._pyarrow, options)
         self._options = dict(options)
         self._choices: dict[str, Any] = {
             name: self._options.pop(name)
@@ -349,10 +393,10 @@ class Frames:
         self._pages: list[Any] = []
 
     def add(self, result: Page) -> None:
-        """Take a page in.
+        """Add the current page of a result.
 
-        :param result: the result whose page it is.
-        :raises ValueError: if its columns are not those of the first page.
+        :param result: the result.
+        :raises ValueError: if its columns differ from those of the first page.
         """
         message = rows_message(result._message)
         plan, _ = column_plans(message, self._choices)
@@ -362,44 +406,45 @@ class Frames:
         self._pages.append(message.columns(plan))
 
     def frame(self) -> Any:
-        """Return the `pandas.DataFrame` of the pages.
+        """Return a `pandas.DataFrame` of all pages.
 
-        :raises ValueError: if there was no page: a checkpoint says that all was read.
+        :raises ValueError: if there was no page, because the scan has no ranges.
         """
         if self._layout is None:
-            raise ValueError("the checkpoint says that all was read already")
+            raise ValueError(NO_PAGE)
         return self._columnar.pandas_of_arrow(
             self._pyarrow, self._layout, self._pages, self._options
         )
 
 
 class Scan(_ScanBase):
-    """All rows of a table, read by ranges of tokens in parallel. Each iteration reads it anew.
+    """All rows of a table, read by token ranges in parallel. Each iteration reads the table again.
 
-    Pages are asked for ahead. A page that fails is asked for again, from the place that it begins
-    at: each row comes once while nodes die and come back.
+    Pages are requested ahead. A page that fails is requested again with the same paging state, so
+    each row comes exactly once even if nodes go down and come back.
     """
 
     def pages(self) -> Iterator[Any]:
-        """Yield the pages, each a `ResultSet` of which only the page at hand is to be used."""
+        """Yield the pages: each is a `ResultSet`, of which only the current page may be used."""
         steps = self._steps()
         statement = drive(steps, lambda call: call(plain_session(self.session)))
         queue = self._queue(statement)
         left = self.limit
-        with self._shown() as progress:
+        with self._progress_display() as progress:
             for fetch in queue.to_send():
                 self._send(statement, queue, fetch)
-            while left != 0 and (following := queue.oldest()) is not None:
-                result = self._result(statement, queue, following)
+            while left != 0 and (oldest := queue.oldest()) is not None:
+                result = self._result(statement, queue, oldest)
                 state = result.paging_state
-                queue.arrived(following, state, size_of(result))
+                queue.arrived(oldest, state, size_of(result))
                 count, left = _cut(result, left)
-                # On their way while this page is used, unless it has the last rows wanted.
+                # Send the next requests before this page is used, unless it has the last rows
+                # needed.
                 for fetch in queue.to_send() if left != 0 else ():
                     self._send(statement, queue, fetch)
                 progress.add(count)
                 yield result
-                self._used(queue, following, state)
+                self._used(queue, oldest, state)
 
     def _result(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> Any:
         while True:
@@ -407,11 +452,11 @@ class Scan(_ScanBase):
                 return fetch.handle.result()
             except Exception as error:
                 fetch.attempts += 1
-                # From its own paging state: rows that were given do not come again.
+                # It starts at its own paging state, so no row comes twice.
                 delay = delay_before_retry(error, fetch.attempts)
                 if delay is None:
                     raise
-                time.sleep(delay)
+                _threads.sleep(delay)
                 self._send(statement, queue, fetch)
 
     def __iter__(self) -> Iterator[Any]:
@@ -419,23 +464,25 @@ class Scan(_ScanBase):
             yield from rows_of(page)
 
     def arrow_batches(self, **options: Any) -> Iterator[Any]:
-        """Return an iterator of `pyarrow.RecordBatch`, one for each page.
+        """Return an iterator of `pyarrow.RecordBatch`, one per page.
 
-        :param options: those of `cassandra.cluster.ResultSet.to_arrow`.
+        :param options: see `cassandra.cluster.ResultSet.to_arrow`.
         """
         maker = Batches(options)
         return (maker.batch(page) for page in self.pages())
 
     def reader(self, **options: Any) -> Any:
-        """Return a `pyarrow.RecordBatchReader`, which DuckDB, polars and pandas read.
+        """Return a `pyarrow.RecordBatchReader`, which DuckDB, polars and pandas can read.
 
-        :param options: those of `cassandra.cluster.ResultSet.to_arrow`.
+        :param options: see `cassandra.cluster.ResultSet.to_arrow`.
         """
         maker = Batches(options)
         pages = self.pages()
-        # There is one: a range without rows has an empty page.
+        # There is at least one page, since a range without rows has an empty page.
         page = next(pages, None)
         if page is None:
+            if self.checkpoint is None:
+                raise ValueError(NO_PAGE)
             raise ValueError(f"the checkpoint {self.checkpoint!r} says that all was read already")
         first = maker.batch(page)
 
@@ -449,16 +496,20 @@ class Scan(_ScanBase):
     def to_arrow(self, **options: Any) -> Any:
         """Return the whole table as a `pyarrow.Table`.
 
-        :param options: those of `cassandra.cluster.ResultSet.to_arrow`.
+        :param options: see `cassandra.cluster.ResultSet.to_arrow`.
+        :raises TypeError: if the scan has a checkpoint.
         """
+        self._check_collecting("to_arrow")
         return self.reader(**options).read_all()
 
     def to_pandas(self, **options: Any) -> Any:
         """Return the whole table as a `pandas.DataFrame`.
 
-        :param options: those of `cassandra.cluster.ResultSet.to_pandas`: ``decimals``, ``varints``
-            and ``durations``, and keywords of ``pyarrow.Table.to_pandas``.
+        :param options: see `cassandra.cluster.ResultSet.to_pandas`: ``decimals``, ``varints`` and
+            ``durations``, and keyword arguments of ``pyarrow.Table.to_pandas``.
+        :raises TypeError: if the scan has a checkpoint.
         """
+        self._check_collecting("to_pandas")
         maker = Frames(options)
         for page in self.pages():
             maker.add(page)
@@ -467,25 +518,28 @@ class Scan(_ScanBase):
     def to_polars(self, **options: Any) -> Any:
         """Return the whole table as a `polars.DataFrame`.
 
-        :param options: those of `cassandra.cluster.ResultSet.to_polars`.
+        :param options: see `cassandra.cluster.ResultSet.to_polars`.
+        :raises TypeError: if the scan has a checkpoint.
         """
+        self._check_collecting("to_polars")
         polars = columnar_module().polars_module()
-        # Polars has no type for months beside days and nanoseconds.
+        # Polars has no type for durations with months, days and nanoseconds.
         return polars.from_arrow(self.to_arrow(**{"durations": "struct", **options}))
 
     def to_numpy(self) -> dict[str, Any]:
         """Return the whole table as a dict of column name to NumPy array.
 
-        :raises ValueError: if two columns have the same name, or a checkpoint says that all rows
-            were read already.
+        :raises TypeError: if the scan has a checkpoint.
+        :raises ValueError: if two columns have the same name.
         """
+        self._check_collecting("to_numpy")
         maker = Arrays()
         for page in self.pages():
             maker.add(page)
         return maker.joined()
 
     def token_ranges(self) -> list[TokenRange]:
-        """Return the ranges that it reads, in the order of their tokens."""
+        """Return the ranges that the scan reads, in token order."""
         if self.ranges is not None:
             return list(self.ranges)
         steps = self._steps()
@@ -493,35 +547,34 @@ class Scan(_ScanBase):
 
 
 class AsyncScan(_ScanBase):
-    """All rows of a table, read by ranges of tokens in parallel, on asyncio.
-
-    ``async for row in scan``. See `Scan`.
+    """All rows of a table, read by token ranges in parallel, on asyncio: ``async for row in scan``.
+    See `Scan`.
     """
 
     async def pages(self) -> AsyncGenerator[Any, None]:
-        """Yield the pages, each a `ResultSet` of which only the page at hand is to be used."""
+        """Yield the pages: each is a `ResultSet`, of which only the current page may be used."""
         steps = self._steps()
         statement = await adrive(steps, lambda call: call(plain_session(self.session)))
         queue = self._queue(statement)
         left = self.limit
-        progress = self._shown()
+        progress = self._progress_display()
         try:
             for fetch in queue.to_send():
                 self._send(statement, queue, fetch)
-            while left != 0 and (following := queue.oldest()) is not None:
-                result = await self._result(statement, queue, following)
+            while left != 0 and (oldest := queue.oldest()) is not None:
+                result = await self._result(statement, queue, oldest)
                 state = result.paging_state
-                queue.arrived(following, state, size_of(result))
+                queue.arrived(oldest, state, size_of(result))
                 count, left = _cut(result, left)
                 for fetch in queue.to_send() if left != 0 else ():
                     self._send(statement, queue, fetch)
                 progress.add(count)
                 yield result
-                self._used(queue, following, state)
+                self._used(queue, oldest, state)
         finally:
             progress.close()
             for fetch in queue.rest():
-                # Nobody will await it: its request is given up.
+                # Nobody will await these, so give up their requests.
                 if fetch.handle is not None:
                     fetch.handle.cancel()
 
@@ -538,16 +591,16 @@ class AsyncScan(_ScanBase):
                 self._send(statement, queue, fetch)
 
     async def __aiter__(self) -> AsyncGenerator[Any, None]:
-        # Closed with this one, if the caller leaves early.
+        # Closes the inner generator too, if the caller leaves early.
         async with aclosing(self.pages()) as pages:
             async for page in pages:
                 for row in rows_of(page):
                     yield row
 
     def arrow_batches(self, **options: Any) -> AsyncIterator[Any]:
-        """Return an iterator of `pyarrow.RecordBatch`, one for each page.
+        """Return an iterator of `pyarrow.RecordBatch`, one per page.
 
-        :param options: those of `cassandra.cluster.ResultSet.to_arrow`.
+        :param options: see `cassandra.cluster.ResultSet.to_arrow`.
         """
         maker = Batches(options)
         return (maker.batch(page) async for page in self.pages())
@@ -555,17 +608,21 @@ class AsyncScan(_ScanBase):
     async def to_arrow(self, **options: Any) -> Any:
         """Return the whole table as a `pyarrow.Table`.
 
-        :param options: those of `cassandra.cluster.ResultSet.to_arrow`.
+        :param options: see `cassandra.cluster.ResultSet.to_arrow`.
+        :raises TypeError: if the scan has a checkpoint.
         """
+        self._check_collecting("to_arrow")
         maker = Batches(options)
         return maker.table([maker.batch(page) async for page in self.pages()])
 
     async def to_pandas(self, **options: Any) -> Any:
         """Return the whole table as a `pandas.DataFrame`.
 
-        :param options: those of `cassandra.cluster.ResultSet.to_pandas`: ``decimals``, ``varints``
-            and ``durations``, and keywords of ``pyarrow.Table.to_pandas``.
+        :param options: see `cassandra.cluster.ResultSet.to_pandas`: ``decimals``, ``varints`` and
+            ``durations``, and keyword arguments of ``pyarrow.Table.to_pandas``.
+        :raises TypeError: if the scan has a checkpoint.
         """
+        self._check_collecting("to_pandas")
         maker = Frames(options)
         async for page in self.pages():
             maker.add(page)
@@ -574,15 +631,16 @@ class AsyncScan(_ScanBase):
     async def to_numpy(self) -> dict[str, Any]:
         """Return the whole table as a dict of column name to NumPy array.
 
-        :raises ValueError: if two columns have the same name, or a checkpoint says that all rows
-            were read already.
+        :raises TypeError: if the scan has a checkpoint.
+        :raises ValueError: if two columns have the same name.
         """
+        self._check_collecting("to_numpy")
         maker = Arrays()
         async for page in self.pages():
             maker.add(page)
         return maker.joined()
 
-    if not TYPE_CHECKING:  # type checkers refuse `for` by themselves
+    if not TYPE_CHECKING:  # type checkers refuse `for` without this
 
         def __iter__(self) -> NoReturn:
             raise TypeError(
@@ -592,14 +650,16 @@ class AsyncScan(_ScanBase):
     async def to_polars(self, **options: Any) -> Any:
         """Return the whole table as a `polars.DataFrame`.
 
-        :param options: those of `cassandra.cluster.ResultSet.to_polars`.
+        :param options: see `cassandra.cluster.ResultSet.to_polars`.
+        :raises TypeError: if the scan has a checkpoint.
         """
+        self._check_collecting("to_polars")
         polars = columnar_module().polars_module()
         return polars.from_arrow(await self.to_arrow(**{"durations": "struct", **options}))
 
 
-def _refuse_for_counts(options: Mapping[str, Any]) -> None:
-    # A checkpoint does not have the number of the rows that were counted before.
+def _check_count_options(options: Mapping[str, Any]) -> None:
+    # A checkpoint does not store the count of rows that were counted before.
     for name in ("checkpoint", "limit"):
         if options.get(name) is not None:
             raise TypeError(f"a count does not have the option {name!r}")
@@ -613,8 +673,8 @@ def count(session: Session, table: str, where: str | None = None, **options: Any
     :param where: a condition in CQL; None for all rows.
     :param options: see `ScanOptions`.
     """
-    _refuse_for_counts(options)
-    # The servers count: each range gives one row with its number.
+    _check_count_options(options)
+    # The servers count: each range returns one row with its count.
     scan = Scan(session, table, "count(*)", where, options)  # type: ignore[arg-type]
     scan.unit = "ranges"
     rows = PlainRows()
@@ -631,7 +691,7 @@ async def acount(
     :param where: a condition in CQL; None for all rows.
     :param options: see `ScanOptions`.
     """
-    _refuse_for_counts(options)
+    _check_count_options(options)
     scan = AsyncScan(session, table, "count(*)", where, options)  # type: ignore[arg-type]
     scan.unit = "ranges"
     rows = PlainRows()
@@ -642,5 +702,7 @@ async def acount(
     return total
 
 
-add_habits(Scan, SCAN)
-add_habits(AsyncScan, SCAN)
+add_habits(Scan, SCAN, operations={"__enter__": "it needs no closing; iterate over it"})
+add_habits(
+    AsyncScan, SCAN, operations={"__aenter__": "it needs no closing; write `async for row in scan`"}
+)

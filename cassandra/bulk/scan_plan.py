@@ -1,7 +1,8 @@
-"""A scan without input and output: its statement, its ranges, and which page is asked for next."""
+"""A scan without I/O: its statement, its ranges, and which page to request next."""
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -41,7 +42,7 @@ _ESTIMATES = (
 )
 BYTES_OF_A_RANGE = 32 << 20
 
-# A call on a session of either face. A step of a plan yields one, and is sent what came of it.
+# A generator that yields functions; each is called with a session, and its result is sent back.
 Steps = Generator[Callable[[Any], Any], Any, "ScanStatement"]
 
 
@@ -66,17 +67,17 @@ class ScanStatement:
         self.has_tokens = has_tokens
         self.parameters = tuple(parameters)
 
-    def bind(self, one: TokenRange, page_size: int, level: int | None) -> BoundStatement:
-        """Return the statement for a range, which is sent to a replica of it.
+    def bind(self, token_range: TokenRange, page_size: int, level: int | None) -> BoundStatement:
+        """Return the statement for a range, which will be sent to a replica of the range.
 
-        :param one: the range.
-        :param page_size: rows in a page.
-        :param level: the consistency level; None for that of the profile.
+        :param token_range: the range.
+        :param page_size: rows per page.
+        :param level: the consistency level; None for the profile's.
         """
-        bounds = (one.start, one.end) if self.has_tokens else ()
+        bounds = (token_range.start, token_range.end) if self.has_tokens else ()
         bound = self.prepared.bind((*bounds, *self.parameters))
         if self.has_tokens:
-            bound.routing_key = one.routing_key
+            bound.routing_key = token_range.routing_key
         bound.fetch_size = page_size
         bound.is_idempotent = True
         if level is not None:
@@ -93,29 +94,29 @@ def plan_steps(
     splits: int | None,
     concurrency: int,
 ) -> Steps:
-    """Yield calls on a session, and return the `ScanStatement` that their results make.
+    """Yield functions to call with a session; return the `ScanStatement` for their results.
 
-    :param session: a session of either face; the calls are not made here.
+    :param session: a session of either API, used for its metadata only.
     :param name: the table.
-    :param columns: names of columns, or a text of selectors; None for all columns.
+    :param columns: column names, or a string of selectors; None for all columns.
     :param where: a condition in CQL, with ``?`` for `parameters`; None for all rows.
     :param parameters: the condition's values.
-    :param splits: about how many ranges are wanted; None for ranges of about 32 MiB.
+    :param splits: about how many ranges are requested; None for ranges of about 32 MiB.
     :param concurrency: pages in flight.
     """
     metadata = session.cluster.metadata
     table = table_of(metadata, name, session.keyspace, with_views=True)
-    keyspace, own = table.keyspace_name, table.name
+    keyspace, table_name = table.keyspace_name, table.name
     token_map = metadata.token_map
     has_tokens = (
         token_map is not None
         and token_map.token_class is Murmur3Token
-        # Rows of virtual tables are computed by the node that is asked, and have no place in the
-        # ring: their tokens are those of another partitioner.
+        # Rows of virtual tables are computed by the queried node and are not on the ring: they use
+        # another partitioner.
         and not metadata.keyspaces[keyspace].virtual
     )
     query = _query_of(table, columns, where, has_tokens)
-    prepared = yield lambda on: on.prepare(query)
+    prepared = yield lambda session: session.prepare(query)
     if not has_tokens:
         return ScanStatement(prepared, [TokenRange(FIRST, LAST)], False, parameters)
     estimates: list[Estimate] = []
@@ -124,9 +125,9 @@ def plan_steps(
         if host.is_up is False:
             continue
         try:
-            answer = yield _estimates_of(host, keyspace, own)
+            answer = yield _estimates_of(host, keyspace, table_name)
         except DriverException:
-            continue  # the ring alone will do
+            continue  # the ring alone is good enough
         estimates += [
             Estimate(int(start), int(end), int(mean) * int(count))
             for start, end, mean, count in rows.tuples(answer)
@@ -135,7 +136,7 @@ def plan_steps(
     ranges = ring_ranges(metadata, keyspace)
     weights = weigh(ranges, estimates)
     if splits is None:
-        total = sum(weights) if any(one.bytes for one in estimates) else 0
+        total = sum(weights) if any(estimate.bytes for estimate in estimates) else 0
         splits = max(int(total / BYTES_OF_A_RANGE), concurrency * 4)
     splits = at_tablets(metadata, keyspace, splits)
     return ScanStatement(prepared, split_ranges(ranges, weights, splits), True, parameters)
@@ -145,44 +146,46 @@ def _query_of(
     table: TableMetadata, columns: Sequence[str] | str | None, where: str | None, has_tokens: bool
 ) -> str:
     if columns is None:
-        chosen = ", ".join(escape_name(column) for column in table.columns)
+        selectors = ", ".join(escape_name(column) for column in table.columns)
     elif isinstance(columns, str):
-        chosen = columns
+        selectors = columns
     else:
-        chosen = ", ".join(escape_name(column) for column in columns)
+        selectors = ", ".join(escape_name(column) for column in columns)
     conditions = []
     if has_tokens:
         key = ", ".join(escape_name(column.name) for column in table.partition_key)
         conditions = [f"token({key}) > ? AND token({key}) <= ?"]
     if where:
+        if re.match(r"\s*where\b", where, re.IGNORECASE):
+            raise ValueError(f"where is the condition alone, without WHERE, but is {where!r}")
         conditions.append(where)
-    query = f"SELECT {chosen} FROM {escape_name(table.keyspace_name)}.{escape_name(table.name)}"
+    query = f"SELECT {selectors} FROM {escape_name(table.keyspace_name)}.{escape_name(table.name)}"
     if conditions:
         query += f" WHERE {' AND '.join(conditions)}"
     if where:
-        # The whole table is read all the same: its servers need not refuse it.
+        # We read the whole table anyway, so servers should not refuse the condition.
         query += " ALLOW FILTERING"
     return query
 
 
 def _estimates_of(host: Host, keyspace: str, table: str) -> Callable[[Any], Any]:
-    # With literals of our own, since the session's encoder may be the application's. In one page at
-    # one node: neither the session's page size nor the profile's consistency level apply.
+    # We write the literals ourselves, since the session's encoder may be the application's. One
+    # page from one node: the session's page size and the profile's consistency level do not apply.
     statement = SimpleStatement(
         _ESTIMATES.format(cql_string(keyspace), cql_string(table)),
         consistency_level=ConsistencyLevel.ONE,
         fetch_size=None,
         is_idempotent=True,
     )
-    # Each node knows its own ranges only.
+    # Each node only has estimates of its own ranges.
     return lambda session: session.execute(statement, timeout=10.0, host=host)
 
 
 class Fetch:
-    """A page that is asked for.
+    """A page that is requested.
 
-    :param number: the range's place.
-    :param state: the paging state that it begins at; None for the range's beginning.
+    :param number: the index of its range.
+    :param state: the paging state where it begins; None for the beginning of the range.
     """
 
     __slots__ = ("attempts", "handle", "number", "state")
@@ -191,19 +194,19 @@ class Fetch:
         self.number = number
         self.state = state
         self.attempts = 0
-        self.handle: Any = None  # what the face gave for the request that is in flight
+        self.handle: Any = None  # the result or future of the request in flight
 
 
 class PageQueue:
-    """Which pages are in flight, which one is taken next, and which are read already.
+    """Keeps track of which pages are in flight, which is taken next, and which were used.
 
-    A page is asked for when it begins where the one before it ended. So a page that is lost with
-    its node is asked for again as often as needed, and no row comes twice.
+    A page is requested with the paging state at the end of the previous page. So a page that is
+    lost with its node can be requested again as often as needed, and no row comes twice.
 
     :param ranges: the ranges of the scan.
-    :param concurrency: pages in flight, or waiting to be taken, at most.
-    :param max_bytes: bytes of such pages at most, by the sizes of the latest pages. A single page
-        is always asked for, and in order the next one.
+    :param concurrency: the greatest number of pages in flight, or waiting to be taken.
+    :param max_bytes: a limit for the bytes of such pages, estimated from the latest pages. One page
+        is always requested, and with `in_order` the next one is.
     :param in_order: whether ranges are taken one after the other.
     """
 
@@ -214,107 +217,115 @@ class PageQueue:
         self._concurrency = concurrency
         self._max_bytes = max_bytes
         self._in_order = in_order
-        self._flying: deque[Fetch] = deque()
+        self._in_flight: deque[Fetch] = deque()
         self._waiting = deque(Fetch(number, None) for number in range(len(ranges)))
-        # What a page is likely to take: it follows larger pages at once, and smaller ones slowly.
+        # Expected size of a page: follows larger pages at once, and smaller pages slowly.
         self._page_bytes = 0.0
-        # Of ranges that are not finished, the place after the last page that was used.
-        self.places: dict[int, bytes] = {}
+        # For unfinished ranges: the paging state after the last used page.
+        self.paging_states: dict[int, bytes] = {}
         self.finished: set[int] = set()
 
     def to_send(self) -> Iterator[Fetch]:
-        """Yield the pages to ask for now; each counts as in flight from then on."""
+        """Yield the pages to request now; each then counts as in flight."""
         while self._waiting:
-            flying = len(self._flying)
-            is_full = flying >= self._concurrency or (
-                (flying + 1) * self._page_bytes > self._max_bytes
+            in_flight = len(self._in_flight)
+            is_full = in_flight >= self._concurrency or (
+                (in_flight + 1) * self._page_bytes > self._max_bytes
             )
-            if flying and is_full and not self._is_next_in_order(self._waiting[0]):
+            if in_flight and is_full and not self._is_next_in_order(self._waiting[0]):
                 return
             fetch = self._waiting.popleft()
-            self._flying.append(fetch)
+            self._in_flight.append(fetch)
             yield fetch
 
     def _is_next_in_order(self, fetch: Fetch) -> bool:
-        """Return True if all pages in flight come after this one, and the order counts.
+        """Return True with `in_order` if all pages in flight come after this page.
 
-        It is asked for whatever the limits are: nothing can be taken before it, so that no room
-        would become free.
+        Such a page is requested regardless of the limits: no other page can be taken before it, so
+        waiting would never free capacity.
         """
-        return self._in_order and all(fetch.number < other.number for other in self._flying)
+        return self._in_order and all(fetch.number < other.number for other in self._in_flight)
 
     def oldest(self) -> Fetch | None:
         """Return the page to wait for; None at the end.
 
-        In order, that is the next page of the lowest range that is not finished: `to_send` has
-        asked for it.
+        With `in_order` this is the next page of the first unfinished range, which `to_send` has
+        requested.
         """
-        if not self._flying:
+        if not self._in_flight:
             return None
         if self._in_order:
-            return min(self._flying, key=lambda fetch: fetch.number)
-        return self._flying[0]
+            return min(self._in_flight, key=lambda fetch: fetch.number)
+        return self._in_flight[0]
 
     def arrived(self, fetch: Fetch, state: bytes | None, size: int) -> None:
-        """Note that a page has come.
+        """Record that a page has come.
 
         :param fetch: the page.
-        :param state: its paging state; None if it is the last one of its range.
-        :param size: its bytes.
+        :param state: its paging state; None for the last page of its range.
+        :param size: its size in bytes.
         """
-        self._flying.remove(fetch)
+        self._in_flight.remove(fetch)
         self._page_bytes = max(size, self._page_bytes + (size - self._page_bytes) / 8)
         if state is not None:
-            # Before further ranges: what is begun ends first.
+            # Before other ranges, so that ranges are finished first.
             self._waiting.appendleft(Fetch(fetch.number, state))
 
     def used(self, fetch: Fetch, state: bytes | None) -> None:
-        """Note that the rows of a page were used.
+        """Record that the rows of a page were used.
 
         :param fetch: the page.
         :param state: its paging state.
         """
         if state is None:
             self.finished.add(fetch.number)
-            self.places.pop(fetch.number, None)
+            self.paging_states.pop(fetch.number, None)
         else:
-            self.places[fetch.number] = state
+            self.paging_states[fetch.number] = state
 
     def rest(self) -> list[Fetch]:
-        """Return the pages that were asked for and not taken."""
-        return list(self._flying)
+        """Return the pages that were requested but not taken."""
+        return list(self._in_flight)
 
     # -- checkpoints -------------------------------------------------------------------------------
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Write the pages that were used into a file, in one step.
+        """Save which pages were used.
 
-        :param checkpoint: the file.
+        :param checkpoint: the checkpoint.
         """
         checkpoint.save(
-            ranges=[[one.start, one.end, list(one.replicas)] for one in self.ranges],
+            ranges=[
+                [token_range.start, token_range.end, list(token_range.replicas)]
+                for token_range in self.ranges
+            ],
             finished=sorted(self.finished),
-            places={str(number): state.hex() for number, state in self.places.items()},
+            places={str(number): state.hex() for number, state in self.paging_states.items()},
         )
 
     def resume(self, checkpoint: Checkpoint) -> None:
-        """Go on where the scan that wrote a file ended; do nothing if there is no file.
+        """Resume where the scan of a checkpoint ended; do nothing if the checkpoint is empty.
 
-        :param checkpoint: the file.
+        :param checkpoint: the checkpoint.
         :raises ValueError: if it is damaged.
         """
         content = checkpoint.state
         if not content:
             return
         try:
-            ranges = [TokenRange(start, end, tuple(at)) for start, end, at in content["ranges"]]
+            ranges = [
+                TokenRange(start, end, tuple(replicas))
+                for start, end, replicas in content["ranges"]
+            ]
             finished = set(content["finished"])
-            places = {int(k): bytes.fromhex(v) for k, v in content["places"].items()}
+            paging_states = {
+                int(number): bytes.fromhex(state) for number, state in content["places"].items()
+            }
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the checkpoint of the scan is damaged: {error!r}") from error
-        self.ranges, self.finished, self.places = ranges, finished, places
+        self.ranges, self.finished, self.paging_states = ranges, finished, paging_states
         self._waiting = deque(
-            Fetch(number, places.get(number))
+            Fetch(number, paging_states.get(number))
             for number in range(len(ranges))
             if number not in finished
         )

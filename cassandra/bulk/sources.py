@@ -1,7 +1,7 @@
-"""Sources of rows: iterables, frames, Arrow data, and files of CSV, JSON lines and Parquet.
+"""Sources of rows: iterables, data frames, Arrow data, and CSV, JSON lines and Parquet files.
 
-A source gives chunks: rows that are bound together, with their positions. Files are read one after
-the other, in the order of their names; no more than a chunk of them is in memory.
+A source is read in chunks: rows that are bound together, with their positions. Files are read one
+after the other, sorted by name within a folder or glob; only about one chunk of them is in memory.
 """
 
 from __future__ import annotations
@@ -9,21 +9,31 @@ from __future__ import annotations
 import glob
 import logging
 import os
+import re
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import (
+    Generator,
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    Mapping,
+    Sequence,
+    Set,
+)
 from functools import partial
 from itertools import islice
 from typing import Any
 
 from cassandra.bulk import chunks
 from cassandra.bulk.chunks import Chunk, Part, Position, Reading, rows_of_a_chunk, slice_of
-from cassandra.bulk.fields import chosen
+from cassandra.bulk.fields import select_columns
 from cassandra.bulk.files import READERS, fields_of_file
 from cassandra.bulk.opened import STANDARD_INPUT, bare_name, is_pipe
 from cassandra.errors import DependencyException
 from cassandra.query.tables.rows import is_array, is_arrow, is_frame
 
-__all__ = ["chunks_of", "fields_of_each", "files_of", "is_file_of", "kind_of", "rows_of_columns"]
+__all__ = ["chunks_of", "fields_of_each", "files_of", "format_of", "is_file_of", "rows_of_columns"]
 
 log = logging.getLogger(__name__)
 
@@ -37,44 +47,44 @@ _ENDINGS = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
-SAMPLE = 1000  # rows of a frame
-MANIFEST = "manifest.json"  # which `unload` writes beside its files
+SAMPLE = 1000  # rows of a frame whose size is measured, to estimate that of the others
 
 
-def kind_of(path: str, wanted: str | None) -> str:
+def format_of(path: str, format: str | None) -> str:
     """Return the format of a file.
 
     :param path: its name.
-    :param wanted: the format that the program says; None for the name's.
-    :raises ValueError: if the format is not known.
+    :param format: the format that the application has specified; None derives it from the name.
+    :raises ValueError: if the format is unknown.
     """
-    if wanted is not None:
-        if wanted not in ("csv", "jsonl", "parquet"):
-            raise ValueError(f"format must be 'csv', 'jsonl' or 'parquet', but is {wanted!r}")
-        return wanted
-    # rows.csv.gz is CSV: how it is compressed is found out when it is opened.
-    found = _ENDINGS.get(os.path.splitext(bare_name(path))[1])
-    if found is None:
+    if format is not None:
+        if format not in ("csv", "jsonl", "parquet"):
+            raise ValueError(f"format must be 'csv', 'jsonl' or 'parquet', but is {format!r}")
+        return format
+    # rows.csv.gz is CSV; the compression is handled when the file is opened.
+    known_format = _ENDINGS.get(os.path.splitext(bare_name(path))[1])
+    if known_format is None:
         raise ValueError(
             f"the format of {path!r} is not known by its name: write format='csv', 'jsonl' or "
             "'parquet'"
         )
-    return found
+    return known_format
 
 
 class RowsOfColumns(Sequence[dict[str, Any]]):
-    """The rows of columns that a program has by name.
+    """The rows of a mapping of column names to columns.
 
-    :param columns: a sequence or an array of values for each column.
-    :raises ValueError: if they are not of one length.
+    :param columns: a sequence or array of values for each column.
+    :raises ValueError: if the columns have different lengths.
+    :raises TypeError: if a column's values have no order.
     """
 
     def __init__(self, columns: Mapping[str, Any]) -> None:
         lengths = {str(name): len(values) for name, values in columns.items()}
         if len(set(lengths.values())) > 1:
-            shown = ", ".join(f"{name!r} has {count}" for name, count in lengths.items())
-            raise ValueError(f"the columns are of different lengths: {shown}")
-        self._columns = columns
+            lengths_by_name = ", ".join(f"{name!r} has {count}" for name, count in lengths.items())
+            raise ValueError(f"the columns are of different lengths: {lengths_by_name}")
+        self._columns = {name: _by_position(name, values) for name, values in columns.items()}
         self._count = next(iter(lengths.values()), 0)
 
     def __len__(self) -> int:
@@ -82,39 +92,60 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return [self[at] for at in range(*index.indices(self._count))]
+            return [self[row] for row in range(*index.indices(self._count))]
         if not 0 <= index < self._count:
             raise IndexError(index)
         return {name: values[index] for name, values in self._columns.items()}
 
 
+def _by_position(name: object, values: Any) -> Any:
+    """Return the values of a column in a form whose items are accessed by position.
+
+    An index accesses the items of a pandas Series by their label, which differs from the position
+    if the Series was sorted or filtered.
+    """
+    if isinstance(values, (KeysView, ItemsView)):
+        return list(values)
+    if isinstance(values, (Mapping, Set)):
+        raise TypeError(
+            f"the column {str(name)!r} is a {type(values).__name__}, whose values have no position "
+            "among the rows: write a list"
+        )
+    if hasattr(values, "iloc"):
+        # `array` has the same values, and accesses them faster.
+        return getattr(values, "array", values.iloc)
+    return values if hasattr(values, "__getitem__") else list(values)
+
+
 def rows_of_columns(source: object) -> object:
-    """Return the rows of a mapping of columns; any other source as it is.
+    """Return the rows of a mapping of columns; return any other source unchanged.
 
     :param source: as for `chunks_of`.
     """
     if isinstance(source, Mapping) and source:
         values = source.values()
-        if all(hasattr(one, "__len__") and not isinstance(one, (str, bytes)) for one in values):
+        if all(
+            hasattr(column, "__len__") and not isinstance(column, (str, bytes)) for column in values
+        ):
             return RowsOfColumns(source)
     return source
 
 
 def chunks_of(source: object, reading: Reading) -> Generator[Chunk, None, None]:
-    """Return an iterator over the rows of a source.
+    """Return an iterator over the chunks of a source.
 
-    :param source: a path or a glob of files, a sequence of these, a frame, Arrow data, or an
-        iterable of rows.
-    :param reading: how files are read, and which columns are wanted.
+    :param source: a path or glob, a sequence of these, a data frame, Arrow data, or an iterable of
+        rows.
+    :param reading: the options for reading.
     :raises FileNotFoundError: if no file has the name.
-    :raises TypeError: if `source` is nothing of these.
-    :raises ValueError: if a file's format is not known.
+    :raises TypeError: if `source` is anything else.
+    :raises ValueError: if a file's format is unknown.
     """
     paths = files_of(source)
     if paths is not None:
         for path in paths:
-            # Of all files before the first one is read: failing in the middle costs more.
-            kind_of(path, reading.format)
+            # Check all files before we read the first: failing in the middle costs more.
+            format_of(path, reading.format)
         return _chunks_of_files(paths, reading)
     if isinstance(source, (bytes, bytearray, Mapping)):
         raise TypeError(
@@ -132,12 +163,13 @@ def chunks_of(source: object, reading: Reading) -> Generator[Chunk, None, None]:
 
 
 def files_of(source: object, left_out: Iterable[str] = ()) -> list[str] | None:
-    """Return the files of a source, in the order in which they are read; None if it has none.
+    """Return the files of a source, in the order in which they are read; None if it has no files.
 
     :param source: as for `chunks_of`.
-    :param left_out: files of a load itself, which folders and globs do not mean.
-    :raises FileNotFoundError: if there is no such file, or none in a folder.
-    :raises ValueError: if a pipe stands twice, which can be read once, or a folder in a folder.
+    :param left_out: files of the load itself, to be skipped in folders and globs.
+    :raises FileNotFoundError: if there is no such file, or a folder has none.
+    :raises ValueError: if a pipe, which can be read only once, appears twice, or for a folder in a
+        folder.
     """
     if isinstance(source, (str, os.PathLike)):
         names: Sequence[Any] = [source]
@@ -148,101 +180,119 @@ def files_of(source: object, left_out: Iterable[str] = ()) -> list[str] | None:
     for name in names:
         if not isinstance(name, (str, os.PathLike)):
             raise TypeError(f"a list of files has a {type(name).__name__}: {name!r}")
-    own = {os.path.realpath(path) for path in left_out}
-    found = [path for name in names for path in _expanded(os.fspath(name), own)]
-    for path, count in Counter(found).items():
+    excluded = {os.path.realpath(path) for path in left_out}
+    paths = [path for name in names for path in _expanded(os.fspath(name), excluded)]
+    for path, count in Counter(paths).items():
         if count > 1 and is_pipe(path):
             raise ValueError(f"{path} stands twice among the files, and can be read once")
-    return found
+    return paths
 
 
-def _expanded(path: Any, own: Set[str]) -> list[str]:
+def _expanded(path: Any, excluded: Set[str]) -> list[str]:
     if isinstance(path, bytes):
         path = os.fsdecode(path)
     if path == STANDARD_INPUT or (os.path.exists(path) and not os.path.isdir(path)):
         return [path]
     if os.path.isdir(path):
-        # Other tools leave markers there, _SUCCESS say, and hidden files.
-        found = [
-            entry.path
-            for entry in os.scandir(path)
-            if entry.name[:1] not in "._" and entry.name != MANIFEST
-        ]
-        nothing = f"folder {path!r} has no file"
+        # Skip hidden files and markers: _SUCCESS of other tools, and _manifest.json of `unload`.
+        paths = [entry.path for entry in os.scandir(path) if entry.name[:1] not in "._"]
+        message = f"folder {path!r} has no file"
     else:
-        found = glob.glob(path, recursive=True)
-        nothing = f"no file is named {path!r}"
-    # The same order each time: a checkpoint counts rows from the beginning.
-    found = sorted(one for one in found if os.path.realpath(one) not in own)
-    if not found:
-        raise FileNotFoundError(nothing)
-    for one in found:
-        if os.path.isdir(one):
+        paths = glob.glob(path, recursive=True)
+        message = f"no file is named {path!r}{_instead_of_file(path)}"
+    # Sort, so that a checkpoint's row counts are valid for the next run.
+    paths = sorted(file_path for file_path in paths if os.path.realpath(file_path) not in excluded)
+    if not paths:
+        raise FileNotFoundError(message)
+    for file_path in paths:
+        if os.path.isdir(file_path):
             raise ValueError(
-                f"{one!r} is a folder, which {path!r} does not go into: name it, or its files"
+                f"{file_path!r} is a folder, which {path!r} does not go into: name it, or its files"
             )
-    return found
+    return paths
 
 
-# -- rows and tables of the program ----------------------------------------------------------------
+def _instead_of_file(path: str) -> str:
+    """Return a hint if the path is probably something else."""
+    if "\n" in path:
+        return ": for the text of a CSV file, write rows = csv.DictReader(io.StringIO(text))"
+    scheme, colon, _ = path.partition("://")
+    if colon and scheme.isalnum():
+        return (
+            f": files are read from this machine; fetch it first, or pass the frame that pandas, "
+            f"polars or pyarrow reads from {scheme}://"
+        )
+    if _TABLE_NAME.fullmatch(path) or re.fullmatch(r"\w+", path):
+        return ": the table comes first, load(table, source)"
+    if "," in path or ";" in path:
+        return ": a list of strings is a list of paths; rows are tuples or mappings"
+    return ""
+
+
+_TABLE_NAME = re.compile(r"\w+\.(?!csv|tsv|txt|json|jsonl|parquet|gz|xz|bz2|zst)\w+", re.IGNORECASE)
+
+
+# -- the application's rows and tables -------------------------------------------------------------
 
 
 def _chunks(
     parts: Iterable[Part], skip: int, first: int = 0, file: int = 0
 ) -> Generator[Chunk, None, None]:
-    """Return an iterator over the chunks of parts, without the first `skip` rows.
+    """Yield the chunks of parts, without the first `skip` rows.
 
     :param first: the number of the first row.
     :param file: the number of the file.
     """
-    at = 0
+    row = 0
     for part in parts:
-        end = at + part.size
-        # Parts that a checkpoint says are written are not even bound.
+        end = row + part.size
+        # Parts that were written according to a checkpoint are not even bound.
         if end > skip:
-            chunk = part.made(max(skip - at, 0), first + at)
+            chunk = part.make_chunk(max(skip - row, 0), first + row)
             yield chunk._replace(position=Position(file, end))
-        at = end
-    if at < skip:
-        raise ValueError(f"the checkpoint says that {skip} rows were read, and there are {at}")
+        row = end
+    if row < skip:
+        raise ValueError(f"the checkpoint says that {skip} rows were read, and there are {row}")
 
 
 def _parts_of_rows(rows: Iterable[Any]) -> Iterator[Part]:
-    taken = iter(rows)
+    iterator = iter(rows)
 
-    def made(some: list[Any], cut: int, first: int) -> Chunk:
-        return Chunk(some[cut:], len(some) - cut, None, first + cut, None, Position(0, 0), None)
+    def make_chunk(chunk_rows: list[Any], cut: int, first: int) -> Chunk:
+        return Chunk(
+            chunk_rows[cut:], len(chunk_rows) - cut, None, first + cut, None, Position(0, 0), None
+        )
 
-    while some := list(islice(taken, min(chunks.OBJECT_ROWS, chunks.CHUNK_ROWS))):
-        yield Part(len(some), partial(made, some))
+    while chunk_rows := list(islice(iterator, min(chunks.OBJECT_ROWS, chunks.CHUNK_ROWS))):
+        yield Part(len(chunk_rows), partial(make_chunk, chunk_rows))
 
 
 def _parts_of_table(table: Any, reading: Reading) -> Iterator[Part]:
-    def made(some: Any, cut: int, first: int) -> Chunk:
-        some = chosen(slice_of(some, cut, chunks.CHUNK_ROWS) if cut else some, reading)
-        return Chunk(some, len(some), None, first + cut, None, Position(0, 0), None)
+    def make_chunk(part: Any, cut: int, first: int) -> Chunk:
+        part = select_columns(slice_of(part, cut, chunks.CHUNK_ROWS) if cut else part, reading)
+        return Chunk(part, len(part), None, first + cut, None, Position(0, 0), None)
 
-    for whole in _tables_of(table):
-        count = rows_of_a_chunk(_size_of(whole), len(whole))
-        for start in range(0, len(whole), count):
-            some = slice_of(whole, start, count)
-            yield Part(len(some), partial(made, some))
+    for whole_table in _tables_of(table):
+        count = rows_of_a_chunk(_size_of(whole_table), len(whole_table))
+        for start in range(0, len(whole_table), count):
+            part = slice_of(whole_table, start, count)
+            yield Part(len(part), partial(make_chunk, part))
 
 
 def _size_of(table: Any) -> int:
-    """Return about how many bytes a table has, each value counted as often as it stands there."""
+    """Estimate the bytes of a table, counting repeated values each time."""
     if hasattr(table, "memory_usage"):
-        # A frame knows the size of its objects only by looking at each of them.
-        some = table.iloc[:: max(len(table) // SAMPLE, 1)]
-        categories = [name for name, kind in some.dtypes.items() if hasattr(kind, "categories")]
+        # pandas can only measure objects one by one, so we measure a sample.
+        sample = table.iloc[:: max(len(table) // SAMPLE, 1)]
+        categories = [name for name, dtype in sample.dtypes.items() if hasattr(dtype, "categories")]
         if categories:
-            some = some.astype(dict.fromkeys(categories, object))
-        return int(some.memory_usage(deep=True).sum()) * len(table) // max(len(some), 1)
+            sample = sample.astype(dict.fromkeys(categories, object))
+        return int(sample.memory_usage(deep=True).sum()) * len(table) // max(len(sample), 1)
     size = int(table.nbytes)
-    for kind, column in (
+    for arrow_type, column in (
         zip(table.schema.types, table.columns, strict=True) if hasattr(table, "schema") else ()
     ):
-        if hasattr(kind, "value_type") and hasattr(kind, "index_type"):
+        if hasattr(arrow_type, "value_type") and hasattr(arrow_type, "index_type"):
             for part in getattr(column, "chunks", [column]):
                 values = part.dictionary
                 size += len(part) * values.nbytes // max(len(values), 1)
@@ -268,54 +318,56 @@ def _tables_of(table: Any) -> Iterator[Any]:
 
 
 def _chunks_of_files(paths: Sequence[str], reading: Reading) -> Generator[Chunk, None, None]:
-    begun = reading.skip
+    resume_position = reading.skip
     for number, path in enumerate(paths):
-        if number < begun.file:
+        if number < resume_position.file:
             continue
-        kind = kind_of(path, reading.format)
-        skip = begun.row if number == begun.file else 0
-        # Rows of files are counted from 1, as the lines of an editor are.
-        yield from _chunks(READERS[kind](path, reading), skip, 1, number)
+        file_format = format_of(path, reading.format)
+        skip = resume_position.row if number == resume_position.file else 0
+        # Rows of files are numbered from 1, like lines in an editor.
+        yield from _chunks(READERS[file_format](path, reading), skip, 1, number)
 
 
 def is_file_of(paths: Iterable[str] | None, path: str | os.PathLike[str]) -> bool:
-    """Return True if a file is one of those that a source reads.
+    """Return True if a source reads this file.
 
-    :param paths: the files of the source; None if it has none.
+    :param paths: the files of the source; None if it has no files.
     :param path: the file.
     """
     return os.path.exists(path) and any(
-        os.path.exists(one) and os.path.samefile(one, path) for one in paths or ()
+        os.path.exists(source_path) and os.path.samefile(source_path, path)
+        for source_path in paths or ()
     )
 
 
 def fields_of_each(source: object, reading: Reading) -> list[tuple[str, list[str] | None]]:
-    """Return the names of the fields of each file, or of the source itself.
+    """Return the field names of each file, or of the source itself.
 
-    The names are None if there are none, or each row has its own; a file that is empty is left out.
+    The names are None if there are none, or each row has its own; empty files are left out.
 
     :param source: as for `chunks_of`.
-    :param reading: how files are read.
+    :param reading: the options for reading.
     """
     paths = files_of(source)
     if paths is not None:
-        each = [
-            (path, fields_of_file(path, kind_of(path, reading.format), reading)) for path in paths
+        fields_by_file = [
+            (path, fields_of_file(path, format_of(path, reading.format), reading)) for path in paths
         ]
-        for path, names in each:
+        for path, names in fields_by_file:
             if names == []:
                 log.warning("%s is empty: it has no header, and no rows", path)
-        return [(path, names) for path, names in each if names != []]
+        return [(path, names) for path, names in fields_by_file if names != []]
     if is_array(source):
-        found: Any = getattr(source, "dtype", None)
-        names = None if found is None or found.names is None else list(found.names)
+        dtype: Any = getattr(source, "dtype", None)
+        names = None if dtype is None or dtype.names is None else list(dtype.names)
         return [("the array", names)]
     if is_frame(source):
         return [("the frame", [str(name) for name in source.columns])]
     if is_arrow(source):
-        # What has a schema that is no attribute (a stream, a polars frame) has columns.
-        found = getattr(getattr(source, "schema", None), "names", None)
-        if found is None or callable(found):
-            found = getattr(source, "columns", None)
-        return [("the table", None if found is None else [str(name) for name in found])]
+        # Sources whose schema is not an attribute with names (a stream, a polars frame) have
+        # `columns`.
+        dtype = getattr(getattr(source, "schema", None), "names", None)
+        if dtype is None or callable(dtype):
+            dtype = getattr(source, "columns", None)
+        return [("the table", None if dtype is None else [str(name) for name in dtype])]
     return [("the rows", None)]

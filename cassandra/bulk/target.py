@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cassandra._habits import stack_level
+from cassandra._misspelt import nearest
 from cassandra.bulk.chunks import Column
 from cassandra.protocol.encrypted import is_encrypted
 from cassandra.query.prepared import PreparedStatement
@@ -14,17 +18,26 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.schema.tables import TableMetadata
 
-__all__ = ["Plan", "columns_of", "full_name", "plan_of", "static_plan", "table_of"]
+__all__ = [
+    "Plan",
+    "check_statement_using",
+    "columns_of",
+    "full_name",
+    "order_of_statement",
+    "plan_of",
+    "positions_in",
+    "static_plan",
+    "table_of",
+]
 
 
 class Plan(NamedTuple):
     """The statement that writes a row, before it is prepared.
 
-    :param text: the statement.
-    :param names: the columns, in the order that they were asked for in; bind markers may stand in
-        another one.
+    :param text: the CQL.
+    :param names: the columns, in the requested order; bind markers may be in another order.
     :param is_idempotent: True if a row may be written twice.
-    :param is_counter: True if it changes counters.
+    :param is_counter: True if the statement changes counters.
     """
 
     text: str
@@ -36,12 +49,21 @@ class Plan(NamedTuple):
 def table_of(metadata: Metadata, name: str, keyspace: str | None, with_views: bool = False) -> Any:
     """Return the metadata of a table.
 
-    :param metadata: of the cluster.
-    :param name: ``table`` or ``keyspace.table``, quoted if need be.
-    :param keyspace: the session's, for a name without one.
-    :param with_views: True finds materialized views, too.
+    :param metadata: the cluster's metadata.
+    :param name: ``table`` or ``keyspace.table``, quoted if needed.
+    :param keyspace: the session's keyspace, for a name without a keyspace.
+    :param with_views: True also finds materialized views.
     :raises ValueError: if there is no such table.
     """
+    if not isinstance(name, str):
+        raise TypeError(
+            f"a table is named by a str, not {type(name).__name__}: write load(table, source)"
+        )
+    if re.match(r"\s*(SELECT|INSERT)\s", name, re.IGNORECASE):
+        raise ValueError(
+            f"a table is named as table or keyspace.table, not by a statement, {name!r}: "
+            "columns= and where= choose what is read; session.execute runs statements"
+        )
     parts = _split(name)
     if len(parts) == 2:
         keyspace, name = parts
@@ -53,15 +75,22 @@ def table_of(metadata: Metadata, name: str, keyspace: str | None, with_views: bo
         raise ValueError(
             f"table {name!r} is of no keyspace: write keyspace.table, or connect to a keyspace"
         )
-    known = metadata.keyspaces.get(keyspace)
-    if known is None:
-        raise ValueError(f"there is no keyspace {keyspace!r}")
-    table = known.tables.get(name)
+    keyspace_metadata = metadata.keyspaces.get(keyspace)
+    if keyspace_metadata is None:
+        raise ValueError(f"there is no keyspace {keyspace!r}{_near(keyspace, metadata.keyspaces)}")
+    table = keyspace_metadata.tables.get(name)
     if table is None and with_views:
-        table = known.views.get(name)
+        table = keyspace_metadata.views.get(name)
     if table is None:
-        raise ValueError(f"keyspace {keyspace!r} has no table {name!r}")
+        raise ValueError(
+            f"keyspace {keyspace!r} has no table {name!r}{_near(name, keyspace_metadata.tables)}"
+        )
     return table
+
+
+def _near(name: str, names: Iterable[str]) -> str:
+    near = nearest(name, names, 0.6)
+    return f"; did you mean {near!r}?" if near else ""
 
 
 def _split(name: str) -> list[str]:
@@ -69,17 +98,17 @@ def _split(name: str) -> list[str]:
     rest = name
     while rest:
         if rest.startswith('"'):
-            at = 1
-            # Two quotes in a row are one that belongs to the name.
-            while (at := rest.find('"', at)) >= 0 and rest[at + 1 : at + 2] == '"':
-                at += 2
-            if at < 0:
+            quote = 1
+            # Two quotes in a row mean one quote in the name.
+            while (quote := rest.find('"', quote)) >= 0 and rest[quote + 1 : quote + 2] == '"':
+                quote += 2
+            if quote < 0:
                 raise ValueError(f"the quoted name in {name!r} has no end")
-            parts.append(rest[1:at].replace('""', '"'))
-            rest = rest[at + 1 :]
+            parts.append(rest[1:quote].replace('""', '"'))
+            rest = rest[quote + 1 :]
         else:
             part, dot, tail = rest.partition(".")
-            # As CQL reads a name without quotes.
+            # CQL folds unquoted names to lower case.
             parts.append(part.lower())
             rest = dot + tail
         if rest:
@@ -93,7 +122,7 @@ def _split(name: str) -> list[str]:
 
 def plan_of(
     table: TableMetadata,
-    wanted: Sequence[str],
+    columns: Sequence[str],
     *,
     ttl: int | None,
     ttl_column: str | None,
@@ -104,15 +133,15 @@ def plan_of(
     """Return the statement that writes rows of a table.
 
     :param table: its metadata.
-    :param wanted: the columns that are written; all if it is empty.
-    :param ttl: seconds that values live.
-    :param ttl_column: the field that has these seconds for each row.
+    :param columns: the columns to write; all if empty.
+    :param ttl: the time to live of values in seconds.
+    :param ttl_column: the field with the time to live of each row.
     :param timestamp: the write time in microseconds.
-    :param timestamp_column: the field that has it for each row.
+    :param timestamp_column: the field with the write time of each row.
     :param counters: True if counters may be changed.
-    :raises ValueError: for unknown columns, a missing key, or counters that are not asked for.
+    :raises ValueError: for unknown columns, a missing key, or counters without `counters`.
     """
-    names = list(wanted) or list(table.columns)
+    names = list(columns) or list(table.columns)
     unknown = [name for name in names if name not in table.columns]
     if unknown:
         raise ValueError(
@@ -120,7 +149,7 @@ def plan_of(
             f"{', '.join(table.columns)}"
         )
     key = [column.name for column in (*table.partition_key, *table.clustering_key)]
-    # Static columns are written for a partition as a whole: its clustering columns may be missing.
+    # Static columns belong to the whole partition, so clustering columns may be missing.
     static = all(table.columns[name].is_static for name in names if name not in key)
     needed = (
         [column.name for column in table.partition_key]
@@ -134,14 +163,21 @@ def plan_of(
             f"not among the columns that are written: {', '.join(names)} (the index of a pandas "
             "frame is no column: write frame.reset_index())"
         )
-    # INSERT is refused for tables with counters: they are changed by UPDATE.
+    # Servers refuse INSERT for counters, so we use UPDATE.
     if any(table.columns[name].cql_type == "counter" for name in names):
         return _counter_plan(table, names, key, counters, ttl or ttl_column)
+    if counters:
+        warnings.warn(
+            f"counters=True has no effect: no column of {table.keyspace_name}.{table.name} that is "
+            "written is a counter",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
     using = [
         *_using("TTL", ttl, ttl_column),
         *_using("TIMESTAMP", timestamp, timestamp_column),
     ]
-    # An INSERT may be sent again: it writes the same row.
+    # An INSERT is idempotent: it writes the same row again.
     return Plan(_insert(table, names, using), tuple(names), True, False)
 
 
@@ -182,13 +218,13 @@ def _counter_plan(
 def static_plan(
     table: TableMetadata, plan: Plan, using: Mapping[str, tuple[int | None, str | None]]
 ) -> str | None:
-    """Return the statement for rows that have static columns alone; None if there are no such rows.
+    """Return the statement for rows with only static columns; None if there are no such rows.
 
-    An unloaded table has a row without clustering columns for each partition that has no rows.
+    Unloading a table yields a row without clustering columns for each partition without rows.
 
     :param table: its metadata.
     :param plan: the statement for all other rows.
-    :param using: for TTL and TIMESTAMP the value, and the field that has it.
+    :param using: for TTL and TIMESTAMP the value, and the field with the value.
     """
     partition = [column.name for column in table.partition_key]
     clustering = [column.name for column in table.clustering_key]
@@ -207,7 +243,7 @@ def _insert(table: TableMetadata, names: Sequence[str], using: Sequence[str]) ->
 
 
 def full_name(table: TableMetadata) -> str:
-    """Return the name of a table with its keyspace, as CQL has it.
+    """Return the full name of a table, quoted for CQL.
 
     :param table: its metadata.
     """
@@ -215,12 +251,97 @@ def full_name(table: TableMetadata) -> str:
 
 
 def columns_of(prepared: PreparedStatement) -> list[Column]:
-    """Return the columns that a prepared statement binds, with the types of clear values.
+    """Return the columns that a prepared statement binds, with the types of decrypted values.
+
+    Files have CQL values, so these columns have no converters.
 
     :param prepared: the statement.
     """
-    # Those of the plan: the server's type of an encrypted column is blob.
+    # Use the plan's columns: the server's type of an encrypted column is blob.
     return [
         Column(column.name, column.type, is_hidden=is_encrypted(column.type))
-        for column in prepared.bind_plan.columns
+        for column in prepared.plain_plan.columns
     ]
+
+
+def order_of_statement(
+    prepared: PreparedStatement,
+    mapping: Mapping[str, str],
+    selected: Sequence[str],
+    ignored: Collection[str],
+) -> list[str]:
+    """Return the columns of a prepared statement in the order of rows without names.
+
+    This is the order of `selected`. If that is a mapping of some of the fields, only their names
+    differ from those of the columns, and the order is that of the bind markers.
+
+    :param prepared: the statement, which binds all its columns.
+    :param mapping: field names by column name.
+    :param selected: the columns that the application has selected; empty for all.
+    :param ignored: the names of fields to ignore.
+    :raises ValueError: if a name does not fit.
+    """
+    names = [column.name for column in prepared.column_metadata]
+    for name in selected:
+        if name not in names:
+            raise ValueError(
+                f"columns= has {name!r}, and the bind markers of the statement are "
+                f"{', '.join(names)}"
+            )
+        if selected.count(name) > names.count(name):
+            raise ValueError(f"columns= has {name!r} twice, and the statement does not bind it so")
+    for name in names:
+        if mapping.get(name, name) in ignored:
+            raise ValueError(
+                f"ignore= has the field {mapping.get(name, name)!r}, which the statement binds: "
+                "prepare a statement without it"
+            )
+    # The names of other values than columns are in brackets: [ttl], [timestamp].
+    missing = [name for name in names if name not in selected and not name.startswith("[")]
+    if not selected or (missing and mapping):
+        return names
+    if missing:
+        raise ValueError(
+            f"columns= does not have {missing[0]!r}, which the statement binds: name all its "
+            "columns in the order of the rows' values, or prepare another statement"
+        )
+    return list(selected)
+
+
+def positions_in(source_order: Sequence[str], names: Sequence[str]) -> list[int]:
+    """Return the position of each bind marker's value in a row without names.
+
+    A name may occur several times: ``SET a = ? WHERE id = ? IF a = ?``.
+
+    :param source_order: the column of each value.
+    :param names: the column of each bind marker.
+    """
+    positions: list[int] = []
+    for index, name in enumerate(names):
+        same_name = [position for position, column in enumerate(source_order) if column == name]
+        positions.append(same_name[min(names[:index].count(name), len(same_name) - 1)])
+    return positions
+
+
+def check_statement_using(
+    prepared: PreparedStatement, using: Mapping[str, tuple[int | None, str | None]]
+) -> None:
+    """Refuse a TTL or write time that a prepared statement does not bind.
+
+    :param prepared: the statement.
+    :param using: for TTL and TIMESTAMP the value, and the field with the value.
+    :raises ValueError: if there is a value, or a field without a bind marker.
+    """
+    names = [column.name for column in prepared.column_metadata]
+    for clause, (value, field) in using.items():
+        option = clause.lower()
+        if value is not None:
+            raise ValueError(
+                f"{option}= has no effect on a prepared statement: write USING {clause} {value} in "
+                "the statement, or load into the table by its name"
+            )
+        if field is not None and f"[{option}]" not in names:
+            raise ValueError(
+                f"{option}_column= has no effect on a prepared statement without USING {clause} ?: "
+                "write it in the statement, or load into the table by its name"
+            )

@@ -1,4 +1,4 @@
-"""A scan in pieces that other processes, or machines, can read."""
+"""Splits a scan into tasks that other processes or machines can run."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from typing import Any
 
 from cassandra.bulk.ranges import TokenRange
 from cassandra.bulk.scan import Scan
+from cassandra.bulk.target import full_name, table_of
 from cassandra.cluster.cluster import Cluster
 from cassandra.cluster.session import Session
 
 __all__ = ["ScanTask", "scan_tasks", "worker_session"]
 
-# By process and settings: a forked worker has connections of its own.
+# By process and settings, because a forked worker needs its own connections.
 _sessions: dict[tuple[int, bytes], Session] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class ScanTask:
-    """A range of a table. It can be pickled, and read as often as one likes.
+    """A range of a table. It can be pickled, and read any number of times.
 
     :param table: ``keyspace.table``.
-    :param columns: names of columns, or a text of selectors; None for all.
+    :param columns: column names, or a string of selectors; None for all columns.
     :param where: a condition in CQL; None for all rows.
-    :param range: the tokens.
+    :param range: the token range.
     :param options: see `cassandra.bulk.scan.ScanOptions`.
     """
 
@@ -45,7 +46,7 @@ class ScanTask:
         return Scan(session, self.table, self.columns, self.where, options)
 
     def of_columns(self, columns: Sequence[str]) -> ScanTask:
-        """Return the task that reads these columns of the range.
+        """Return a task that reads only these columns of the range.
 
         :param columns: their names.
         """
@@ -59,10 +60,10 @@ class ScanTask:
         return iter(self.scan(session))
 
     def arrow_batches(self, session: Session, **options: Any) -> Iterator[Any]:
-        """Return an iterator of `pyarrow.RecordBatch`, one for each page.
+        """Return an iterator of `pyarrow.RecordBatch`, one per page.
 
         :param session: a blocking session of the process that reads.
-        :param options: those of `cassandra.cluster.ResultSet.to_arrow`.
+        :param options: see `cassandra.cluster.ResultSet.to_arrow`.
         """
         return self.scan(session).arrow_batches(**options)
 
@@ -74,42 +75,43 @@ def scan_tasks(
     where: str | None = None,
     **options: Any,
 ) -> list[ScanTask]:
-    """Cut a table into tasks; together they have each row once.
+    """Split a table into tasks that together have each row once.
 
     :param session: a blocking session.
     :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
-    :param columns: names of columns, or a text of selectors as in CQL; None for all.
+    :param columns: column names, or a string of CQL selectors; None for all columns.
     :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
-    :param options: see `cassandra.bulk.scan.ScanOptions`. `splits` is about how many tasks are
-        wanted. A checkpoint is not possible: each task is read anew. Nor is a limit, which would
-        be one of each task.
+    :param options: see `cassandra.bulk.scan.ScanOptions`. `splits` is about how many tasks to make.
+        Checkpoints and limits are refused: each task is read from its beginning, and a limit would
+        apply to each task.
     """
     for name in ("checkpoint", "limit"):
         if options.get(name) is not None:
             raise TypeError(f"tasks do not have the option {name!r}")
     if columns is not None and not isinstance(columns, str):
         columns = tuple(columns)
-    if "." not in table:
-        # Sessions of other processes may have another keyspace.
-        table = f"{session.keyspace}.{table}" if session.keyspace else table
+    # Sessions of other processes may use another keyspace, so the name must have this one's.
+    table = full_name(table_of(session.cluster.metadata, table, session.keyspace, with_views=True))
     ranges = Scan(session, table, columns, where, options).token_ranges()  # type: ignore[arg-type]
-    kept = {name: value for name, value in options.items() if name not in ("splits", "ranges")}
-    return [ScanTask(table, columns, where, one, kept) for one in ranges]
+    task_options = {
+        name: value for name, value in options.items() if name not in ("splits", "ranges")
+    }
+    return [ScanTask(table, columns, where, token_range, task_options) for token_range in ranges]
 
 
 def worker_session(settings: Mapping[str, Any]) -> Session:
-    """Return the session of this process for a cluster, which connects once.
+    """Return this process's session for a cluster; connects on the first call.
 
-    For workers of Dask, Ray and their like, which get tasks and have no place to keep a session.
+    For workers of Dask, Ray and similar tools, which receive tasks and cannot keep a session.
 
-    :param settings: of `cassandra.cluster.Cluster`; such that can be pickled.
+    :param settings: picklable settings of `cassandra.cluster.Cluster`.
     """
     key = (os.getpid(), pickle.dumps(sorted(settings.items())))
-    found = _sessions.get(key)
-    if found is None:
-        # Without a lock, which a forked worker could find held: the first one stays.
-        made = Cluster(**settings).connect()
-        found = _sessions.setdefault(key, made)
-        if found is not made:
-            made.cluster.shutdown()
-    return found
+    session = _sessions.get(key)
+    if session is None:
+        # No lock, because a forked worker could inherit it locked: the first session stays.
+        new_session = Cluster(**settings).connect()
+        session = _sessions.setdefault(key, new_session)
+        if session is not new_session:
+            new_session.cluster.shutdown()
+    return session

@@ -1,12 +1,12 @@
-"""Texts and JSON values as CQL values, and back, for files of CSV and JSON lines.
+"""Converts strings and JSON values to CQL values and back, for CSV and JSON lines files.
 
-A reader is made once for each column. Collections, tuples, user-defined types and vectors are JSON
-in a CSV field: ``[1, 2]``, ``{"a": 1}``; a set is a list, a map with keys that are not texts has
-texts of them. Times without an offset are UTC.
+A reader is made once per column. In a CSV field, collections, tuples, user-defined types and
+vectors are written as JSON: ``[1, 2]``, ``{"a": 1}``. A set is a list; a map whose keys are not
+strings has them converted to strings. Times without an offset are UTC.
 
-A reader takes the forms that the guide lists, the same on every Python, and refuses all else: a
-value that is guessed is a value that is altered in silence. Blanks around a value that is not a
-text do not matter.
+A reader accepts the formats listed in the guide, the same on every Python version, and refuses
+everything else: guessing would silently change values. Blanks around a value are ignored, unless
+the value is a string.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
     "json_reader",
     "parsed_json",
     "refuse_other",
-    "shown",
+    "short_repr",
     "text_of",
     "text_reader",
     "usual_kind",
@@ -43,18 +43,18 @@ __all__ = [
 
 Reader = Callable[[Any], Any]
 
-# What a reader raises for a value that it does not take.
+# The exceptions of a reader for a value that it refuses.
 READING_ERRORS = (ValueError, TypeError, OverflowError)
 
 _TRUE = frozenset({"true", "t", "yes", "y", "1"})
 _FALSE = frozenset({"false", "f", "no", "n", "0"})
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _BLANKS = " \t"
-_LONGEST_SHOWN = 200  # characters of a value in an error
-_FIRST_MILLIS = -62_135_596_800_000  # 0001-01-01, which `datetime` begins with
+_LONGEST_SHOWN = 200  # characters of a value in an error message
+_FIRST_MILLIS = -62_135_596_800_000  # 0001-01-01, the first day of `datetime`
 _LAST_MILLIS = 253_402_300_799_999
 
-# ASCII digits alone: `int` and others take those of all scripts.
+# Only ASCII digits: `int` and others accept digits of all scripts.
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NO_NUMBER = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
@@ -69,7 +69,7 @@ _TIMESTAMP = re.compile(
     r"(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
     r"(?:([Zz])|([+-])([0-9]{2})(?::?([0-9]{2}))?)?)?"
 )
-# What may stand behind the seconds for `datetime.fromisoformat`; before 3.11 it knows fewer forms.
+# What may follow the seconds for `datetime.fromisoformat`; before 3.11 it accepts fewer formats.
 _BEHIND_SECONDS = re.compile(
     r"(?:\.[0-9]{3}|\.[0-9]{6})?(?:[+-][0-9]{2}:[0-5][0-9])?"
     if sys.version_info < (3, 11)
@@ -80,7 +80,7 @@ _DURATION = re.compile(
     r"(?:([0-9]+)m)?(?:([0-9]+)s)?(?:([0-9]+)ms)?(?:([0-9]+)[u\xb5\u03bc]s)?(?:([0-9]+)ns)?",
     re.IGNORECASE,
 )
-# By the groups of the pattern: months, days and nanoseconds of each unit.
+# For each group of the pattern: its months, days and nanoseconds.
 _UNITS = (
     (12, 0, 0),
     (1, 0, 0),
@@ -97,11 +97,11 @@ _UNITS = (
 
 @dataclass(frozen=True)
 class Formats:
-    """Options for writing values as texts.
+    """Options for how values are written as strings.
 
-    :param null: the text that stands for null, or several of them.
+    :param null: the string that means null, or several.
     :param date: a format of `datetime.datetime.strptime` for dates; None for ISO 8601.
-    :param timestamp: one for timestamps; None for ISO 8601, or milliseconds since 1970.
+    :param timestamp: such a format for timestamps; None for ISO 8601, or milliseconds since 1970.
     """
 
     null: str | Sequence[str] = ""
@@ -110,12 +110,12 @@ class Formats:
 
     @property
     def nulls(self) -> tuple[str, ...]:
-        """The texts that stand for null."""
+        """The strings that mean null."""
         return (self.null,) if isinstance(self.null, str) else tuple(self.null)
 
 
-def shown(value: object) -> str:
-    """Return a value for an error: it may be long, or nested so deep that it has no repr.
+def short_repr(value: object) -> str:
+    """Return a value's repr for an error message; shortened, and safe if the value has no repr.
 
     :param value: the value.
     """
@@ -126,11 +126,11 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
-def hiding(read: Reader, kind: str) -> Reader:
+def hiding(read: Reader, type_name: str) -> Reader:
     """Return a reader whose errors do not show the value.
 
     :param read: the reader.
-    :param kind: the name of the CQL type.
+    :param type_name: the name of the CQL type.
     """
 
     def hidden(value: Any) -> Any:
@@ -138,7 +138,8 @@ def hiding(read: Reader, kind: str) -> Reader:
             return read(value)
         except READING_ERRORS:
             raise ValueError(
-                f"this {type(value).__name__} is not {_DESCRIBED.get(kind, f'of type {kind}')} "
+                f"this {type(value).__name__} is not "
+                f"{_DESCRIBED.get(type_name, f'of type {type_name}')} "
                 "(values of encrypted columns are not shown)"
             ) from None
 
@@ -146,55 +147,55 @@ def hiding(read: Reader, kind: str) -> Reader:
 
 
 def text_reader(cql_type: Any, formats: Formats) -> Reader:
-    """Return a function from the text of a value to the value.
+    """Return a function that converts a string to a value.
 
     :param cql_type: the column's type.
     :param formats: how values are written.
     """
-    kind = cql_type.typename
-    if kind in _CONTAINERS or cql_type.subtypes:
+    type_name = cql_type.typename
+    if type_name in _CONTAINERS or cql_type.subtypes:
         return json_reader(cql_type, formats)
-    if kind == "date" and formats.date is not None:
+    if type_name == "date" and formats.date is not None:
         return partial(_formatted_date, formats.date)
-    if kind == "timestamp" and formats.timestamp is not None:
+    if type_name == "timestamp" and formats.timestamp is not None:
         return partial(_formatted_timestamp, formats.timestamp)
-    return _SCALARS.get(kind, str)
+    return _SCALARS.get(type_name, str)
 
 
 def usual_kind(cql_type: Any, formats: Formats) -> str:
-    """Return the kind of texts that compiled code may read as `text_reader` does; "" for none.
+    """Return the name of the format that compiled code may read like `text_reader`; "" for none.
 
     :param cql_type: the column's type.
     :param formats: how values are written.
     """
-    kind = cql_type.typename
-    if cql_type.subtypes or (kind == "date" and formats.date is not None):
+    type_name = cql_type.typename
+    if cql_type.subtypes or (type_name == "date" and formats.date is not None):
         return ""
-    if kind == "timestamp" and formats.timestamp is not None:
+    if type_name == "timestamp" and formats.timestamp is not None:
         return ""
-    return _USUAL_KINDS.get(kind, "")
+    return _USUAL_KINDS.get(type_name, "")
 
 
 def json_reader(cql_type: Any, formats: Formats) -> Reader:
-    """Return a function from a value of JSON to the value; None is null.
+    """Return a function that converts a JSON value to a value; None is null.
 
     :param cql_type: the column's type.
-    :param formats: how values are written that are texts in JSON.
+    :param formats: how values that are strings in JSON are written.
     """
-    inner = tuple(json_reader(one, formats) for one in cql_type.subtypes or ())
+    inner = tuple(json_reader(subtype, formats) for subtype in cql_type.subtypes or ())
     names = getattr(cql_type, "fieldnames", None)
     if names:
         return _nullable(partial(_user_type, dict(zip(names, inner, strict=True))))
-    kind = cql_type.typename
-    if kind in ("list", "set") or getattr(cql_type, "vector_size", None) is not None:
+    type_name = cql_type.typename
+    if type_name in ("list", "set") or getattr(cql_type, "vector_size", None) is not None:
         return _nullable(partial(_elements, inner[0]))
-    if kind == "map":
+    if type_name == "map":
         return _nullable(partial(_pairs, *inner))
-    if kind == "tuple":
+    if type_name == "tuple":
         return _nullable(partial(_tuple, inner))
-    if kind == "frozen" and inner:
+    if type_name == "frozen" and inner:
         return inner[0]
-    return _scalar_reader(kind, text_reader(cql_type, formats))
+    return _scalar_reader(type_name, text_reader(cql_type, formats))
 
 
 def _nullable(read: Reader) -> Reader:
@@ -202,19 +203,19 @@ def _nullable(read: Reader) -> Reader:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    result = dict(pairs)
+    if len(result) < len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the name {shown(twice)} stands twice in an object")
-    return found
+        duplicate = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the name {short_repr(duplicate)} stands twice in an object")
+    return result
 
 
 def _long_integer(text: str) -> int:
     return int(Decimal(text))
 
 
-# Numbers with a point keep their digits, which are those of a decimal.
+# Numbers with a decimal point become Decimal, which keeps all digits.
 _DECODER = json.JSONDecoder(parse_float=Decimal, object_pairs_hook=_unique)
 _LONG_DECODER = json.JSONDecoder(
     parse_float=Decimal, parse_int=_long_integer, object_pairs_hook=_unique
@@ -222,10 +223,10 @@ _LONG_DECODER = json.JSONDecoder(
 
 
 def parsed_json(text: str) -> Any:
-    """Return a value of JSON; numbers with a point are decimals.
+    """Parse JSON; numbers with a decimal point become Decimal.
 
-    :param text: the value.
-    :raises ValueError: if it is not JSON, has a name twice in an object, or is nested too deep.
+    :param text: the JSON string.
+    :raises ValueError: if it is not JSON, has a name twice in an object, or is nested too deeply.
     """
     try:
         return _DECODER.decode(text)
@@ -238,7 +239,7 @@ def parsed_json(text: str) -> Any:
     except ValueError as error:
         if "digits" not in str(error):
             raise
-    # Python refuses to read very long integers, which a varint may be.
+    # Python refuses to parse very long integers, which a varint may be.
     return _LONG_DECODER.decode(text)
 
 
@@ -247,27 +248,27 @@ def _parsed(text: str) -> Any:
         return parsed_json(text)
     except ValueError as error:
         raise ValueError(
-            f"{shown(text)} is not JSON, as collections, tuples, user-defined types and vectors "
-            f"are written: {error}"
+            f"{short_repr(text)} is not JSON, as collections, tuples, user-defined types and "
+            f"vectors are written: {error}"
         ) from None
 
 
-def _scalar_reader(kind: str, read: Reader) -> Reader:
-    """Return a reader of JSON's scalars, which takes the usual one of them at once."""
-    usual: type[Any] = str
-    take: Reader = read
+def _scalar_reader(type_name: str, read: Reader) -> Reader:
+    """Return a reader of JSON scalars with a fast path for the usual type."""
+    usual_type: type[Any] = str
+    read_usual: Reader = read
     if read is str:
-        take = _same
-    elif kind in _INTEGERS:
-        usual, take = int, _same
-    elif kind in _REALS:
-        usual, take = Decimal, _real
+        read_usual = _same
+    elif type_name in _INTEGERS:
+        usual_type, read_usual = int, _same
+    elif type_name in _REALS:
+        usual_type, read_usual = Decimal, _real
 
     def scalar(value: Any) -> Any:
-        # By its exact type: a boolean is an integer to Python.
-        if type(value) is usual:
-            return take(value)
-        return None if value is None else _scalar(kind, read, value)
+        # Compare the exact type, because a bool is an int in Python.
+        if type(value) is usual_type:
+            return read_usual(value)
+        return None if value is None else _scalar(type_name, read, value)
 
     return scalar
 
@@ -280,43 +281,43 @@ def _real(value: Decimal) -> float:
     return _finite(float(value), value)
 
 
-# JSON's own types serve as far as they are exact: no boolean is a number, no fraction an integer.
-def _scalar(kind: str, read: Reader, value: object) -> Any:
+# JSON's types are accepted if they are exact: no boolean as a number, no fraction as an integer.
+def _scalar(type_name: str, read: Reader, value: object) -> Any:
     if isinstance(value, str):
         return read(value)
     if isinstance(value, bool):
-        if kind == "boolean":
+        if type_name == "boolean":
             return value
     elif isinstance(value, int):
-        if kind in _INTEGERS or kind == "decimal":
+        if type_name in _INTEGERS or type_name == "decimal":
             return value
-        if kind in _REALS:
+        if type_name in _REALS:
             return _finite(float(value), value)
-        if kind == "timestamp":
+        if type_name == "timestamp":
             return _since_epoch(value)
     elif isinstance(value, Decimal):
-        if kind == "decimal":
+        if type_name == "decimal":
             return value
-        if kind in _REALS:
+        if type_name in _REALS:
             return _finite(float(value), value)
-        if kind == "timestamp":
+        if type_name == "timestamp":
             raise ValueError(
                 f"{value} is not a timestamp: milliseconds since 1970 have no fraction. Are these "
                 "seconds?"
             )
     elif isinstance(value, float):
-        if kind in _REALS:
-            return value  # NaN or an infinity, by its name
-        if kind == "decimal" and value - value == 0:
+        if type_name in _REALS:
+            return value  # NaN or infinity, written by name
+        if type_name == "decimal" and value - value == 0:
             return Decimal(repr(value))
-    if kind not in _SCALARS and kind not in _TEXTS:
+    if type_name not in _SCALARS and type_name not in _TEXTS:
         return value  # of a type that only its codec knows
-    raise TypeError(f"{shown(value)} ({type(value).__name__}) is not {_DESCRIBED[kind]}")
+    raise TypeError(f"{short_repr(value)} ({type(value).__name__}) is not {_DESCRIBED[type_name]}")
 
 
-def _finite(number: float, written: object) -> float:
+def _finite(number: float, original: object) -> float:
     if number - number != 0:
-        raise ValueError(f"{written} is too large for a floating-point number")
+        raise ValueError(f"{original} is too large for a floating-point number")
     return number
 
 
@@ -324,31 +325,31 @@ def _elements(read: Reader, value: object) -> list[Any]:
     value = _parsed(value) if isinstance(value, str) else value
     if not isinstance(value, list):
         raise TypeError(
-            f"{shown(value)} is not a list of JSON, as a list, set or vector is written"
+            f"{short_repr(value)} is not a list of JSON, as a list, set or vector is written"
         )
-    return [read(one) for one in value]
+    return [read(element) for element in value]
 
 
 def _pairs(read_key: Reader, read: Reader, value: object) -> Any:
     value = _parsed(value) if isinstance(value, str) else value
     pairs: Any = value.items() if isinstance(value, dict) else value
     if not isinstance(value, dict) and not (
-        isinstance(value, list) and all(isinstance(one, list) and len(one) == 2 for one in value)
+        isinstance(value, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in value)
     ):
         raise TypeError(
-            f"{shown(value)} is not an object of JSON, nor a list of pairs, as a map is"
+            f"{short_repr(value)} is not an object of JSON, nor a list of pairs, as a map is"
         )
-    found = [(read_key(key), read(one)) for key, one in pairs]
+    pairs_read = [(read_key(key), read(item)) for key, item in pairs]
     try:
-        made = dict(found)
-    except TypeError:  # keys that cannot be hashed
-        return _Pairs(found)
-    if len(made) == len(found):
-        return made
-    # Keys that are equal in Python, as -0.0 and 0.0 are, are not for a server.
-    if len({repr(key) for key, _ in found}) == len(found):
-        return _Pairs(found)
-    raise ValueError(f"{shown(value)} has a key of the map twice")
+        result = dict(pairs_read)
+    except TypeError:  # the keys cannot be hashed
+        return _Pairs(pairs_read)
+    if len(result) == len(pairs_read):
+        return result
+    # Keys that are equal in Python, such as -0.0 and 0.0, may differ for a server.
+    if len({repr(key) for key, _ in pairs_read}) == len(pairs_read):
+        return _Pairs(pairs_read)
+    raise ValueError(f"{short_repr(value)} has a key of the map twice")
 
 
 class _Pairs(list[Any]):
@@ -362,15 +363,17 @@ class _Pairs(list[Any]):
 def _tuple(readers: Sequence[Reader], value: object) -> tuple[Any, ...]:
     value = _parsed(value) if isinstance(value, str) else value
     if not isinstance(value, list) or len(value) > len(readers):
-        raise TypeError(f"{shown(value)} is not a list of JSON with {len(readers)} values at most")
-    return tuple(read(one) for read, one in zip(readers, value, strict=False))
+        raise TypeError(
+            f"{short_repr(value)} is not a list of JSON with {len(readers)} values at most"
+        )
+    return tuple(read(item) for read, item in zip(readers, value, strict=False))
 
 
 def _user_type(readers: Mapping[str, Reader], value: object) -> tuple[Any, ...]:
     value = _parsed(value) if isinstance(value, str) else value
     if not isinstance(value, dict):
         raise TypeError(
-            f"{shown(value)} is not an object of JSON, as a user-defined type is written"
+            f"{short_repr(value)} is not an object of JSON, as a user-defined type is written"
         )
     unknown = set(value) - set(readers)
     if unknown:
@@ -384,30 +387,30 @@ def _user_type(readers: Mapping[str, Reader], value: object) -> tuple[Any, ...]:
 def _integer(text: str) -> int:
     text = text.strip(_BLANKS)
     if _INTEGER.fullmatch(text) is None:
-        raise ValueError(f"{shown(text)} is not an integer")
+        raise ValueError(f"{short_repr(text)} is not an integer")
     try:
         return int(text)
-    except ValueError:  # more digits than Python reads at once
+    except ValueError:  # more digits than Python parses by default
         return int(Decimal(text))
 
 
 def _number(text: str) -> float:
     text = text.strip(_BLANKS)
     if _NUMBER.fullmatch(text) is not None:
-        return _finite(float(text), shown(text))
+        return _finite(float(text), short_repr(text))
     if _NO_NUMBER.fullmatch(text) is None:
-        raise ValueError(f"{shown(text)} is not a number")
+        raise ValueError(f"{short_repr(text)} is not a number")
     return float(text)
 
 
 def _decimal(text: str) -> Decimal:
     text = text.strip(_BLANKS)
     if _NUMBER.fullmatch(text) is None:
-        raise ValueError(f"{shown(text)} is not a number")
+        raise ValueError(f"{short_repr(text)} is not a number")
     try:
         return Decimal(text)
     except ArithmeticError:
-        raise ValueError(f"{shown(text)} is out of the range of decimals") from None
+        raise ValueError(f"{short_repr(text)} is out of the range of decimals") from None
 
 
 def _boolean(text: str) -> bool:
@@ -416,20 +419,20 @@ def _boolean(text: str) -> bool:
         return True
     if lowered in _FALSE:
         return False
-    raise ValueError(f"{shown(text)} is neither true nor false")
+    raise ValueError(f"{short_repr(text)} is neither true nor false")
 
 
 def _uuid(text: str) -> UUID:
     text = text.strip(_BLANKS)
     if _UUID.fullmatch(text) is None:
-        raise ValueError(f"{shown(text)} is not a UUID")
+        raise ValueError(f"{short_repr(text)} is not a UUID")
     return UUID(text)
 
 
 def _blob(text: str) -> bytes:
     digits = _BLOB.fullmatch(text.strip(_BLANKS))
     if digits is None:
-        raise ValueError(f"{shown(text)} is not a blob in hexadecimal digits, as 0x00ff")
+        raise ValueError(f"{short_repr(text)} is not a blob in hexadecimal digits, as 0x00ff")
     return bytes.fromhex(digits[1])
 
 
@@ -440,15 +443,15 @@ def _date(text: str) -> Date:
             return _day(int(parts[1]), int(parts[2]), int(parts[3]))
         except ValueError:
             pass
-    raise ValueError(f"{shown(text)} is not a date, as 2026-11-23")
+    raise ValueError(f"{short_repr(text)} is not a date, as 2026-11-23")
 
 
-# The calendar of all years repeats after 400 of them, which have so many days.
+# The Gregorian calendar repeats after 400 years, which have this many days.
 _ERA_YEARS, _ERA_DAYS = 400, 146_097
 
 
 def _day(year: int, month: int, day: int) -> Date:
-    """Return a day of the Gregorian calendar, also of a year that `datetime` does not have."""
+    """Return a day of the Gregorian calendar, even in a year beyond `datetime`'s range."""
     eras, rest = divmod(year, _ERA_YEARS)
     days = datetime.date(rest + _ERA_YEARS, month, day).toordinal() + (eras - 1) * _ERA_DAYS
     return Date(days - datetime.date(1970, 1, 1).toordinal())
@@ -458,7 +461,7 @@ def _date_text(value: Date) -> str:
     eras, rest = divmod(
         value.days_from_epoch + datetime.date(1970, 1, 1).toordinal() - 1, _ERA_DAYS
     )
-    # Its era from the year 401 on, which has the same days as that from the year 1 on.
+    # Day within its 400-year era, as a date from year 1 on.
     day = datetime.date.fromordinal(rest + 1)
     year = day.year + eras * _ERA_YEARS
     sign = "-" if year < 0 else "+" if year > 9999 else ""
@@ -469,19 +472,19 @@ def _time(text: str) -> Time:
     try:
         return Time(text)
     except ValueError:
-        raise ValueError(f"{shown(text)} is not a time, as 12:30:00.5") from None
+        raise ValueError(f"{short_repr(text)} is not a time, as 12:30:00.5") from None
 
 
 def _since_epoch(milliseconds: int) -> datetime.datetime | MillisTimestamp:
     if _FIRST_MILLIS <= milliseconds <= _LAST_MILLIS:
         return _EPOCH + datetime.timedelta(milliseconds=milliseconds)
     if not -(1 << 63) <= milliseconds < 1 << 63:
-        raise ValueError(f"{shown(milliseconds)} milliseconds since 1970 are out of range")
+        raise ValueError(f"{short_repr(milliseconds)} milliseconds since 1970 are out of range")
     return MillisTimestamp(milliseconds)
 
 
 def _timestamp(text: str) -> datetime.datetime | MillisTimestamp:
-    # The usual form, which Python's own parser reads in the same way on each version.
+    # Fast path: a format that Python's own parser reads in the same way in each version.
     if (
         text.isascii()
         and text[4:5] == text[7:8] == "-"
@@ -494,15 +497,15 @@ def _timestamp(text: str) -> datetime.datetime | MillisTimestamp:
         try:
             return datetime.datetime.fromisoformat(text)
         except ValueError:
-            pass  # said below
+            pass  # the error is raised below
     stripped = text.strip(_BLANKS)
-    # First of all: `datetime.fromisoformat` takes 13 digits for a year, an hour and more.
+    # Check integers first: `datetime.fromisoformat` would read 13 digits as a date and time.
     if _INTEGER.fullmatch(stripped) is not None:
         return _since_epoch(_integer(stripped))
     parts = _TIMESTAMP.fullmatch(stripped)
     if parts is not None:
         year, month, day, hour, minute, second, fraction, utc, sign, hours, minutes = parts.groups()
-        # Without an offset it is UTC for the driver, too.
+        # Without an offset we return a naive value, which the driver treats as UTC.
         zone = datetime.timezone.utc if utc else None
         try:
             if sign is not None:
@@ -523,7 +526,7 @@ def _timestamp(text: str) -> datetime.datetime | MillisTimestamp:
         except ValueError:
             pass
     raise ValueError(
-        f"{shown(text)} is not a timestamp in ISO 8601, as 2026-11-23 12:30:00.5+01:00, nor "
+        f"{short_repr(text)} is not a timestamp in ISO 8601, as 2026-11-23 12:30:00.5+01:00, nor "
         "milliseconds since 1970"
     )
 
@@ -544,14 +547,14 @@ def _duration(text: str) -> Duration:
     parts = _DURATION.fullmatch(text.strip(_BLANKS))
     counts = parts.groups()[1:] if parts is not None else ()
     if parts is None or all(count is None for count in counts):
-        raise ValueError(f"{shown(text)} is not a duration, as 1mo2d3h4m5s")
+        raise ValueError(f"{short_repr(text)} is not a duration, as 1mo2d3h4m5s")
     months, days, nanoseconds = (
         sum(
-            int(count) * unit[at]
+            int(count) * unit[index]
             for count, unit in zip(counts, _UNITS, strict=True)
             if count is not None
         )
-        for at in range(3)
+        for index in range(3)
     )
     sign = -1 if parts[1] == "-" else 1
     return Duration(sign * months, sign * days, sign * nanoseconds)
@@ -598,42 +601,43 @@ _USUAL_KINDS = {
 }
 
 
-# -- and back --------------------------------------------------------------------------------------
+# -- from values to strings
+# --------------------------------------------------------------------------
 
 
 def text_of(value: object, null: str = "") -> str:
-    """Return the text of a value, which `text_reader` reads.
+    """Return the string for a value, which `text_reader` can read.
 
-    :param value: of any CQL type.
-    :param null: the text for null.
-    :raises TypeError: if the value has no text that could be read again.
+    :param value: a value of any CQL type.
+    :param null: the string for null.
+    :raises TypeError: if the value cannot be written so that it can be read again.
     """
     if value is None:
         return null
     if isinstance(value, str):
         return value
-    made = json_of(value, refuse_other)
-    return made if isinstance(made, str) else json.dumps(made, ensure_ascii=False)
+    json_value = json_of(value, refuse_other)
+    return json_value if isinstance(json_value, str) else json.dumps(json_value, ensure_ascii=False)
 
 
 def json_of(
     value: Any,
     other: Callable[[Any], Any] = str,
-    written: Mapping[type[Any], Callable[[Any], Any]] | None = None,
+    writers: Mapping[type[Any], Callable[[Any], Any]] | None = None,
 ) -> Any:
-    """Return a value as JSON has it; texts for all that JSON does not have.
+    """Return a value as a JSON value; values without a JSON type become strings.
 
-    :param value: of any CQL type.
-    :param other: is called with a value of no CQL type, and returns what stands for it, or raises:
-        see `refuse_other`.
-    :param written: functions for values of these classes, which come first.
+    :param value: a value of any CQL type.
+    :param other: called with a value of no CQL type; returns a replacement, or raises: see
+        `refuse_other`.
+    :param writers: functions for values of some classes, which take precedence.
     """
-    if written and (write := written.get(type(value))) is not None:
+    if writers and (write := writers.get(type(value))) is not None:
         return write(value)
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
-        # NaN and the infinities are no JSON.
+        # JSON has no NaN or infinity.
         return value if value - value == 0 else str(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return f"0x{bytes(value).hex()}"
@@ -645,21 +649,21 @@ def json_of(
         return str(value)
     if isinstance(value, Mapping) or hasattr(value, "items"):
         return {
-            _json_key(key, other, written): json_of(one, other, written)
-            for key, one in value.items()
+            _json_key(key, other, writers): json_of(item, other, writers)
+            for key, item in value.items()
         }
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         fields = zip(value._fields, value, strict=True)
-        return {name: json_of(one, other, written) for name, one in fields}
+        return {name: json_of(item, other, writers) for name, item in fields}
     if isinstance(value, _ELEMENTS) or (other is str and isinstance(value, Iterable)):
-        return [json_of(one, other, written) for one in value]
+        return [json_of(element, other, writers) for element in value]
     return other(value)
 
 
 def refuse_other(value: object) -> Any:
     """Raise TypeError for a value that no reader of CSV or JSON would understand.
 
-    :param value: of no CQL type.
+    :param value: a value of no CQL type.
     :raises TypeError: always.
     """
     cls = type(value)
@@ -671,14 +675,14 @@ def refuse_other(value: object) -> Any:
 def _json_key(
     key: object,
     other: Callable[[Any], Any],
-    written: Mapping[type[Any], Callable[[Any], Any]] | None,
+    writers: Mapping[type[Any], Callable[[Any], Any]] | None,
 ) -> str:
-    # Names of JSON are texts; readers of maps know what their keys are.
-    made = json_of(key, other, written)
-    return made if isinstance(made, str) else json.dumps(made, ensure_ascii=False)
+    # JSON names are strings; the reader of a map knows the type of its keys.
+    json_value = json_of(key, other, writers)
+    return json_value if isinstance(json_value, str) else json.dumps(json_value, ensure_ascii=False)
 
 
-# Their classes write themselves as `text_reader`, or a server, reads them.
+# The str() of these classes is a format that `text_reader`, or a server, can read.
 _WRITTEN_BY_STR = (
     *(Date, Time, Duration, Decimal, UUID),
     *(Point, LineString, Polygon, DateRange),

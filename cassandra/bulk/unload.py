@@ -1,4 +1,4 @@
-"""Whole tables into files of Parquet, CSV or JSON lines, and a manifest when all is there."""
+"""Writes whole tables to Parquet, CSV or JSON lines files, and a manifest when all is written."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import asyncio
 import gzip
 import json
 import os
-import time
+import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from cassandra._clocks import monotonic
 from cassandra.bulk.checkpoint import write_json
 from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.report import counted
@@ -20,6 +22,7 @@ from cassandra.bulk.scan import AsyncScan, Batches, Scan, size_of
 from cassandra.bulk.texts import json_of, refuse_other
 from cassandra.bulk.unload_form import FileForm, FileText
 from cassandra.client.columnar import columnar_module, rows_message
+from cassandra.errors import DecodeError
 
 if TYPE_CHECKING:
     from cassandra.aio.session import Session as AsyncSession
@@ -34,7 +37,7 @@ __all__ = ["UnloadReport", "aunload", "unload"]
 T = TypeVar("T")
 
 FORMATS = ("parquet", "csv", "jsonl")
-MANIFEST = "manifest.json"
+MANIFEST = "_manifest.json"
 BYTES_OF_A_FILE = 256 << 20
 
 
@@ -43,9 +46,9 @@ class UnloadReport:
     """The outcome of an unload.
 
     :param rows: rows that were written.
-    :param files: the files, in the order that they were written in.
-    :param bytes: bytes of the files.
-    :param seconds: how long it took.
+    :param files: the files, in the order in which they were written.
+    :param bytes: the size of the files.
+    :param seconds: the duration.
     """
 
     rows: int = 0
@@ -54,10 +57,10 @@ class UnloadReport:
     seconds: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return the report as JSON values."""
         return {
             "rows": self.rows,
-            "files": [os.fspath(one) for one in self.files],
+            "files": [os.fspath(path) for path in self.files],
             "bytes": self.bytes,
             "seconds": self.seconds,
             "rows_per_second": self.rows_per_second,
@@ -65,7 +68,7 @@ class UnloadReport:
 
     @property
     def rows_per_second(self) -> float:
-        """Rows written in a second."""
+        """Rows written per second."""
         return self.rows / self.seconds if self.seconds else 0.0
 
     def __str__(self) -> str:
@@ -76,7 +79,7 @@ class UnloadReport:
 
 
 class _Writer:
-    """Writes pages into files, each under a temporary name until it is complete."""
+    """Writes pages to files, each under a temporary name until it is complete."""
 
     def __init__(
         self,
@@ -91,20 +94,26 @@ class _Writer:
             raise ValueError(f"format is one of {', '.join(FORMATS)}, not {format!r}")
         if format != "parquet" and compression not in (None, "gzip"):
             raise ValueError(f"compression of {format} is None or 'gzip', not {compression!r}")
-        chosen = {name: value for name, value in choices.items() if value != "text"}
-        if chosen and format != "parquet":
+        parquet_options = {name: value for name, value in choices.items() if value != "text"}
+        if parquet_options and format != "parquet":
             raise ValueError(
-                f"{next(iter(chosen))} is an option of Parquet: {format} has numbers as texts"
+                f"{next(iter(parquet_options))} is an option of Parquet: {format} has numbers as "
+                "texts"
             )
         form.check(format)
         self._form = form
-        # Parquet has no type for months beside days and nanoseconds, but structs, which load reads.
+        # Parquet has no type for durations with months; we write structs, which `load` can read.
         self._batches: Batches | None = None
         if format == "parquet":
-            _check_parquet(compression, chosen)
-            self._batches = Batches({**chosen, "durations": "struct"})
+            _check_parquet(compression, parquet_options)
+            self._batches = Batches({**parquet_options, "durations": "struct"})
         self.folder = Path(target)
         self._is_new = not self.folder.exists()
+        if not self._is_new and not self.folder.is_dir():
+            raise FileExistsError(
+                f"{os.fspath(self.folder)!r} is a file, but unload writes into a folder: name a "
+                f"new one, for example {os.fspath(self.folder.with_suffix(''))!r}"
+            )
         self.folder.mkdir(parents=True, exist_ok=True)
         # Files of an earlier unload would look like a part of this one.
         if any(self.folder.iterdir()):
@@ -118,8 +127,9 @@ class _Writer:
         self._compression = compression
         self._file_bytes = file_bytes
         self._plain = PlainRows()
-        self._begun = time.monotonic()
+        self._begun = monotonic()
         self._is_over = False
+        self._names: list[str] | None = None
         self._path: Path | None = None
         self._rows = self._written = 0
         self._stack = ExitStack()
@@ -128,8 +138,9 @@ class _Writer:
     def add(self, result: Page) -> None:
         """Write a page.
 
-        :param result: the `ResultSet` whose page at hand is written.
+        :param result: the `ResultSet` whose current page is written.
         """
+        self._check_columns(result)
         if self._write is None:
             self._open(result)
         assert self._write is not None
@@ -138,18 +149,36 @@ class _Writer:
         if self._written >= self._file_bytes:
             self._end_file()
 
+    def _check_columns(self, result: Page) -> None:
+        """Refuse a page whose columns differ: the header, or another file, has the first ones.
+
+        The table may be altered during the unload. `Batches` checks the columns of Parquet.
+        """
+        if self._batches is not None:
+            return
+        names = result.column_names or []
+        if self._names is None:
+            self._names = names
+        elif names != self._names:
+            raise DecodeError(
+                f"the columns changed between pages, from ({', '.join(self._names)}) to "
+                f"({', '.join(names)}): unload the table again"
+            )
+
     def _open(self, result: Page) -> None:
         names = result.column_names or []
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
+        duplicate = next((name for name in names if names.count(name) > 1), None)
+        if duplicate is not None:
             raise ValueError(
-                f"more than one column is called {twice!r}: give others a name by AS in `columns`"
+                f"more than one column is called {duplicate!r}: give others a name by AS in "
+                "`columns`"
             )
-        # Parquet compresses its own pages, and so its files have no further ending.
+        # Parquet compresses its pages itself, so its files get no further suffix.
         ending = self._format + (".gz" if self._compression == "gzip" and not self._batches else "")
         self._path = self.folder / f"part-{len(self.report.files):05}.{ending}"
-        # Under its own name a file is complete, even if the process is killed.
-        temporary = f"{self._path}.tmp"
+        # A file gets its final name when it is complete, in case the process is killed. Until then
+        # its name is hidden, so that a load of the folder skips it.
+        temporary = self._temporary(self._path)
         if self._batches is not None:
             self._write = self._parquet(temporary, result)
             return
@@ -172,11 +201,18 @@ class _Writer:
         if not self._form.has_usual_texts or self._form.encoding != "utf-8":
             return write_rows
 
+        is_begun = self._form.header
+
         def write(page: Page) -> int:
+            nonlocal is_begun
             message = rows_message(page._message)
-            # From the bytes of the page to text, without a Python object for each value.
+            # Convert the page's bytes directly, without a Python object per value.
             codecs = self._plain.codecs(page)
-            file.write(csv_texts.csv_lines(names, codecs, *message.rows_body))
+            lines = csv_texts.csv_lines(names, codecs, *message.rows_body)
+            if not is_begun and lines:
+                lines = _with_quoted_mark(lines)
+                is_begun = True
+            file.write(lines)
             return message.row_count
 
         return write
@@ -184,7 +220,7 @@ class _Writer:
     def _json(self, file: Any, result: Page) -> Callable[[Any], int]:
         names = result.column_names or []
         text = FileText(self._form, names)
-        # Escapes of JSON are read as the characters: no encoding lacks any.
+        # Use JSON escapes if the encoding may lack characters.
         is_ascii = not self._form.encoding.startswith("utf")
 
         def write(page: Page) -> int:
@@ -202,7 +238,7 @@ class _Writer:
 
         batches = self._batches
         assert batches is not None
-        # The schema is that of the first page: it must be known before the file is made.
+        # The file needs the schema of the first page before it is created.
         first = batches.batch(result)
         options = {"compression": self._compression} if self._compression else {}
         file = self._stack.enter_context(
@@ -220,12 +256,16 @@ class _Writer:
         self._stack.close()
         path = self._path
         assert path is not None
-        os.replace(f"{path}.tmp", path)
+        os.replace(self._temporary(path), path)
         self.report.files.append(path)
         self.report.rows += self._rows
         self.report.bytes += path.stat().st_size
         self.rows_of[path.name] = self._rows
         self._write, self._rows, self._written = None, 0, 0
+
+    @staticmethod
+    def _temporary(path: Path) -> str:
+        return os.fspath(path.with_name(f".{path.name}.tmp"))
 
     def end(self, table: str) -> UnloadReport:
         """Write the manifest, and return the report.
@@ -235,22 +275,22 @@ class _Writer:
         if self._write is not None:
             self._end_file()
         report = self.report
-        report.seconds = time.monotonic() - self._begun
+        report.seconds = monotonic() - self._begun
         content = {
             "table": table,
             "format": self._format,
             "rows": report.rows,
             "files": [{"name": name, "rows": rows} for name, rows in self.rows_of.items()],
         }
-        # The last step: a folder with a manifest is complete.
+        # Write this last: a folder with a manifest is complete.
         write_json(self.folder / MANIFEST, content, indent=1)
         self._is_over = True
         return report
 
     def abandon(self) -> None:
-        """Remove the file at hand, which is not complete, and the folder if nothing else is there.
+        """Remove the incomplete file, and the folder if it is empty and was created by us.
 
-        What fails early can then be tried again as it is.
+        An unload that fails early can then be repeated with the same arguments.
         """
         if self._is_over:
             return
@@ -258,30 +298,42 @@ class _Writer:
             self._stack.close()
         finally:
             if self._path is not None:
-                Path(f"{self._path}.tmp").unlink(missing_ok=True)
+                Path(self._temporary(self._path)).unlink(missing_ok=True)
             if self._is_new and not any(self.folder.iterdir()):
                 self.folder.rmdir()
 
 
+def _with_quoted_mark(lines: bytes) -> bytes:
+    """Quote the first field of a file if it begins with U+FEFF.
+
+    At the beginning of a file, readers take this character for a byte order mark, and remove it.
+    """
+    if not lines.startswith(BOM_UTF8):
+        return lines
+    # The field begins without a quote, so it has no comma and no line end.
+    field = re.split(rb"[,\n]", lines, maxsplit=1)[0]
+    return b'"' + field + b'"' + lines[len(field) :]
+
+
 def _check_parquet(compression: str | None, numbers: dict[str, Any]) -> None:
-    """Check what would be wrong with the first page only when it has come."""
+    """Check options that would otherwise fail only at the first page."""
     columnar = columnar_module()
     pyarrow = columnar.pyarrow_module("unload to Parquet")
     columnar.ColumnOptions(**numbers).checked()
     if compression in (None, "none", "NONE"):
         return
     try:
-        is_there = pyarrow.Codec.is_available(compression)
+        is_available = pyarrow.Codec.is_available(compression)
     except (ValueError, TypeError):
-        is_there = False
-    if not is_there:
+        is_available = False
+    if not is_available:
         raise ValueError(f"pyarrow has no compression {compression!r} here")
 
 
 async def _in_thread(call: Callable[..., T], *arguments: Any) -> T:
-    """Call a function in a thread, and wait for it even if the task is cancelled meanwhile.
+    """Call a function in a thread, and wait for it even if the task is cancelled.
 
-    A file must not be closed while it is written to.
+    Otherwise a file could be closed while the thread writes to it.
     """
     working = asyncio.ensure_future(asyncio.to_thread(call, *arguments))
     try:
@@ -315,24 +367,24 @@ def unload(
     varints: Literal["text", "int64"] = "text",
     **options: Any,
 ) -> UnloadReport:
-    """Write a table into the files of a folder.
+    """Write a table to files in a folder.
 
     :param session: a blocking session.
     :param table: the table.
-    :param target: a folder, which must be empty or not be there yet.
+    :param target: a folder, which must be empty or not exist.
     :param format: "parquet", "csv" or "jsonl".
-    :param columns: names of columns; None for all.
+    :param columns: column names; None for all.
     :param where: a condition in CQL; None for all rows.
     :param compression: "gzip" for CSV and JSON lines, a codec of pyarrow for Parquet.
-    :param file_bytes: bytes of the servers' pages after which a further file is begun.
-    :param decimals: for Parquet, "text" or (precision, scale). A value that does not fit exactly is
-        a `DecodeError`.
+    :param file_bytes: bytes of the servers' pages after which a new file is begun.
+    :param decimals: for Parquet, "text" or (precision, scale). A value that does not fit exactly
+        raises `DecodeError`.
     :param varints: for Parquet, "text" or "int64".
     :param options: see `cassandra.bulk.scan.ScanOptions`, and for text files
         `cassandra.bulk.unload_form.FileForm`.
-    :raises ValueError: for a format, a compression or numbers that do not go together.
+    :raises ValueError: for a format, compression or number option that do not go together.
     :raises FileExistsError: if the folder is not empty.
-    :raises TypeError: if a value has no text in CSV or JSON.
+    :raises TypeError: if a value cannot be written as CSV or JSON.
     """
     form = _form_of(options)
     scan = Scan(session, table, columns, where, _of_tuples(options))  # type: ignore[arg-type]
@@ -360,24 +412,24 @@ async def aunload(
     varints: Literal["text", "int64"] = "text",
     **options: Any,
 ) -> UnloadReport:
-    """Write a table into the files of a folder, on asyncio; files are written in a thread.
+    """Write a table to files in a folder, on asyncio; files are written in a thread.
 
     :param session: a session of `cassandra.aio`.
     :param table: the table.
-    :param target: a folder, which must be empty or not be there yet.
+    :param target: a folder, which must be empty or not exist.
     :param format: "parquet", "csv" or "jsonl".
-    :param columns: names of columns; None for all.
+    :param columns: column names; None for all.
     :param where: a condition in CQL; None for all rows.
     :param compression: "gzip" for CSV and JSON lines, a codec of pyarrow for Parquet.
-    :param file_bytes: bytes of the servers' pages after which a further file is begun.
-    :param decimals: for Parquet, "text" or (precision, scale). A value that does not fit exactly is
-        a `DecodeError`.
+    :param file_bytes: bytes of the servers' pages after which a new file is begun.
+    :param decimals: for Parquet, "text" or (precision, scale). A value that does not fit exactly
+        raises `DecodeError`.
     :param varints: for Parquet, "text" or "int64".
     :param options: see `cassandra.bulk.scan.ScanOptions`, and for text files
         `cassandra.bulk.unload_form.FileForm`.
-    :raises ValueError: for a format, a compression or numbers that do not go together.
+    :raises ValueError: for a format, compression or number option that do not go together.
     :raises FileExistsError: if the folder is not empty.
-    :raises TypeError: if a value has no text in CSV or JSON.
+    :raises TypeError: if a value cannot be written as CSV or JSON.
     """
     form = _form_of(options)
     scan = AsyncScan(session, table, columns, where, _of_tuples(options))  # type: ignore[arg-type]
@@ -386,8 +438,7 @@ async def aunload(
     try:
         async with aclosing(scan.pages()) as pages:
             async for page in pages:
-                # Writing to a disk may block, and compression takes its time: the loop goes on
-                # meanwhile.
+                # Compressing and writing may take long, so we do it in a thread.
                 await _in_thread(writer.add, page)
         return await _in_thread(writer.end, table)
     finally:
@@ -395,12 +446,12 @@ async def aunload(
 
 
 def _form_of(options: dict[str, Any]) -> FileForm:
-    """Take the options of files of text out of those of the scan."""
-    names = [one.name for one in fields(FileForm) if one.name in options]
+    """Remove the options of text files from the scan's options, and return them."""
+    names = [field.name for field in fields(FileForm) if field.name in options]
     return FileForm(**{name: options.pop(name) for name in names})
 
 
-# Files have the columns as they are selected, and a part of a file cannot be continued.
+# Files have the columns as selected, and an incomplete file cannot be continued.
 def _of_tuples(options: dict[str, Any]) -> dict[str, Any]:
     for name in ("row_type", "checkpoint"):
         if options.get(name) is not None:

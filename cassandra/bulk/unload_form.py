@@ -1,4 +1,4 @@
-"""The form of the text files of an unload, which a load with the same options reads."""
+"""The format of the text files of an unload, which a load with the same options can read."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ from cassandra.util.temporal import Date, MillisTimestamp
 
 __all__ = ["FileForm", "FileText"]
 
-_JOINING = frozenset({"idna", "punycode", "undefined"})  # pieces of these do not make a whole
+# encodings whose pieces cannot be concatenated
+_JOINING = frozenset({"idna", "punycode", "undefined"})
 
 
 @dataclass(frozen=True)
 class FileForm:
-    """Options of an unload that say how text files are written; see `Session.load`.
+    """Options of an unload for text files; see `Session.load`.
 
-    :param delimiter: between fields of CSV; None for a comma.
-    :param quote: around fields of CSV that need it.
-    :param null: the text for null in CSV. If it is not empty, a value with this text is an error.
-    :param header: False leaves out the line of names in CSV.
-    :param encoding: of CSV and JSON lines.
-    :param date_format: of dates in CSV, as for `datetime.datetime.strftime`; None for ISO 8601.
-    :param timestamp_format: of timestamps in CSV, in UTC; None for ISO 8601.
-    :raises ValueError: if an option has a value that it cannot have.
-    :raises TypeError: if one is of another type.
+    :param delimiter: the delimiter of CSV fields; None for a comma.
+    :param quote: the quote character of CSV fields that need quotes.
+    :param null: the string for null in CSV. If it is not empty, a value with this text is an error.
+    :param header: False omits the header line of CSV.
+    :param encoding: the encoding of CSV and JSON lines.
+    :param date_format: the format of dates in CSV, for `datetime.datetime.strftime`; None for ISO
+        8601.
+    :param timestamp_format: the format of timestamps in CSV, in UTC; None for ISO 8601.
+    :raises ValueError: if an option has an invalid value.
+    :raises TypeError: if an option has a wrong type.
     """
 
     delimiter: str | None = None
@@ -48,7 +50,7 @@ class FileForm:
         if not isinstance(self.header, bool):
             raise TypeError(f"header is True or False in an unload, but is {self.header!r}")
         values: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        LoadOptions(**values)  # which has the same rules
+        LoadOptions(**values)  # applies the same rules
         for name in ("delimiter", "quote"):
             if values[name] is not None and values[name] in "\r\n\0":
                 raise ValueError(f"{name} must not end a line, but is {values[name]!r}")
@@ -59,7 +61,7 @@ class FileForm:
             raise ValueError(f"files cannot be written in the encoding {self.encoding!r}")
 
     def check(self, format: str) -> None:
-        """Refuse options that files of a format do not have.
+        """Refuse options that do not apply to a format.
 
         :param format: "csv", "jsonl" or "parquet".
         :raises ValueError: names the option.
@@ -74,16 +76,18 @@ class FileForm:
 
     @property
     def has_usual_texts(self) -> bool:
-        """True if the fields and lines are those that `csv_texts` writes."""
-        usual = FileForm(header=self.header, encoding=self.encoding, delimiter=self.delimiter)
-        return self == usual and self.delimiter in (None, ",")
+        """True if `csv_texts` can write the fields and lines."""
+        default_form = FileForm(
+            header=self.header, encoding=self.encoding, delimiter=self.delimiter
+        )
+        return self == default_form and self.delimiter in (None, ",")
 
 
 class FileText:
-    """Writes rows of one file as bytes.
+    """Converts rows of one file to bytes.
 
-    :param form: how they are written.
-    :param names: of the columns.
+    :param form: the options.
+    :param names: the names of the columns.
     """
 
     def __init__(self, form: FileForm, names: Sequence[str]) -> None:
@@ -92,7 +96,8 @@ class FileText:
         self._encode = codecs.getincrementalencoder(form.encoding)().encode
         self._decode = codecs.getincrementaldecoder(form.encoding)().decode
         self._delimiter = form.delimiter or ","
-        self._special = re.compile(f"[{re.escape(self._delimiter + form.quote)}\r\n]")
+        # U+FEFF at the beginning of a file is taken for a byte order mark, and removed.
+        self._special = re.compile(f"[{re.escape(self._delimiter + form.quote)}\r\n\ufeff]")
         self._written: dict[type[Any], Callable[[Any], str]] = {}
         if form.date_format is not None:
             self._written[Date] = self._date
@@ -103,7 +108,7 @@ class FileText:
         """Return a line of CSV.
 
         :param texts: its fields.
-        :raises ValueError: if the encoding does not have a character; it names the column.
+        :raises ValueError: if the encoding lacks a character; names the column.
         """
         if len(texts) == 1 and not texts[0]:
             return self.encoded(self._form.quote * 2 + "\n", texts)
@@ -119,9 +124,9 @@ class FileText:
     def row(self, values: Sequence[object]) -> bytes:
         """Return a row as a line of CSV.
 
-        :param values: of the columns.
-        :raises ValueError: if a value cannot be written so that it can be read; names the column.
-        :raises TypeError: if a value has no text; it names the column.
+        :param values: the values of the columns.
+        :raises ValueError: if a value could not be read again; names the column.
+        :raises TypeError: if a value cannot be written; names the column.
         """
         texts: list[str] = []
         try:
@@ -134,8 +139,12 @@ class FileText:
         null = self._form.null
         if value is None:
             return null
-        made = json_of(value, refuse_other, self._written)
-        text = made if isinstance(made, str) else json.dumps(made, ensure_ascii=False)
+        json_value = json_of(value, refuse_other, self._written)
+        text = (
+            json_value
+            if isinstance(json_value, str)
+            else json.dumps(json_value, ensure_ascii=False)
+        )
         if null and text == null:
             raise ValueError("a value has the text that stands for null")
         return text
@@ -155,8 +164,8 @@ class FileText:
         utc = datetime.timezone.utc
         moment = value if value.tzinfo is not None else value.replace(tzinfo=utc)
         text: str = moment.strftime(form)
-        back = _strptime(text, form)
-        if (back if back.tzinfo is not None else back.replace(tzinfo=utc)) != moment:
+        parsed = _strptime(text, form)
+        if (parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=utc)) != moment:
             raise ValueError(f"the format {form!r} does not hold all of a timestamp")
         return text
 
@@ -164,8 +173,8 @@ class FileText:
         """Return a line in the encoding of the file.
 
         :param line: the line.
-        :param texts: the texts of the columns, for an error.
-        :raises ValueError: if a character would be lost or altered; it names the column.
+        :param texts: the columns, for an error message.
+        :raises ValueError: if a character would be lost or changed; names the column.
         """
         try:
             data = self._encode(line)

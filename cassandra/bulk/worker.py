@@ -1,4 +1,4 @@
-"""One thread that works beside a load, and keeps no process from ending."""
+"""A daemon thread for a load, which does not keep the process from ending."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _Task = tuple["Future[Any]", Callable[..., Any], tuple[Any, ...]]
 class Worker:
     """A daemon thread that makes calls one after the other.
 
-    Python waits for the threads of a `ThreadPoolExecutor` when it ends, and so for a source that
-    hangs, for ever.
+    We do not use a `ThreadPoolExecutor`: at exit, Python would wait for its threads, even if the
+    source of a load hangs.
 
-    :param name: of the thread.
+    :param name: the name of the thread.
     """
 
     def __init__(self, name: str) -> None:
@@ -30,15 +30,15 @@ class Worker:
     def submit(self, call: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Make a call in the thread, and return its future.
 
-        :param call: the call.
-        :param arguments: of the call.
+        :param call: the function.
+        :param arguments: its arguments.
         """
         future: Future[Any] = Future()
         self._tasks.put((future, call, arguments))
         return future
 
     def shutdown(self) -> None:
-        """End the thread when it has made its calls; do not wait for it."""
+        """End the thread after its pending calls, without waiting for it."""
         self._tasks.put(None)
 
 
@@ -50,5 +50,5 @@ def _run(tasks: SimpleQueue[_Task | None]) -> None:
                 future.set_result(call(*arguments))
             except BaseException as error:
                 future.set_exception(error)
-        # What was read is not kept until the next call comes.
+        # Drop the references, so that a chunk is not kept until the next call.
         del task, future, call, arguments

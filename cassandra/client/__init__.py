@@ -1,3 +1,3 @@
-"""From a program's calls to the engine's requests: all that the blocking and the asyncio face
-share.
+"""Shared by the blocking and the asyncio API: turns the application's calls into requests of the
+engine.
 """

@@ -1,61 +1,57 @@
-"""Batches on their way to a request: bind the statements, check their kinds and their size."""
+"""Prepares batches for sending: binds their statements, and warns of their size."""
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.request_bodies import values_of_rows
-from cassandra.query.batch import BatchStatement, BoundRows, Entry, TextRows
-from cassandra.query.bound import BoundStatement
+from cassandra.query.batch import BatchStatement, BoundRow, BoundRows, Entry, TextRows
 from cassandra.query.named_rows import NamedRow
 from cassandra.query.prepared import PreparedStatement
 
 if TYPE_CHECKING:
     from cassandra.engine.request_bodies import AnyBody
 
-__all__ = ["BATCH_WARNING_INTERVAL", "batch_statements", "texts_of", "warn_of_size"]
+__all__ = ["BATCH_WARNING_INTERVAL", "batch_statements", "routed", "texts_of", "warn_of_size"]
 
 log = logging.getLogger("cassandra.cluster")
 
 BATCH_WARNING_INTERVAL = 60.0  # seconds
 
-Text = tuple[str | None, str]  # keyspace and query
+Text = tuple[str | None, str]  # (keyspace, CQL)
 
 
 def texts_of(entries: Sequence[Entry]) -> list[Text]:
-    """Return (keyspace, text) of the entries that must be prepared, each once."""
-    # A dict, not a set: prepared statements come back in the order of their texts.
+    """Return the distinct (keyspace, CQL) pairs of entries that must be prepared."""
+    # A dict keeps the order: prepared statements come back in the order of these pairs.
     return list(
         {(entry.keyspace, entry.text): None for entry in entries if isinstance(entry, TextRows)}
     )
 
 
 def batch_statements(
-    batch: BatchStatement,
     entries: Sequence[Entry],
     prepared_texts: Mapping[Text, Any],
     prepared_by_id: Callable[[bytes], PreparedStatement | None],
 ) -> list[tuple[PreparedStatement | None, Any]]:
-    """Return the entries of `batch` as `BatchBody` takes them. It raises the errors of binding.
+    """Return the entries of a batch in the form of `BatchBody`. Raises the errors of binding.
 
-    :param prepared_texts: the prepared statements of entries that are texts.
-    :param prepared_by_id: finds those of entries that are ids.
+    :param prepared_texts: the prepared statements of entries that are CQL strings.
+    :param prepared_by_id: returns the prepared statement of an entry that has its id.
     """
     statements: list[tuple[PreparedStatement | None, Any]] = []
     for entry in entries:
         if isinstance(entry, TextRows):
             rows = entry.bind_to(prepared_texts[entry.keyspace, entry.text])
-            # Only now that the text's values are bound is their partition known.
-            batch.route_by(rows)
             statements.append((rows.prepared, rows.block))
         elif isinstance(entry, BoundRows):
             statements.append((entry.prepared, entry.block))
-        elif isinstance(entry, BoundStatement):
-            statements.append(
-                (entry.prepared_statement, entry.block if entry.block is not None else ())
-            )
+        elif isinstance(entry, BoundRow):
+            block = entry.block if entry.block is not None else ()
+            statements.append((entry.bound.prepared_statement, block))
         elif isinstance(entry, NamedRow):
             statements.append(entry.bound(prepared_by_id))
         else:
@@ -63,8 +59,33 @@ def batch_statements(
     return statements
 
 
+def routed(
+    batch: BatchStatement,
+    entries: Sequence[Entry],
+    statements: Sequence[tuple[PreparedStatement | None, Any]],
+) -> BatchStatement:
+    """Return the batch as policies see it: with the partition of the first text that was bound.
+
+    The partition of a text is known only now that its values are bound. The application's batch
+    stays as it is, because it may be executed again, in another session or keyspace.
+
+    :param statements: the entries in the form of `BatchBody`.
+    """
+    if not batch.is_routed:
+        for entry, (prepared, block) in zip(entries, statements, strict=True):
+            if (
+                isinstance(entry, TextRows)
+                and prepared is not None
+                and prepared.routing_key_indexes
+            ):
+                batch = copy.copy(batch)
+                batch.route_by(BoundRows(prepared, block))
+                break
+    return batch
+
+
 def warn_of_size(request_body: AnyBody, batch: BatchStatement, limit: int) -> None:
-    """Log that a batch is large, unless all of it is in one partition.
+    """Log that a batch is large, unless it is in a single partition.
 
     Servers make an exception for such batches.
     """
@@ -84,11 +105,11 @@ def warn_of_size(request_body: AnyBody, batch: BatchStatement, limit: int) -> No
 
 
 def partitions_of(request_body: AnyBody) -> int:
-    """Count the partitions of a batch; 0 if that of a statement is not known."""
+    """Count the partitions of a batch; 0 if a statement's partition is unknown."""
     keys = set()
     for prepared, values in getattr(request_body, "statements", ()):
         indexes = prepared.routing_key_indexes if prepared is not None else None
-        # A single unknown partition makes the whole count unknown.
+        # One unknown partition makes the count unknown.
         if not indexes or not values:
             return 0
         for block in values_of_rows(values):

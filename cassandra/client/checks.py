@@ -1,4 +1,4 @@
-"""Checks of a program's arguments, so that a mistake is an error of the call that makes it."""
+"""Checks of the application's arguments, so that the call with the mistake raises the error."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ else:
 __all__ = [
     "check_host",
     "check_keyspace",
+    "check_pairs",
     "check_parameters",
     "check_timeout",
     "check_vector_type",
@@ -38,9 +39,9 @@ VECTOR_TYPES = ("list", "array", "numpy")
 def check_parameters(parameters: object, named: bool = True) -> None:
     """Raise TypeError unless `parameters` is a sequence or a mapping.
 
-    :param named: an object with attributes will do as well, and a text of one character.
+    :param named: True also accepts an object with attributes, and a string of one character.
     """
-    # A single text has a length, too, and would be taken apart into its characters.
+    # A string has a length too; we must not take it for a sequence of characters.
     if named and is_lone_text(parameters, 1):
         return
     if isinstance(parameters, (str, bytes)) or not (
@@ -49,30 +50,69 @@ def check_parameters(parameters: object, named: bool = True) -> None:
         raise TypeError(
             "parameters must be a sequence or a mapping, but are "
             f"{type(parameters).__name__}: {parameters!r}; "
-            "a single one is written (value,)"
+            + (
+                "write tuple(parameters)"
+                if hasattr(parameters, "__next__")
+                else "a single one is written (value,)"
+            )
+        )
+    # The order of a set is arbitrary, so values would go to arbitrary columns.
+    if isinstance(parameters, (set, frozenset)) and len(parameters) > 1:
+        raise TypeError(
+            f"parameters are the set {parameters!r}, which has no order: write a tuple, "
+            "(first, second), or a mapping"
+        )
+
+
+def check_pairs(pairs: object) -> None:
+    """Raise TypeError if statements for concurrent execution are not pairs with parameters.
+
+    Only the first item of a list or tuple is checked, since there may be many.
+    """
+    if not isinstance(pairs, (list, tuple)) or not pairs:
+        return
+    first = pairs[0]
+    if isinstance(first, (str, bytes)) or not hasattr(first, "__len__") or len(first) != 2:
+        raise TypeError(
+            f"execute_concurrent takes (statement, parameters) pairs, but the first item is "
+            f"{first!r} of type {type(first).__name__}: write (statement, None) for a statement "
+            "without parameters; one statement with many rows is "
+            "execute_concurrent_with_args(session, statement, rows)"
         )
 
 
 def check_timeout(timeout: object) -> None:
-    """Raise TypeError or ValueError unless `timeout` is a time in seconds, or None."""
+    """Raise TypeError or ValueError unless `timeout` is a number of seconds, or None."""
     if timeout is None:
         return
-    # A bool is an int: True would be one second.
+    # A bool is an int, but timeout=True is certainly a mistake.
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
-        raise TypeError(f"timeout must be seconds or None, but is {timeout!r}")
-    # 0 and less are for programs that pass what is left of their time: the request is over at once.
+        raise TypeError(
+            f"timeout must be seconds or None, but is {timeout!r} of type "
+            f"{type(timeout).__name__}{_instead_of_timeout(timeout)}"
+        )
+    # 0 and less are allowed: applications pass their remaining time, and the request expires at
+    # once.
     if math.isnan(timeout):
         raise ValueError(f"timeout must be a number of seconds, but is {timeout!r}")
     if timeout == math.inf:
         raise ValueError("timeout must be finite, but is inf: None is for no limit")
 
 
+def _instead_of_timeout(value: object) -> str:
+    if hasattr(value, "total_seconds"):
+        return ": write timeout.total_seconds()"
+    if isinstance(value, str) and not value.replace(".", "", 1).isdigit():
+        return ": parameters are passed together, execute(query, (first, second)); timeout follows"
+    return ""
+
+
 def typed_factory(row_type: type[Any]) -> Callable[..., Any]:
     """Return the row factory that makes instances of the class `row_type`.
 
-    :raises TypeError: if rows cannot be made of the class.
+    :raises TypeError: if rows cannot be instances of that class.
     """
-    from cassandra.query.typed_rows import typed_rows  # for those who use it
+    from cassandra.query.typed_rows import typed_rows  # imported on first use
 
     return typed_rows(row_type)
 
@@ -86,57 +126,62 @@ def check_keyspace(keyspace: object) -> None:
 
 
 def no_keyspace(keyspace: str, refusal: Exception) -> NoHostAvailable:
-    """Return the error of `connect` if the server refuses to use the keyspace."""
+    """Return the error of `connect` when the server refuses to use the keyspace."""
     message = f"Unable to connect to any servers using keyspace {keyspace!r}"
     return refused_everywhere(message, {"(the server)": refusal}, refusal)
 
 
 def check_vectors(request: RequestBase) -> None:
-    """Check how a request wants vectors to be read.
+    """Check the form in which a request should return vectors.
 
-    :raises ValueError: if there is no such way.
-    :raises DependencyException: if the package that it needs is not installed.
+    :raises ValueError: if there is no such form.
+    :raises DependencyException: if the required package is not installed.
     """
     if request.vectors != "list":
         check_vector_type("vectors", request.vectors)
 
 
-def check_vector_type(what: str, wanted: object) -> None:
-    """Check a way to read vectors.
+def check_vector_type(setting: str, vector_type: object) -> None:
+    """Check the form in which vectors should be returned.
 
-    :param what: the setting, for the message.
-    :raises ValueError: if there is no such way.
-    :raises DependencyException: if the package that it needs is not installed.
+    :param setting: the name of the setting, for the message.
+    :raises ValueError: if there is no such form.
+    :raises DependencyException: if the required package is not installed.
     """
-    if wanted not in VECTOR_TYPES:
+    if vector_type not in VECTOR_TYPES:
         raise ValueError(
-            f"{what}: vectors are read as one of {', '.join(map(repr, VECTOR_TYPES))}, "
-            f"not as {wanted!r}"
+            f"{setting}: vectors are read as one of {', '.join(map(repr, VECTOR_TYPES))}, "
+            f"not as {vector_type!r}"
         )
-    # Only looked for: importing it takes longer than a call should.
-    if wanted == "numpy" and importlib.util.find_spec("numpy") is None:
+    # Only check that NumPy is installed: importing it takes longer than a call should.
+    if vector_type == "numpy" and importlib.util.find_spec("numpy") is None:
         raise DependencyException(
             "vectors as NumPy arrays need the package 'numpy': pip install turbocql[numpy]"
         )
 
 
 def list_of_queries(queries: Sequence[str | bytes]) -> list[str]:
-    """Return `queries` as a list of texts; bytes are UTF-8.
+    """Return `queries` as a list of strings; bytes are decoded as UTF-8.
 
-    :raises TypeError: if it is a single text, or one of them is not a text.
+    :raises TypeError: if `queries` is a single string, or an item is not a string.
     """
-    # A str is a sequence of texts, too: each character would be prepared.
+    # A str is a sequence of strings too, and each character would be prepared.
     if isinstance(queries, str):
         raise TypeError(f"queries must be a list of texts, not a single text: {queries!r}")
-    found: list[str] = [query.decode() if isinstance(query, bytes) else query for query in queries]
-    for query in found:
+    texts: list[str] = [query.decode() if isinstance(query, bytes) else query for query in queries]
+    for query in texts:
         if not isinstance(query, str):
-            raise TypeError(f"a query to prepare is a str, not {type(query).__name__}: {query!r}")
-    return found
+            raise TypeError(_not_to_prepare(query))
+    return texts
+
+
+def _not_to_prepare(value: object) -> str:
+    advice = "; write prepare(statement.query_string)" if hasattr(value, "query_string") else ""
+    return f"a query to prepare is a str, not {type(value).__name__}: {value!r}{advice}"
 
 
 def check_host(host: object) -> None:
-    """Raise TypeError unless `host` is a `Host`, or something with an end point like one."""
+    """Raise TypeError unless `host` is a `Host`, or at least has an end point."""
     if not hasattr(host, "endpoint"):
         raise TypeError(
             f"host must be a Host, as Cluster.metadata.all_hosts() gives them, but is {host!r}"

@@ -1,10 +1,10 @@
-"""Astra's secure connect bundle: its content, and the metadata service's answer about the nodes.
+"""Astra's secure connect bundle: its content, and the metadata service's answer.
 
-The bundle is a zip file with the metadata service's address and the certificates for it. The
-service tells the address of a TLS proxy and the ids of the nodes behind it. The proxy sends each
-connection on by the server name that the client asks for, a node's id.
+The bundle is a zip file with the address of the metadata service, and certificates. The service
+returns the address of a TLS proxy, and the ids of the nodes behind it. The proxy forwards each
+connection by its TLS server name, which is a node's id.
 
-The module is imported only if there is a bundle: ``http.client`` is large.
+This module is imported only if there is a bundle, because ``http.client`` is large.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from cassandra.errors import DriverException
 
 __all__ = ["Cloud", "CloudEndPointFactory", "cloud_of"]
 
-DEFAULT_TIMEOUT = 5.0  # seconds that the metadata service may take
-MOST_BYTES = 1 << 20  # of a file in the bundle, and of the service's answer
-MOST_NODES = 1000  # that the service may name
+DEFAULT_TIMEOUT = 5.0  # seconds for the metadata service
+MOST_BYTES = 1 << 20  # limit for a file in the bundle, and for the service's answer
+MOST_NODES = 1000  # limit for the service's answer
 _KEYS = ("secure_connect_bundle", "use_default_tempdir", "connect_timeout")
 
-# Classes of errors by which the library's readers of zip and JSON answer damaged bytes.
+# Exceptions of Python's zip and JSON modules for damaged content.
 _DAMAGE = (
     KeyError,
     ValueError,
@@ -48,16 +48,16 @@ _DAMAGE = (
     zlib.error,
 )
 
-# Other characters in a host's name make http.client and the codec of names fail in many ways.
+# Other characters in a host name make http.client and the IDNA codec fail in many ways.
 _HOST = re.compile(r"[A-Za-z0-9._:-]{1,253}", re.ASCII)
-# It is the server name of a connection.
+# A node's id becomes the TLS server name of a connection.
 _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}", re.ASCII)
 
 Bundle = str | os.PathLike[str] | IO[bytes]
 
 
 class _Service(NamedTuple):
-    """The place of the metadata service, and the rest of the bundle."""
+    """The address of the metadata service, and the credentials of the bundle."""
 
     host: str
     port: int
@@ -72,8 +72,8 @@ class Cloud:
     """A cluster behind a TLS proxy.
 
     :param service: the metadata service.
-    :param context: for TLS with the service and with the proxy.
-    :param timeout: seconds that the service may take.
+    :param context: the TLS context for the service and the proxy.
+    :param timeout: seconds for the service.
     """
 
     def __init__(self, service: _Service, context: ssl.SSLContext, timeout: float) -> None:
@@ -84,44 +84,46 @@ class Cloud:
 
     @property
     def credentials(self) -> tuple[str, Secret[str]] | None:
-        """The user name and the password in the bundle; None if it does not have them."""
+        """The user name and password in the bundle; None if there are none."""
         service = self._service
         if service.username and service.password is not None:
             return service.username, service.password
         return None
 
     def ask(self) -> list[EndPoint]:
-        """Ask the metadata service where the nodes are, and wait for it.
+        """Ask the metadata service for the nodes; blocks.
 
-        :raises DriverException: if it does not answer, or answers something else.
+        :raises DriverException: if it does not answer, or its answer is invalid.
         """
-        where = f"{self._service.host}:{self._service.port}"
+        service_address = f"{self._service.host}:{self._service.port}"
         try:
             ids, host, port = _nodes_of(self._get())
         except (OSError, ValueError, OverflowError, RecursionError, HTTPException) as error:
             raise DriverException(
-                f"the metadata service at {where} could not be asked: {error}"
+                f"the metadata service at {service_address} could not be asked: {error}"
             ) from error
         except (KeyError, TypeError, AttributeError) as error:
             raise DriverException(
-                f"the metadata service at {where} does not say where the nodes are: {error!r:.200}"
+                f"the metadata service at {service_address} does not say where the nodes are: "
+                f"{error!r:.200}"
             ) from error
         if len(ids) > MOST_NODES:
             raise DriverException(
-                f"the metadata service at {where} names {len(ids)} nodes, more than {MOST_NODES}"
+                f"the metadata service at {service_address} names {len(ids)} nodes, more "
+                f"than {MOST_NODES}"
             )
         if not ids:
-            raise DriverException(f"the metadata service at {where} names no nodes")
-        # Before the end points are made: the proxy may have moved since the service was asked.
+            raise DriverException(f"the metadata service at {service_address} names no nodes")
+        # Update the proxy first: it may have moved since the last answer.
         self.factory.use_proxy(host, port)
-        return [self.factory.create_from_sni(one) for one in ids]
+        return [self.factory.create_from_sni(node_id) for node_id in ids]
 
     def _get(self) -> Any:
         deadline = time.monotonic() + self._timeout
         connection = _TimedConnection(self._service, self.context, deadline)
         try:
             connection.request("GET", "/metadata")
-            # An answer that is not read to its end holds the socket.
+            # Close the answer: a response that is not fully read keeps the socket open.
             with connection.getresponse() as answer:
                 if answer.status != 200:
                     raise ValueError(f"it answers {answer.status} {answer.reason:.100}")
@@ -136,9 +138,9 @@ class Cloud:
 
 
 class _TimedConnection(HTTPSConnection):
-    """A connection with one deadline for all that happens on it.
+    """A connection with a single deadline for everything.
 
-    A socket's timeout is for each call: a server that drips would hold the caller for ever.
+    A socket's timeout applies to each call, so a server that drips bytes would block for ever.
     """
 
     def __init__(self, service: _Service, context: ssl.SSLContext, deadline: float) -> None:
@@ -157,9 +159,9 @@ class _TimedConnection(HTTPSConnection):
         self.sock = _TimedSocket(encrypted, self._deadline)
 
     def _connected(self) -> socket.socket:
-        found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
-        for family, kind, protocol, _, address in found:
-            sock = socket.socket(family, kind, protocol)
+        address_infos = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+        for family, socket_type, protocol, _, address in address_infos:
+            sock = socket.socket(family, socket_type, protocol)
             try:
                 sock.settimeout(_left(self._deadline))
                 sock.connect(address)
@@ -192,7 +194,7 @@ class _TimedReader(io.RawIOBase):
     def __init__(self, sock: ssl.SSLSocket, deadline: float) -> None:
         self._sock = sock
         self._deadline = deadline
-        # It keeps the socket open until it is closed itself: the connection closes it earlier.
+        # The file keeps the socket open after the connection has closed it.
         self._file = sock.makefile("rb", buffering=0)
 
     def readable(self) -> bool:
@@ -208,10 +210,10 @@ class _TimedReader(io.RawIOBase):
 
 
 def _left(deadline: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
+    remaining = deadline - time.monotonic()
+    if remaining <= 0:
         raise TimeoutError("its answer did not come in time")
-    return left
+    return remaining
 
 
 def _body_of(answer: HTTPResponse) -> bytes:
@@ -227,61 +229,66 @@ def _body_of(answer: HTTPResponse) -> bytes:
 def _nodes_of(answer: Any) -> tuple[list[str], str, int]:
     """Return (ids of nodes, the proxy's host, its port).
 
-    :raises ValueError: if one of them cannot be a name or a port. Others are KeyError, TypeError
-        and AttributeError, for an answer of another form.
+    :raises ValueError: for an invalid id, host or port. An answer with another structure raises
+        KeyError, TypeError or AttributeError.
     """
-    told = answer["contact_info"]
-    ids, (host, _, port) = told["contact_points"], told["sni_proxy_address"].rpartition(":")
+    contact_info = answer["contact_info"]
+    ids, (host, _, port) = (
+        contact_info["contact_points"],
+        contact_info["sni_proxy_address"].rpartition(":"),
+    )
     host = host[1:-1] if host[:1] == "[" else host
     if not isinstance(ids, list):
         raise TypeError(f"contact_points is a {type(ids).__name__}")
     if not _HOST.fullmatch(host) or not port.isdecimal() or not 0 < int(port[:6]) < 65536:
-        raise ValueError(f"the proxy's address is {told['sni_proxy_address']!r:.100}")
-    for one in ids[: MOST_NODES + 1]:
-        if not isinstance(one, str) or not _NODE.fullmatch(one):
-            raise ValueError(f"a node's id is {one!r:.100}")
+        raise ValueError(f"the proxy's address is {contact_info['sni_proxy_address']!r:.100}")
+    for node_id in ids[: MOST_NODES + 1]:
+        if not isinstance(node_id, str) or not _NODE.fullmatch(node_id):
+            raise ValueError(f"a node's id is {node_id!r:.100}")
     return ids, host, int(port)
 
 
 class CloudEndPointFactory(EndPointFactory):
-    """The nodes behind the proxy, each by its host id."""
+    """Makes the end points of the nodes behind the proxy, by host id."""
 
     may_block = False
 
     def __init__(self) -> None:
-        self._made: SniEndPointFactory | None = None
+        self._factory: SniEndPointFactory | None = None
 
     def use_proxy(self, host: str, port: int) -> None:
-        """Reach the nodes by this proxy from now on."""
-        self._made = SniEndPointFactory(host, port)
+        """Use this proxy from now on."""
+        self._factory = SniEndPointFactory(host, port)
 
     def create(self, row: Mapping[str, Any]) -> EndPoint:
-        return self._known().create(row)
+        return self._proxy_factory().create(row)
 
     def create_from_sni(self, sni: str) -> EndPoint:
-        """Return the end point of the node that answers to `sni`."""
-        return self._known().create_from_sni(sni)
+        """Return the end point of the node whose server name is `sni`."""
+        return self._proxy_factory().create_from_sni(sni)
 
-    def _known(self) -> SniEndPointFactory:
-        if self._made is None:
+    def _proxy_factory(self) -> SniEndPointFactory:
+        if self._factory is None:
             raise DriverException("the metadata service has not been asked yet")
-        return self._made
+        return self._factory
 
 
 def cloud_of(settings: object, context: ssl.SSLContext | None = None) -> Cloud:
-    """Read the bundle that the setting `cloud` names.
+    """Read the bundle of the setting `cloud`.
 
     :param settings: ``secure_connect_bundle``, a path or a binary file; ``connect_timeout`` in
-        seconds for the metadata service; ``use_default_tempdir``, accepted for programs that give
-        it: the keys are written to the system's directory for temporary files, which they leave at
-        once.
-    :param context: used in place of the bundle's certificates.
+        seconds for the metadata service; ``use_default_tempdir``, accepted for compatibility: the
+        key files are always written to the system's temporary directory, and deleted at once.
+    :param context: used instead of the bundle's certificates.
     :raises TypeError: if `settings` is not a mapping.
-    :raises ValueError: if a setting is unknown or missing, or the bundle is not one.
+    :raises ValueError: if a setting is unknown or missing, or the bundle is invalid.
     :raises OSError: if the bundle cannot be read.
     """
     if not isinstance(settings, Mapping):
-        raise TypeError(f"cloud must be a mapping, but is of type {type(settings).__name__}")
+        raise TypeError(
+            f"cloud must be a mapping, but is of type {type(settings).__name__}: "
+            "write cloud={'secure_connect_bundle': path}"
+        )
     for name in settings:
         if name not in _KEYS:
             raise ValueError(f"cloud has no setting {name!r}; there are {', '.join(_KEYS)}")
@@ -289,7 +296,7 @@ def cloud_of(settings: object, context: ssl.SSLContext | None = None) -> Cloud:
     if bundle is None:
         raise ValueError("cloud needs 'secure_connect_bundle', the path of the bundle's zip file")
     is_path = isinstance(bundle, (str, os.PathLike))
-    # A number would be a file that is open already, which the zip's reader closes.
+    # zipfile would take a number for an open file descriptor, and close it.
     if not is_path and not (hasattr(bundle, "read") and hasattr(bundle, "seek")):
         raise TypeError(
             "cloud's secure_connect_bundle must be a path or a binary file, but is of type "
@@ -305,38 +312,39 @@ def cloud_of(settings: object, context: ssl.SSLContext | None = None) -> Cloud:
 def _read(bundle: Bundle, context: ssl.SSLContext | None, timeout: float) -> Cloud:
     try:
         with zipfile.ZipFile(bundle) as files:
-            # It may have a password, which local variables must not show.
+            # Wrapped, because it may have a password, which tracebacks with local variables must
+            # not show.
             service = _service_of(Secret(_member(files, "config.json")))
             return Cloud(service, context or _context_of(files), timeout)
     except zipfile.BadZipFile as error:
-        why = f"is not a zip file: {error}"
+        problem = f"is not a zip file: {error}"
     except _DAMAGE as error:
-        why = f"cannot be used: {error or type(error).__name__}"
+        problem = f"cannot be used: {error or type(error).__name__}"
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise
-        why = "is damaged: it tells of a place before its beginning"
-    # Not in the handlers: frames of the zip's reader have what it has read among their variables.
-    raise ValueError(f"the secure connect bundle {getattr(bundle, 'name', bundle)} {why}")
+        problem = "is damaged: it tells of a place before its beginning"
+    # Raised outside the handlers, because frames of zipfile refer to the content that it has read.
+    raise ValueError(f"the secure connect bundle {getattr(bundle, 'name', bundle)} {problem}")
 
 
 def _member(files: zipfile.ZipFile, name: str) -> bytes:
     """Return a file of the bundle.
 
-    :raises ValueError: if it is not there, or implausibly large.
+    :raises ValueError: if it does not exist, or is implausibly large.
     """
     try:
-        about = files.getinfo(name)
+        info = files.getinfo(name)
     except KeyError:
         raise ValueError(f"it has no file {name}") from None
-    if about.file_size > MOST_BYTES:
-        raise ValueError(f"its file {name} has {about.file_size} bytes")
-    if about.flag_bits & 1:
+    if info.file_size > MOST_BYTES:
+        raise ValueError(f"its file {name} has {info.file_size} bytes")
+    if info.flag_bits & 1:
         raise ValueError(f"its file {name} is encrypted")
-    if about.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError(f"its file {name} is compressed in an unusual way")
-    # The size is the directory's word: a bomb says less.
-    with files.open(about) as file:
+    # The size in the zip directory may be wrong: a zip bomb claims to be small.
+    with files.open(info) as file:
         body = Secret(file.read(MOST_BYTES + 1))
     if len(body.reveal()) > MOST_BYTES:
         raise ValueError(f"its file {name} has more than {MOST_BYTES} bytes")
@@ -344,41 +352,41 @@ def _member(files: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _service_of(config: Secret[bytes]) -> _Service:
-    service, why = _parsed(config)
-    # Not in the handler of the JSON's error, which has the text, and frames that show it.
+    service, problem = _parsed(config)
+    # Raised outside the handler: the JSON error refers to the text, which may have a password.
     if service is None:
-        raise ValueError(f"its config.json is not as expected: {why}")
+        raise ValueError(f"its config.json is not as expected: {problem}")
     return service
 
 
 def _parsed(config: Secret[bytes]) -> tuple[_Service | None, str]:
-    """Return (the service, "") or (None, the mistake in the text)."""
+    """Return (the service, ""), or (None, a description of the mistake)."""
     try:
-        told = Secret(json.loads(config.reveal()))
+        content = Secret(json.loads(config.reveal()))
     except (ValueError, RecursionError) as error:
         return None, f"it is not JSON ({type(error).__name__})"
-    if not isinstance(told.reveal(), dict):
-        return None, f"a {told.kind} in place of an object"
-    missing = [name for name in ("host", "port") if name not in told.reveal()]
+    if not isinstance(content.reveal(), dict):
+        return None, f"a {content.kind} in place of an object"
+    missing = [name for name in ("host", "port") if name not in content.reveal()]
     if missing:
         return None, f"it does not have {' and '.join(missing)}"
-    host, port = told.reveal()["host"], told.reveal()["port"]
+    host, port = content.reveal()["host"], content.reveal()["port"]
     if not isinstance(host, str) or not _HOST.fullmatch(host):
         return None, f"the host is {host!r:.60}"
     if not str(port).isdecimal() or not 0 < int(str(port)[:6]) < 65536:
         return None, f"the port is {port!r:.60}"
     for name in ("username", "password"):
-        if not isinstance(told.reveal().get(name), (str, type(None))):
+        if not isinstance(content.reveal().get(name), (str, type(None))):
             return None, f"the {name} is not a text"
-    password = told.reveal().get("password")
+    password = content.reveal().get("password")
     hidden = None if not password else Secret(password)
     del password
-    return _Service(host, int(port), told.reveal().get("username"), hidden), ""
+    return _Service(host, int(port), content.reveal().get("username"), hidden), ""
 
 
 def _check_validity(path: str) -> None:
     """Refuse a certificate that has expired: the service would only close the connection."""
-    # Python has no public way to read a certificate that is not in use.
+    # Python has no public API that decodes a certificate file.
     decode = getattr(getattr(ssl, "_ssl", None), "_test_decode_cert", None)
     if decode is None:
         return
@@ -393,12 +401,13 @@ def _no_password() -> str:
 
 def _context_of(files: zipfile.ZipFile) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # The servers are known by the bundle's own CA. Their names are ids of nodes, for which no
-    # certificate is made.
+    # Servers are verified by the bundle's own CA. Their names are node ids, which no certificate
+    # has.
     context.check_hostname = False
     try:
         context.load_verify_locations(cadata=_member(files, "ca.crt").decode("ascii"))
-        # Python loads a key from a file only. Nobody else can read it, and it is gone at once.
+        # Python loads keys from files only. Nobody else can read this file, and it is deleted at
+        # once.
         with tempfile.TemporaryDirectory(prefix="cassandra-") as directory:
             paths = []
             for name in ("cert", "key"):
@@ -406,7 +415,7 @@ def _context_of(files: zipfile.ZipFile) -> ssl.SSLContext:
                 paths.append(path)
                 with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
                     out.write(_member(files, name))
-            # Without a pass phrase of ours, OpenSSL would ask for one on the terminal.
+            # Without this callback, OpenSSL would ask for a pass phrase on the terminal.
             context.load_cert_chain(paths[0], paths[1], password=_no_password)
             _check_validity(paths[0])
     except ssl.SSLError as error:

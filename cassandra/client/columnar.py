@@ -1,9 +1,9 @@
 """Results by columns: the methods of a `ResultSet` for Arrow, NumPy, pandas and polars.
 
-Nothing here is decoded to rows: each page goes from its bytes to column buffers. While one page is
-used the next one is on its way, one ahead and never more. Reading begins with the page at hand. A
-result of one page can be read as often as one likes; one of several only once, by rows or by
-columns, since the pages that were read are gone.
+Pages are decoded from their bytes directly into column buffers, not into rows. While a page is
+used, exactly one further page is fetched. Reading begins with the current page. A result with one
+page can be read any number of times. A result with several pages can be read only once, by rows or
+by columns, since earlier pages are dropped.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cassandra._imports import at_first_cluster
+from cassandra._imports import at_first_cluster, import_module
+from cassandra._misspelt import nearest
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 
 if TYPE_CHECKING:
@@ -34,13 +35,13 @@ READ = (
 )
 
 
-PlanOf = Callable[[Any], Any]  # a result's metadata to its column plan
+PlanOf = Callable[[Any], Any]  # a function from a result's metadata to its column plan
 
 
 def columnar_module() -> ModuleType:
-    """Import `cassandra.protocol.columnar.pages` when the first result is read by columns.
+    """Import `cassandra.protocol.columnar.pages`, on the first use.
 
-    Most programs never do that.
+    Most applications never read results by columns.
     """
     from cassandra.protocol.columnar import pages as columnar
 
@@ -48,7 +49,7 @@ def columnar_module() -> ModuleType:
 
 
 def rows_message(message: object) -> ResultMessage:
-    """Return `message` if it has rows in their wire form.
+    """Return `message` if it still has its rows in wire format.
 
     :raises RuntimeError: if it does not.
     """
@@ -62,28 +63,68 @@ def rows_message(message: object) -> ResultMessage:
     return message
 
 
-def column_plans(message: object, options: dict[str, Any]) -> tuple[Any, PlanOf]:
-    """Return the column plan of a page, and the maker of those of further pages.
+def check_option_names(call: str, options: Iterable[str], further: Iterable[str] = ()) -> None:
+    """Refuse options that a call does not have, before any page is read.
 
-    :param options: of `ColumnOptions`.
-    :raises ValueError: if an option has a value that it cannot have.
+    :param call: the name of the call, for example ``to_arrow``.
+    :param options: the names of the options that were passed.
+    :param further: the names of its options beside those of `ColumnOptions`.
+    :raises TypeError: if it does not have one of them.
+    """
+    own = columnar_module().ColumnOptions._fields
+    for name in options:
+        if name in own or name in further:
+            continue
+        near = nearest(name, (*own, *further), 0.6)
+        hint = f"; did you mean {near!r}?" if near else f": it has {', '.join(own)}"
+        others = ", and the options of pyarrow.Table.to_pandas" if further and not near else ""
+        raise TypeError(f"{call}() has no option {name!r}{hint}{others}")
+
+
+def check_pandas_options(pyarrow: Any, options: Iterable[str]) -> None:
+    """Refuse options that neither `to_pandas` nor pyarrow has.
+
+    :param pyarrow: the module.
+    :param options: the names of the options that were passed.
+    :raises TypeError: if one of them is unknown.
+    """
+    try:
+        further = tuple(import_module("inspect").signature(pyarrow.Table.to_pandas).parameters)
+    except (TypeError, ValueError):  # this release of pyarrow does not say; it checks them itself
+        return
+    check_option_names("to_pandas", options, further[1:])
+
+
+def column_plans(
+    message: object, options: dict[str, Any], call: str = "to_arrow"
+) -> tuple[Any, PlanOf]:
+    """Return the column plan of a page, and the function that makes plans of further pages.
+
+    :param options: the options of `ColumnOptions`.
+    :param call: the call that has the options, for errors.
+    :raises TypeError: if an option is unknown.
+    :raises ValueError: if an option has an invalid value.
     """
     columnar = columnar_module()
-    chosen = columnar.ColumnOptions(**options).checked() if options else columnar.DEFAULT_OPTIONS
+    check_option_names(call, options)
+    column_options = (
+        columnar.ColumnOptions(**options).checked() if options else columnar.DEFAULT_OPTIONS
+    )
 
     def column_plan_of(metadata: object) -> Any:
-        return columnar.column_plan(metadata, chosen)
+        return columnar.column_plan(metadata, column_options)
 
     return column_plan_of(rows_message(message).metadata), column_plan_of
 
 
 class Form(NamedTuple):
-    """Makes a result by columns of pages. The faces differ only in how they wait for pages.
+    """How to build a result from pages by columns; the two APIs only differ in how they wait for
+    pages.
 
-    :param column_plan: of the page at hand.
-    :param column_plan_of: makes those of further pages.
-    :param each: is made of a page.
-    :param joined: is made of what `each` has made.
+    :param column_plan: the plan of the current page.
+    :param column_plan_of: makes the plan of a further page.
+    :param each: converts a page.
+    :param joined: makes the result from the converted pages.
     """
 
     column_plan: ColumnPlan
@@ -93,7 +134,7 @@ class Form(NamedTuple):
 
 
 class ColumnForms:
-    """A base of the results of both faces: the forms that their rows can be read in."""
+    """Base of the results of both APIs: the column formats in which rows can be read."""
 
     __slots__ = ()
 
@@ -103,15 +144,15 @@ class ColumnForms:
         def _message(self) -> ResultMessage | None: ...
 
     def _check_columns(self) -> None:
-        """Look if the columns can be read.
+        """Check that the columns can still be read.
 
         :raises RuntimeError: if rows have been read before.
         """
         raise NotImplementedError
 
-    def _column_plans(self, options: dict[str, Any]) -> tuple[Any, PlanOf]:
+    def _column_plans(self, options: dict[str, Any], call: str = "to_arrow") -> tuple[Any, PlanOf]:
         self._check_columns()
-        return column_plans(self._message, options)
+        return column_plans(self._message, options, call)
 
     def _arrow_form(self, options: dict[str, Any]) -> Form:
         columnar = columnar_module()
@@ -122,14 +163,14 @@ class ColumnForms:
     def _batches_form(self, options: dict[str, Any]) -> Form:
         columnar = columnar_module()
         pyarrow = columnar.pyarrow_module("arrow_batches")
-        plan, plan_of = self._column_plans(options)
+        plan, plan_of = self._column_plans(options, "arrow_batches")
         schema = columnar.arrow_schema(pyarrow, plan.layout)
         return Form(plan, plan_of, partial(columnar.arrow_batch, pyarrow, schema), iter)
 
     def _polars_form(self, options: dict[str, Any]) -> Form:
         columnar = columnar_module()
         polars = columnar.polars_module()
-        plan, plan_of = self._column_plans({"durations": "struct", **options})
+        plan, plan_of = self._column_plans({"durations": "struct", **options}, "to_polars")
 
         def frame(pages: Iterable[Any]) -> Any:
             return columnar.polars_frame(polars, plan.layout, list(pages))
@@ -147,12 +188,13 @@ class ColumnForms:
                 return columnar.pandas_of_arrays(pandas, form.joined(pages))
 
             return form._replace(joined=frame)
-        chosen: dict[str, Any] = {
+        check_pandas_options(pyarrow, options)
+        column_options: dict[str, Any] = {
             name: options.pop(name)
             for name in ("decimals", "varints", "durations")
             if name in options
         }
-        plan, plan_of = self._column_plans(chosen)
+        plan, plan_of = self._column_plans(column_options)
 
         def frame_of_arrow(pages: Iterable[Any]) -> Any:
             return columnar.pandas_of_arrow(pyarrow, plan.layout, pages, options)
@@ -163,7 +205,7 @@ class ColumnForms:
         columnar = columnar_module()
         numpy = columnar.numpy_module("to_numpy")
         message = rows_message(self._message)
-        # A dict has one place for a name: the other column would be lost.
+        # A dict can hold only one column of each name.
         columnar.check_names(message.metadata.names)
         plan = columnar.array_plan(message.metadata)
 
@@ -173,7 +215,7 @@ class ColumnForms:
         return Form(plan, columnar.array_plan, partial(columnar.arrays_of_page, numpy), joined)
 
     def __arrow_c_schema__(self) -> object:
-        """Return the schema of the columns, for readers of the Arrow PyCapsule interface."""
+        """Return the schema of the columns, for the Arrow PyCapsule interface."""
         columnar = columnar_module()
         column_plan = columnar.column_plan(rows_message(self._message).metadata)
         return columnar.ArrowSchema(column_plan.layout).__arrow_c_schema__()
@@ -187,10 +229,10 @@ class ColumnarResult(ColumnForms):
     """The methods of `cassandra.cluster.ResultSet` for columns.
 
     Options, by keyword: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
-    ``durations="interval"`` or "struct" (see the guide on results). All raise RuntimeError once row
-    iteration has begun (`one`, `current_rows` and `fetch_next_page` do not count), `DecodeError`
-    for damaged bytes and if columns change between pages, `DependencyException` if the library is
-    absent.
+    ``durations="interval"`` or "struct" (see the guide on results). All methods raise RuntimeError
+    once row iteration has begun (`one`, `current_rows` and `fetch_next_page` do not count),
+    `DecodeError` for damaged bytes or if columns change between pages, and `DependencyException` if
+    the library is not installed.
     """
 
     _message: ResultMessage | None
@@ -199,7 +241,7 @@ class ColumnarResult(ColumnForms):
     response_future: Any
 
     def to_arrow(self, **options: Any) -> Any:
-        """Return the rows that are left as a `pyarrow.Table` with a chunk for each page.
+        """Return the remaining rows as a `pyarrow.Table` with one chunk per page.
 
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
             ``durations="interval"`` or "struct": see the guide on results.
@@ -207,9 +249,8 @@ class ColumnarResult(ColumnForms):
         return self._read(self._arrow_form(options))
 
     def arrow_batches(self, **options: Any) -> Iterator[Any]:
-        """Return an iterator over the rows that are left, a `pyarrow.RecordBatch` per page.
-
-        Each is made when it is asked for.
+        """Return an iterator over the remaining rows: one `pyarrow.RecordBatch` per page, made on
+        demand.
 
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
             ``durations="interval"`` or "struct": see the guide on results.
@@ -218,9 +259,9 @@ class ColumnarResult(ColumnForms):
         return batches
 
     def to_polars(self, **options: Any) -> Any:
-        """Return the rows that are left as a `polars.DataFrame`; pyarrow is not needed.
+        """Return the remaining rows as a `polars.DataFrame`; pyarrow is not needed.
 
-        Durations are structs: polars does not have a type for them.
+        Durations become structs, because polars has no type for them.
 
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64":
             see the guide on results.
@@ -228,21 +269,22 @@ class ColumnarResult(ColumnForms):
         return self._read(self._polars_form(options))
 
     def to_pandas(self, **options: Any) -> Any:
-        """Return the rows that are left as a `pandas.DataFrame`.
+        """Return the remaining rows as a `pandas.DataFrame`.
 
-        Through pyarrow if it is installed, with `options` for its ``Table.to_pandas``
-        (``types_mapper=pandas.ArrowDtype``, ...); else through NumPy, as `to_numpy` has the values.
+        If pyarrow is installed, it is used, with `options` for its ``Table.to_pandas``
+        (``types_mapper=pandas.ArrowDtype``, ...). Otherwise the values are those of `to_numpy`.
 
-        :param options: those of `to_arrow`, and further keywords of ``pyarrow.Table.to_pandas``.
+        :param options: the options of `to_arrow`, and further keyword arguments of
+            ``pyarrow.Table.to_pandas``.
         """
         return self._read(self._pandas_form(options))
 
     def to_numpy(self) -> dict[str, Any]:
-        """Return the rows that are left as a dict of column name to NumPy array.
+        """Return the remaining rows as a dict of column names and NumPy arrays.
 
-        Numbers, booleans and times have arrays of their type, vectors of numbers one of rows x
-        dimension, others arrays of the objects that rows have. An array with nulls is masked (None
-        in arrays of objects).
+        Numbers, booleans and times become arrays of their type. Vectors of numbers become an array
+        of rows x dimension, and other types arrays of objects. An array with nulls is masked (in
+        arrays of objects, nulls are None).
 
         :raises ValueError: if two columns have the same name.
         """
@@ -254,12 +296,12 @@ class ColumnarResult(ColumnForms):
         return form.joined(form.each(page) for page in pages)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return the rows that are left, for readers of the Arrow PyCapsule interface.
+        """Return the remaining rows, for the Arrow PyCapsule interface.
 
-        Polars and DuckDB are such readers. Pages come as they are asked for.
+        Polars and DuckDB use it, for example. Pages are fetched on demand.
         """
         columnar = columnar_module()
-        # Nothing is fetched before the first page is asked for.
+        # Nothing is fetched until the consumer asks for the first page.
         plan, plan_of = self._column_plans({})
         return columnar.ArrowPages(plan.layout, self._pages(plan, plan_of)).__arrow_c_stream__(
             requested_schema
@@ -278,24 +320,25 @@ class ColumnarResult(ColumnForms):
         while True:
             more = bool(future.has_more_pages)
             if more:
-                # From here on pages are gone: an iteration over rows would miss them in silence.
+                # Pages are dropped from here on, so an iteration over rows would silently miss
+                # them.
                 self._iterator = ReadByColumns()
-                # In flight while this page is used; one page ahead, never more, to bound memory.
+                # Fetch one page ahead while this page is used; not more, to bound memory.
                 future.start_fetching_next_page()
             yield message.columns(column_plan)
             if not more:
                 return
             message = rows_message(future.result()._message)
             self._message = message
-            # The rows of the page before must not be taken for those of this one.
+            # Drop the rows of the previous page.
             self._page: Any = None
             column_plan = column_plan_of(message.metadata)
-            # A table has one schema: a column that was altered between pages does not fit into it.
+            # A table has one schema, so columns must not change between pages.
             columnar.check_same(layout, column_plan.layout)
 
 
 class ReadByColumns:
-    """Stands in for the iterator over rows that are gone."""
+    """Replaces the iterator over rows that were dropped."""
 
     def __iter__(self) -> ReadByColumns:
         return self

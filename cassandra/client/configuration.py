@@ -8,9 +8,9 @@ import weakref
 from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from cassandra._habits import stack_level
+from cassandra._habits import refuse_pickling, stack_level
 from cassandra._impl import implementation
 from cassandra._imports import Deferred, at_first_cluster, import_all, import_module
 from cassandra._misspelt import check_spelling, class_attribute
@@ -34,12 +34,15 @@ from cassandra.policies.retry import RetryPolicy
 from cassandra.versions import ProtocolVersion
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from cassandra import metrics as metrics_of_cluster
     from cassandra.client import cloud as cloud_bundle, routes
     from cassandra.client.cloud import Cloud
     from cassandra.client.session import SessionBase
     from cassandra.client.settings.for_engine import settings_of
     from cassandra.client.settings.tls import tls_of
+    from cassandra.codecs.registry import CodecRegistry
     from cassandra.diagnostics import report as diagnostics
     from cassandra.diagnostics.report import ClusterReport
     from cassandra.engine import core as engine
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
 else:
     at_first_cluster(
         __name__,
+        CodecRegistry="cassandra.codecs.registry",
         Metadata="cassandra.metadata.cluster_metadata",
         settings_of="cassandra.client.settings.for_engine",
         tls_of="cassandra.client.settings.tls",
@@ -68,14 +72,14 @@ else:
 
 
 def engine_core() -> type[Core]:
-    """Return the class of engines; a program that makes no cluster does not wait for its import.
+    """Import and return the class of engines; applications without a cluster need not wait for it.
 
-    All that connecting and executing need is imported with it, in the caller's thread.
+    Everything that connecting and executing need is imported too, in the caller's thread.
     """
     core = engine.Core
     import_all()
-    # For calls that may block. Its import is refused while the interpreter waits for its last
-    # threads, which may have clusters all the same.
+    # For calls that may block. Python refuses this import while it waits for its last threads at
+    # exit, but such threads may still use clusters.
     with suppress(RuntimeError):
         import_module("concurrent.futures.thread")
     return core
@@ -92,60 +96,62 @@ class ConfigMode(enum.Enum):
 class ClusterBase(
     MetadataSwitches, PoolSizes, ShardAwareness, Identity, ObservedByCluster, ClusterSettings
 ):
-    """The part of both `Cluster` classes that checks their settings and keeps them.
+    """The part of both `Cluster` classes that checks and stores their settings.
 
-    :raises TypeError: if a setting is unknown, or is of a wrong type.
+    :raises TypeError: if a setting is unknown, or has a wrong type.
     :raises ValueError: if a value is out of range, or two settings exclude each other.
-    :raises UnsupportedOperation: if this driver does not speak the protocol version.
-    :raises NotImplementedError: if a setting asks for something that this driver does not have.
+    :raises UnsupportedOperation: if this driver does not support the protocol version.
+    :raises NotImplementedError: if a setting requires something that this driver does not have.
     :raises OSError: if a file that a setting names cannot be read.
     """
 
     metrics: Metrics | None = None
-    """The cluster's `cassandra.metrics.Metrics`; None if they are not enabled."""
+    """The cluster's `cassandra.metrics.Metrics`; None if metrics are not enabled."""
 
     _live: dict[str, Any]
-    """The settings that may change, which the engine looks up each time."""
+    """The settings that may change; the engine looks them up each time."""
 
     _cloud: Cloud | None = None
     _client_routes: ClientRoutes | None = None
     _core: Core | None = None
 
-    def _configure(self, given: dict[str, Any]) -> None:
-        """Take the settings; called by the constructor.
+    def _configure(self, settings: dict[str, Any]) -> None:
+        """Store the settings; called by the constructor.
 
-        :param given: the settings that a program gives, by name. Those that may hold secrets are
-            `Secret`.
+        :param settings: the settings of the application, by name. Values that may hold secrets are
+            wrapped in `Secret`.
         """
-        for name in given:
+        for name in settings:
             if name not in self._table:
                 raise TypeError(f"Cluster has no setting {name!r}{instead_of(name, self._table)}")
-        # What stands for the default: None, in some settings.
-        for name in [name for name, value in given.items() if value is None]:
+        # For some settings, None means the default.
+        for name in [name for name, value in settings.items() if value is None]:
             if self._table[name].none_is_default:
-                del given[name]
-        engine_core()  # imported here, in the caller's thread: the engine's own imports nothing
-        # First of all: settings that are set below are published there.
+                del settings[name]
+        # imported here, in the caller's thread, so that the engine imports nothing later
+        engine_core()
+        # Created first, because settings that are set below are published there.
         self._live = {}
         self.metadata = Metadata()
-        # An empty mapping is as good as none: the default profile is made.
-        profiles = given.pop("execution_profiles", None) or None
+        self._codecs = CodecRegistry(metadata=self.metadata)
+        # An empty mapping counts as none: the default profile is made.
+        profiles = settings.pop("execution_profiles", None) or None
         for name, setting in self._table.items():
-            if name in given:
-                setattr(self, name, given[name])
+            if name in settings:
+                setattr(self, name, settings[name])
             elif not isinstance(setting, ConstructorOnly):
                 setting.take_default(self)
-        # Set as an attribute it is where to begin, and goes down as needed.
-        self._has_named_version = "protocol_version" in given
+        # A named version is fixed. If it is set as an attribute, it is only the first to try.
+        self._has_named_version = "protocol_version" in settings
         self._user_types = UserTypes(self.metadata)
         self._listeners: list[HostStateListener] = []
         self.profile_manager = ProfileManager()
         self.config_mode = self._choose_mode(profiles)
         self._check()
-        has_contact_points = "contact_points" in given
+        has_contact_points = "contact_points" in settings
         self._open_bundle(has_contact_points)
         self._take_routes(has_contact_points)
-        # Now: a bundle and routes have end points of their own.
+        # After the bundle and routes, which make their own end points.
         for setting in self._table.values():
             setting.make_default(self)
         self._make_tls()
@@ -154,24 +160,24 @@ class ClusterBase(
         if self.metrics_enabled:
             self.metrics = metrics_of_cluster.Metrics(weakref.proxy(self))
         assert self.endpoint_factory is not None
-        # The engine holds the factory. By the proxy, a Cluster that nobody else holds is collected.
+        # The engine refers to the factory. The proxy lets an unreferenced Cluster be collected.
         self.endpoint_factory.configure(weakref.proxy(self))
         self._named_endpoints: list[EndPoint] = []
         if self._cloud is None:
-            self._named_endpoints = [endpoint_of(one, self.port) for one in self.contact_points]
+            self._named_endpoints = [endpoint_of(point, self.port) for point in self.contact_points]
         self.endpoints_resolved: list[EndPoint] = self._resolve(self._named_endpoints)
         self._begin()
 
     def _begin(self) -> None:
-        """Make the parts that a face has of its own."""
+        """Create the parts that are specific to an API."""
 
     def __repr__(self) -> str:
-        # Of one whose constructor has failed, in a debugger or a traceback, too.
-        kept = vars(self)
-        points = ", ".join(map(str, kept.get("endpoints_resolved", ("not made",))))
+        # The constructor may have failed: debuggers and tracebacks show such objects too.
+        attributes = vars(self)
+        points = ", ".join(map(str, attributes.get("endpoints_resolved", ("not made",))))
         state = (
             "shut down"
-            if kept.get("is_shutdown")
+            if attributes.get("is_shutdown")
             else "connected"
             if self._core is not None
             else "not connected"
@@ -179,32 +185,44 @@ class ClusterBase(
         lane = "compiled" if implementation == "c" else "pure Python"
         return f"<Cluster: {points}, {state}, {lane}>"
 
-    # `copy.copy` calls it.
+    def __copy__(self) -> Self:
+        cluster = type(self).__new__(type(self))
+        cluster.__setstate__(vars(self))
+        return cluster
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        refuse_pickling(
+            self,
+            "its connections belong to this process. Make a Cluster of the same settings in each "
+            "process, for example in the initializer of its pool",
+        )
+        return super().__reduce_ex__(protocol)
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        # The engine of the original reads the other one.
+        # The engine reads the original's mapping.
         self._live = dict(self._live)
 
     def _resolve(self, endpoints: list[EndPoint]) -> list[EndPoint]:
-        """Return `endpoints` with addresses instead of names, if this face resolves them now."""
+        """Return `endpoints` with resolved names, if this API resolves them now."""
         return endpoints
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Set a setting, or whatever attribute a program keeps here.
+        """Set a setting, or any other attribute of the application.
 
-        :raises AttributeError: if the name is a misspelt setting, most likely. A program's own
-            subclass gets a warning in the log instead.
+        :raises AttributeError: if the name looks like a misspelt setting. For a user's subclass, a
+            warning is logged instead.
         """
         setting = self._table.get(name)
         if setting is None:
             check_spelling(self, name, self._table)
         elif not hasattr(type(class_attribute(type(self), name)), "__set__"):
-            # A subclass of the program's has a default of its own there, which the setting is
-            # behind.
+            # A user's subclass has a plain attribute of this name, which hides the setting.
             setting.__set__(self, setting.hidden(value))
             return
         else:
-            value = setting.hidden(value)  # before what follows: an error shows local variables
+            # before anything can fail: errors may show local variables
+            value = setting.hidden(value)
         super().__setattr__(name, value)
         if (
             setting is not None
@@ -212,7 +230,7 @@ class ClusterBase(
             and not (setting.may_change or isinstance(setting, OldStyle))
         ):
             level = stack_level()
-            if level == 2:  # the program, and not the driver that says what it has found out
+            if level == 2:  # called by the application, not by the driver itself
                 warnings.warn(
                     f"Cluster.{name} has no effect after connect: set it before, "
                     "or give it to the constructor",
@@ -221,13 +239,13 @@ class ClusterBase(
                 )
 
     def _follow_tls(self) -> None:
-        """Let connections from now on speak TLS as the settings say."""
-        # Not for the constructor, which sets one after the other and makes it of all.
+        """Apply changed TLS settings to connections that are opened from now on."""
+        # Skip this in the constructor, which makes the TLS settings once all are set.
         if "tls" in vars(self).get("_live", ()):
             self._make_tls()
 
     def _open_bundle(self, has_contact_points: bool) -> None:
-        """Take the settings of the bundle of `cloud`."""
+        """Apply the settings of the bundle of `cloud`."""
         self._cloud = None
         if self.cloud is None:
             return
@@ -242,12 +260,12 @@ class ClusterBase(
         self.ssl_context = self._cloud.context
         self.endpoint_factory = self._cloud.factory
         if self.auth_provider is None and self._cloud.credentials is not None:
-            # The password is a `Secret`, which the provider keeps as it is.
+            # The password is a `Secret`, which the provider accepts.
             credentials: Any = self._cloud.credentials
             self.auth_provider = PlainTextAuthProvider(*credentials)
 
     def _take_routes(self, has_contact_points: bool) -> None:
-        """Follow the setting `client_routes_config`."""
+        """Apply the setting `client_routes_config`."""
         config = self.client_routes_config
         if config is None:
             return
@@ -257,7 +275,7 @@ class ClusterBase(
             self.contact_points = routes.contact_points_of(config) or self.contact_points
 
     def _make_tls(self) -> None:
-        # At construction, so that a wrong option or a missing file is an error there.
+        # Made in the constructor, so that a wrong option or a missing file is an error there.
         tls = tls_of(self)
         if self._client_routes is not None:
             routes.check_names(tls)
@@ -286,21 +304,21 @@ class ClusterBase(
                 "execution_profiles must be a mapping of names to profiles, but is of type "
                 f"{type(profiles).__name__}: write {{EXEC_PROFILE_DEFAULT: profile}}"
             )
-        made = dict(profiles or {})
-        for name, profile in made.items():
+        all_profiles = dict(profiles or {})
+        for name, profile in all_profiles.items():
             if not isinstance(profile, ExecutionProfile):
                 raise TypeError(
                     f"execution_profiles[{name!r}] is not an ExecutionProfile, but {profile!r}"
                 )
-        if EXEC_PROFILE_DEFAULT not in made:
-            made = {
+        if EXEC_PROFILE_DEFAULT not in all_profiles:
+            all_profiles = {
                 EXEC_PROFILE_DEFAULT: ExecutionProfile(
                     load_balancing_policy=self.load_balancing_policy,
                     retry_policy=self.default_retry_policy or RetryPolicy(),
                 ),
-                **made,
+                **all_profiles,
             }
-        self.profile_manager.profiles.update(made)
+        self.profile_manager.profiles.update(all_profiles)
         for policy in self.profile_manager.policies():
             policy.check_supported()
 
@@ -312,16 +330,26 @@ class ClusterBase(
     # -- profiles and types ------------------------------------------------------------------------
 
     @property
+    def codecs(self) -> CodecRegistry:
+        """The converters of all sessions of this cluster. Guide: :doc:`/guides/codecs`.
+
+        .. versionadded:: 4.0
+        """
+        return self._codecs
+
+    @property
     def _uses_profiles(self) -> bool:
-        """True if execution profiles were given, or added: old-style settings are refused."""
+        """True if execution profiles were given or added, so that old-style settings are
+        refused.
+        """
         return self.config_mode is ConfigMode.PROFILES
 
     def _use_old_style(self) -> None:
-        """Note that old-style settings are used: profiles are refused from now on."""
+        """Record that old-style settings are used: profiles are refused from now on."""
         self.config_mode = ConfigMode.LEGACY
 
     def _default_of_profiles(self, name: str) -> Any:
-        """Return what an execution profile has if its constructor is not told otherwise.
+        """Return the default value of a profile's setting.
 
         :param name: the setting of the profile.
         """
@@ -332,13 +360,13 @@ class ClusterBase(
         return []
 
     def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
-        """Have the engine tell a load balancing policy of the hosts; before `connect`, nothing.
+        """Have the engine report hosts to a load balancing policy; before `connect`, do nothing.
 
         :param policy: a policy that was set after `connect`.
         """
 
-    def _take_in(self, profile: ExecutionProfile) -> None:
-        """Have the policies of a profile that a call names by itself know the hosts."""
+    def _adopt_profile(self, profile: ExecutionProfile) -> None:
+        """Initialize the policies of a profile that was passed to a call."""
         unnamed = self.profile_manager.add_unnamed(profile, partial(_forget, weakref.ref(self)))
         if unnamed is not None:
             unnamed.policy.check_supported()
@@ -347,7 +375,7 @@ class ClusterBase(
             unnamed.is_ready = True
 
     def _add_profile(self, name: Hashable, profile: ExecutionProfile) -> LoadBalancingPolicy | None:
-        """Add a profile; return its load balancing policy if no other profile has it."""
+        """Add a profile; return its load balancing policy if no other profile uses it."""
         if not isinstance(profile, ExecutionProfile):
             raise TypeError(f"profile must be an ExecutionProfile, but is {profile!r}")
         if self.config_mode is ConfigMode.LEGACY:
@@ -356,21 +384,21 @@ class ClusterBase(
             raise ValueError(f"there is an execution profile {name!r} already")
         self.config_mode = ConfigMode.PROFILES
         policy = profile.load_balancing_policy
-        # Looked for before the profile is added, or it would always be found.
-        known = any(policy is other for other in self.profile_manager.policies())
+        # Look before the profile is added, or it would always be found.
+        is_known = any(policy is other for other in self.profile_manager.policies())
         speculation = profile.speculative_execution_policy
-        speculation_known = any(
+        is_speculation_known = any(
             speculation is other for other in self.profile_manager.speculation_policies()
         )
-        if not known:
+        if not is_known:
             policy.check_supported()
         self.profile_manager.profiles[name] = profile
-        if not speculation_known:
+        if not is_speculation_known:
             self._attach_policy(speculation)
-        return None if known else policy
+        return None if is_known else policy
 
     def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
-        """Let a policy of speculative executions that was added after `connect` see latencies."""
+        """Let a speculative execution policy that was added after `connect` see latencies."""
 
     def _add_user_type(
         self, keyspace: str, name: str, klass: type[Any], sessions: Iterable[SessionBase]
@@ -391,12 +419,12 @@ class ClusterBase(
     def register_listener(self, listener: HostStateListener) -> None:
         """Notify `listener` when hosts are added, removed, up or down.
 
-        It may be registered before or after `connect`. It is called on the engine's loop, which it
-        must not block.
+        You may register a listener before or after `connect`. It is called on the engine's loop,
+        and must not block.
 
         :param listener: an object with the methods of `cassandra.policies.HostStateListener`.
         """
-        if not any(listener is known for known in self._listeners):
+        if not any(listener is other for other in self._listeners):
             self._listeners.append(listener)
 
     def unregister_listener(self, listener: HostStateListener) -> None:
@@ -404,8 +432,8 @@ class ClusterBase(
 
         :param listener: an object with the methods of `cassandra.policies.HostStateListener`.
         """
-        # In place: the engine holds this very list.
-        self._listeners[:] = [known for known in self._listeners if known is not listener]
+        # Change the list in place, because the engine refers to it.
+        self._listeners[:] = [other for other in self._listeners if other is not listener]
 
     # -- for the engine ----------------------------------------------------------------------------
 
@@ -415,7 +443,7 @@ class ClusterBase(
         self.protocol_version = core.protocol_version
         core.user_types = self._user_types.classes
         await self._user_types.read_fields(core.user_type_fields)
-        core.listeners.program = self._listeners
+        core.listeners.user_listeners = self._listeners
         for policy in self.profile_manager.policies():
             core.policies.populate(policy, self)
         core.listeners.introduce(self.metadata.all_hosts())
@@ -428,7 +456,7 @@ class ClusterBase(
         self._observe(core)
 
     def report(self) -> ClusterReport:
-        """Return how the cluster is, as the driver sees it: text, a dict, or a table in a notebook.
+        """Return a report of the cluster's state: text, a dict, or a table in a notebook.
 
         :returns: a `cassandra.diagnostics.report.ClusterReport`.
         """
@@ -439,7 +467,7 @@ class ClusterBase(
 
 
 def _forget(cluster: weakref.ref[ClusterBase], policy: LoadBalancingPolicy) -> None:
-    """Have the engine tell `policy` of no hosts any more; in any thread."""
+    """Have the engine stop reporting hosts to `policy`; in any thread."""
     owner = cluster()
     core = owner._core if owner is not None else None
     if core is not None:

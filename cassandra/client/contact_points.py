@@ -1,4 +1,4 @@
-"""Contact points: their checks, and the end points that their names stand for."""
+"""Checks contact points, and resolves their names to end points."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ __all__ = ["checked_contact_points", "endpoint_of", "resolved"]
 def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoint]:
     """Return the contact points as a list.
 
-    :raises TypeError: if they are a single text, or one of them is of a wrong type.
-    :raises ValueError: if one of them is None, empty, or has its port in its text.
+    :raises TypeError: if they are a single string, or one has a wrong type.
+    :raises ValueError: if one is None, empty, or includes a port in its string.
     """
     if isinstance(contact_points, (str, bytes)):
         raise TypeError(
@@ -38,12 +38,12 @@ def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoi
 
 
 def _check_contact_point(point: object) -> None:
-    """Raise TypeError or ValueError for a wrong contact point; the message shows it."""
+    """Raise TypeError or ValueError for an invalid contact point; the message shows it."""
     if isinstance(point, EndPoint):
         return
     address, port = point if isinstance(point, tuple) and len(point) == 2 else (point, None)
     if address is None:
-        # An environment variable that is not set, say; it would resolve to this machine.
+        # For example an environment variable that is not set; None would resolve to this machine.
         raise ValueError(f"a contact point must not be None, but one is {point!r}")
     if not isinstance(address, str):
         raise TypeError(
@@ -57,7 +57,7 @@ def _check_contact_point(point: object) -> None:
             f"a contact point is an address, not a URL, but one is {point!r}: "
             "write Cluster(['10.0.0.1'], port=9042)"
         )
-    # More than one colon is an IPv6 address.
+    # An address with more than one colon is IPv6.
     if "," in address or address.count(":") == 1 or address.startswith("["):
         raise ValueError(
             f"a contact point is one address without its port, but one is {point!r}: "
@@ -73,9 +73,9 @@ def _check_contact_point(point: object) -> None:
 
 
 def endpoint_of(point: ContactPoint, port: int) -> EndPoint:
-    """Return the end point of a contact point, with its name as it is.
+    """Return the end point of a contact point, without resolving its name.
 
-    :param port: for contact points that have none.
+    :param port: the port of contact points without a port.
     """
     if isinstance(point, EndPoint):
         return point
@@ -86,26 +86,26 @@ def endpoint_of(point: ContactPoint, port: int) -> EndPoint:
 
 
 def resolved(endpoints: Sequence[EndPoint]) -> list[EndPoint]:
-    """Return an end point for each address that the names among `endpoints` stand for.
+    """Return an end point for each address to which the names of `endpoints` resolve; blocks.
 
-    It asks the name service, and waits for it. A name that cannot be resolved is left out.
+    Names that cannot be resolved are left out.
 
-    :raises UnresolvableContactPoints: if there are end points, and none is left.
+    :raises UnresolvableContactPoints: if there are end points, but none could be resolved.
     """
-    found: dict[EndPoint, None] = {}
+    resolved_endpoints: dict[EndPoint, None] = {}
     for endpoint in endpoints:
-        # A subclass knows itself what its address stands for.
+        # Subclasses resolve their addresses themselves.
         if type(endpoint) is not DefaultEndPoint or is_ip_address(endpoint.address):
-            found[endpoint] = None
+            resolved_endpoints[endpoint] = None
             continue
         try:
             addresses = socket.getaddrinfo(
                 endpoint.address, endpoint.port, socket.AF_UNSPEC, socket.SOCK_STREAM
             )
-        except (OSError, ValueError):  # no such name, or no name at all
+        except (OSError, ValueError):  # unknown or invalid name
             continue
         for _, _, _, _, address in addresses:
-            found[DefaultEndPoint(str(address[0]), endpoint.port)] = None
-    if endpoints and not found:
+            resolved_endpoints[DefaultEndPoint(str(address[0]), endpoint.port)] = None
+    if endpoints and not resolved_endpoints:
         raise UnresolvableContactPoints([endpoint.address for endpoint in endpoints])
-    return list(found)
+    return list(resolved_endpoints)

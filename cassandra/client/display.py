@@ -1,7 +1,7 @@
-"""Result sets for people: a table in a shell, and one in a notebook.
+"""Shows result sets to people: as a table in a shell, or in a notebook.
 
-The first rows of the page at hand are shown; nothing is fetched, nothing is taken from an
-iteration, and damaged rows are said to be so.
+Only the first rows of the current page are shown. Nothing is fetched, no iteration is affected, and
+damaged rows are reported.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ else:
     )
 
 MOST_ROWS = 20
-MOST_CHARACTERS = 60  # of one value
-MOST_WIDTH = 120  # of a line in a shell whose terminal does not say its width
-LEAST_WIDTH = 8  # of a column: below it, rows are shown upright
+MOST_CHARACTERS = 60  # per value
+MOST_WIDTH = 120  # of a line, if the terminal's width is unknown
+LEAST_WIDTH = 8  # of a column; if they were narrower, rows are shown vertically
 
 
 class DisplayedResult:
     """The part of a `ResultSet` that shows it to people.
 
-    `_message` is the page at hand, `_page` its rows if they were made.
+    `_message` is the current page; `_page` has its rows if they were decoded.
     """
 
     __slots__ = ()
@@ -60,7 +60,7 @@ class DisplayedResult:
 
     @property
     def has_more_pages(self) -> bool:
-        """True if there is a page after the one at hand."""
+        """True if there is a page after the current page."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -79,38 +79,38 @@ class DisplayedResult:
         return self._table(_terminal_width())
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Show the table as the last line of a cell of IPython, fitted to the terminal."""
+        """Show the table in IPython, fitted to the terminal."""
         printer.text(self._table(_terminal_width() or MOST_WIDTH))
 
     def _table(self, width: int | None) -> str:
-        """Return the table, in lines of at most `width` characters; None for no limit.
+        """Return the table in lines of at most `width` characters; None for no limit.
 
-        Columns that do not fit become narrower. If that is not enough, each row is shown with a
-        line for each column.
+        Columns that do not fit are narrowed. If that is not enough, each row is shown with one line
+        per column.
         """
-        names, types, rows, note = self._shown()
+        names, types, rows, note = self._display_parts()
         if not names:
             return repr(self)
         cells = [[_cut(value) for value in row] for row in rows]
         heads = [[*names], [*types]]
-        widths = [max(len(row[at]) for row in [*heads, *cells]) for at in range(len(names))]
+        widths = [max(len(row[index]) for row in [*heads, *cells]) for index in range(len(names))]
         if width is not None and not _fit(widths, width):
             return "\n".join([*_upright(names, cells, width), note])
         lines = [_line(row, widths) for row in heads]
-        lines.append("-+-".join("-" * one for one in widths))
+        lines.append("-+-".join("-" * width_of_column for width_of_column in widths))
         return "\n".join([*lines, *(_line(row, widths) for row in cells), note])
 
     def _repr_html_(self) -> str:
         """Return the table that notebooks show."""
-        # Imported here for notebooks alone: its table of entities takes milliseconds to load.
+        # Imported only for notebooks: its table of entities takes milliseconds to load.
         import html
 
-        names, types, rows, note = self._shown()
+        names, types, rows, note = self._display_parts()
         if not names:
             return f"<p>{html.escape(repr(self))}</p>"
         head = "".join(
-            f"<th>{html.escape(name)}<br><small>{html.escape(kind)}</small></th>"
-            for name, kind in zip(names, types, strict=True)
+            f"<th>{html.escape(name)}<br><small>{html.escape(type_name)}</small></th>"
+            for name, type_name in zip(names, types, strict=True)
         )
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(_cut(value))}</td>" for value in row) + "</tr>"
@@ -119,7 +119,7 @@ class DisplayedResult:
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         return f"{table}<p>{html.escape(note)}</p>"
 
-    def _shown(self) -> tuple[list[str], list[str], list[Sequence[Any]], str]:
+    def _display_parts(self) -> tuple[list[str], list[str], list[Sequence[Any]], str]:
         """Return (column names, CQL types, the first rows as values, the note below them).
 
         There are no names if the result has no rows.
@@ -129,34 +129,34 @@ class DisplayedResult:
             metadata = message.metadata
             types = [_cql_name(column.type) for column in metadata.columns]
             count = message.row_count
-            # Not by the row factory: that may be the program's own, and slow.
-            found = _first_rows(message)
-            if isinstance(found, DriverException):
+            # We do not use the row factory, which may be the application's own and slow.
+            first_rows = _first_rows(message)
+            if isinstance(first_rows, DriverException):
                 return (
                     list(metadata.names),
                     types,
                     [],
-                    f"({count} rows, which cannot be read: {found})",
+                    f"({count} rows, which cannot be read: {first_rows})",
                 )
-            return list(metadata.names), types, found, self._note(count)
+            return list(metadata.names), types, first_rows, self._note(count)
         page = self._page if isinstance(self._page, list) else []
         rows: list[Any] = [list(_values(row)) for row in islice(page, MOST_ROWS)]
         width = max(map(len, rows), default=0)
         if not width:
             return [], [], [], ""
         names = _names(page[0], len(rows[0]))
-        names += [str(at) for at in range(len(names), width)]
+        names += [str(index) for index in range(len(names), width)]
         for row in rows:
             row += [""] * (width - len(row))
         return names, [""] * len(names), rows, self._note(len(page))
 
     def _note(self, count: int) -> str:
-        shown = (
+        row_count = (
             f"the first {MOST_ROWS} of {count} rows"
             if count > MOST_ROWS
             else f"{count} row{'s' * (count != 1)}"
         )
-        return f"({shown}{', more pages' if self.has_more_pages else ''})"
+        return f"({row_count}{', more pages' if self.has_more_pages else ''})"
 
 
 def _first_rows(message: ResultMessage) -> list[Sequence[Any]] | DriverException:
@@ -170,7 +170,7 @@ def _first_rows(message: ResultMessage) -> list[Sequence[Any]] | DriverException
 
 
 def _terminal_width() -> int | None:
-    """Return the width of the terminal that is printed to; None if it is none."""
+    """Return the width of the terminal that standard output is connected to, or None."""
     if not (hasattr(sys.stdout, "isatty") and sys.stdout.isatty()):
         return None
     columns = os.environ.get("COLUMNS", "")
@@ -182,16 +182,18 @@ def _terminal_width() -> int | None:
     return max(int(columns), 20)
 
 
-def _fit(widths: list[int], most: int) -> bool:
-    """Make the widest columns narrower until a line fits; return False if it cannot."""
-    room = most - 3 * (len(widths) - 1)
+def _fit(widths: list[int], line_width: int) -> bool:
+    """Narrow the widest columns until a line fits; return False if that is impossible."""
+    room = line_width - 3 * (len(widths) - 1)
     if room < LEAST_WIDTH * len(widths):
         return False
     while sum(widths) > room:
-        at = widths.index(max(widths))
+        index = widths.index(max(widths))
         others = sorted(widths)[-2:-1]
-        # Down to the next one, or by what is too much.
-        widths[at] = max(widths[at] - (sum(widths) - room), *(one - 1 for one in others), 1)
+        # Narrow it just below the next widest column, or by the excess.
+        widths[index] = max(
+            widths[index] - (sum(widths) - room), *(width - 1 for width in others), 1
+        )
     return True
 
 
@@ -204,7 +206,7 @@ def _padded(cell: str, width: int) -> str:
 
 
 def _upright(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
-    """Yield a line for each value of each row."""
+    """Yield one line for each value of each row."""
     widest = min(max(map(len, names)), width // 2)
     for number, row in enumerate(rows):
         yield f"-- row {number} --"
@@ -212,18 +214,18 @@ def _upright(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) ->
             yield f"{_padded(name, widest)} | {_padded(cell, max(width - widest - 3, 4))}".rstrip()
 
 
-def _cql_name(kind: Any) -> str:
-    """Return a type as CQL writes it: text, which the protocol calls varchar."""
-    return re.sub(r"\bvarchar\b", "text", kind.cql_parameterized_type())
+def _cql_name(cql_type: Any) -> str:
+    """Return a type's CQL name; the protocol's varchar is shown as text."""
+    return re.sub(r"\bvarchar\b", "text", cql_type.cql_parameterized_type())
 
 
 def _shape(value: object) -> str:
-    """Return a value as people write it: sets and maps of classes of ours in braces."""
+    """Return a value as text for people; our sets and maps are shown in braces."""
     if isinstance(value, (str, UUID, Date, Time, Duration, datetime.datetime, Decimal)):
         return str(value)
     if isinstance(value, Mapping):
-        shown = islice(value.items(), MOST_CHARACTERS)
-        return "{" + ", ".join(f"{key!r}: {item!r}" for key, item in shown) + "}"
+        items = islice(value.items(), MOST_CHARACTERS)
+        return "{" + ", ".join(f"{key!r}: {item!r}" for key, item in items) + "}"
     if isinstance(value, (Set, SortedSet)):
         return "{" + ", ".join(map(repr, islice(value, MOST_CHARACTERS))) + "}"
     return repr(value)
@@ -231,7 +233,7 @@ def _shape(value: object) -> str:
 
 def _cut(value: object) -> str:
     if isinstance(value, (str, bytes)) and len(value) > MOST_CHARACTERS:
-        value = value[: MOST_CHARACTERS - 3]  # not all of it is made printable only to be cut
+        value = value[: MOST_CHARACTERS - 3]  # do not format characters that are cut anyway
         text = value if isinstance(value, str) else repr(value)
         return _printable(text, MOST_CHARACTERS - 3) + "..."
     if isinstance(value, (list, tuple)) and len(value) > MOST_CHARACTERS:
@@ -239,13 +241,15 @@ def _cut(value: object) -> str:
     return _printable(_shape(value), MOST_CHARACTERS)
 
 
-def _printable(text: str, most: int) -> str:
-    """Return `text` on one line, without characters that are commands for a terminal."""
+def _printable(text: str, limit: int) -> str:
+    """Return `text` on one line, without control characters."""
     text = " ".join(text.split())
     if not text.isprintable():
         # Escape sequences in a value could change the state of the terminal.
-        text = "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
-    return text if len(text) <= most else text[: most - 3] + "..."
+        text = "".join(
+            character if character.isprintable() else repr(character)[1:-1] for character in text
+        )
+    return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def _values(row: object) -> Sequence[Any]:
@@ -264,7 +268,7 @@ def _names(row: object, width: int) -> list[str]:
     fields: Iterable[str] | None = getattr(row, "_fields", None)
     if fields is None:
         is_object = not isinstance(row, (tuple, list, str, bytes, int, float)) and row is not None
-        fields = _attributes(row) if is_object else [str(at) for at in range(width)]
+        fields = _attributes(row) if is_object else [str(index) for index in range(width)]
     return list(fields)
 
 

@@ -1,4 +1,4 @@
-"""Many executions at a time: how either face starts them."""
+"""Concurrent executions: starts them for both APIs."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ __all__ = ["fill"]
 def fill(
     collector: Collector,
     statements: Iterator[tuple[Any, Any]],
-    most: int,
+    burst_size: int,
     start_all: Callable[[list[Request]], object],
     start_other: Callable[[Any, Any, int], object],
 ) -> None:
-    """Start as many executions as there is room for.
+    """Start as many executions as the limits of the collector allow.
 
-    :param most: how many requests are made before the first of them is started.
-    :param start_all: starts requests together.
-    :param start_other: starts the execution of a statement that is not on the happy path: called
-        with it, its parameters and its position.
+    :param burst_size: how many requests are made before they are started together.
+    :param start_all: starts several requests.
+    :param start_other: starts the execution of a statement that is off the happy path; called with
+        the statement, its parameters and its position.
     """
     taken = -1
     while taken != collector.sent:
         taken = collector.sent
         burst: list[Request] = []
         try:
-            collector.requests(statements, burst, most)
+            collector.requests(statements, burst, burst_size)
         finally:
             if burst:
                 start_all(burst)
-        if collector.unusual is not None:
-            start_other(*collector.unusual, collector.sent - 1)
+        if collector.off_path is not None:
+            start_other(*collector.off_path, collector.sent - 1)

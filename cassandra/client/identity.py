@@ -1,4 +1,4 @@
-"""Settings of a cluster by which a program names itself."""
+"""Settings with which an application identifies itself."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ __all__ = ["Identity", "scylla_options"]
 
 
 class Identity(ClusterSettings):
-    """The part of a cluster that says who connects: the application, and this cluster object."""
+    """The part of a cluster that identifies the application, and the cluster object."""
 
     _session_id: uuid.UUID | None = None
 
     @property
     def session_id(self) -> uuid.UUID:
-        """A random id of this cluster object, for telling its connections from others."""
+        """A random id of this cluster object, which identifies its connections."""
         if self._session_id is None:
-            # Drawn late, so that a simulation which runs the cluster decides it. One step: two
-            # threads that ask at the same time get the same id.
+            # Created on first use, so that a simulation that runs the cluster controls it.
+            # `setdefault` is atomic: two threads get the same id.
             return cast("uuid.UUID", vars(self).setdefault("_session_id", new_id()))
         return self._session_id
 
@@ -41,14 +41,14 @@ class Identity(ClusterSettings):
     def _application(self) -> ApplicationInfo:
         """Return the settings of the application.
 
-        :raises TypeError: if one of them is not a text.
+        :raises TypeError: if one is not a string.
         """
         client_id = None if self.client_id is None else str(self.client_id)
         return ApplicationInfo(self.application_name, self.application_version, client_id)
 
 
 def scylla_options(cluster: Identity, is_control: bool) -> dict[str, str]:
-    """Return the options of STARTUP for servers of ScyllaDB."""
+    """Return the STARTUP options for ScyllaDB servers."""
     options = {"SESSION_ID": str(cluster.session_id)}
     if is_control and cluster.driver_config_reporting_enabled:
         options.update(driver_config.DriverConfigReporter(cluster).options())

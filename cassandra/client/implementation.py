@@ -1,4 +1,4 @@
-"""Says in the log that pure Python serves although compiled modules could."""
+"""Logs a warning if pure Python is used because the compiled modules are missing."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _is_said = False
 
 
 def warn_of_fallback() -> None:
-    """Log a warning, once a process, if the compiled modules are missing.
+    """Log a warning, once per process, if the compiled modules are missing.
 
-    A program that sets ``CASS_DRIVER_IMPL=python`` has chosen, and gets none.
+    There is no warning if ``CASS_DRIVER_IMPL=python`` is set, which is a deliberate choice.
     """
     global _is_said
     if _impl.fallback_reason is None or _is_said:

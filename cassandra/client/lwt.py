@@ -1,4 +1,4 @@
-"""Answers to conditional statements: the column that says if one was applied."""
+"""Results of conditional statements: the column that says whether they were applied."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ __all__ = ["APPLIED", "applied"]
 APPLIED = "[applied]"
 
 
-def applied(rows: Sequence[Any], place: int) -> bool:
-    """Return True if all of `rows`, those of a conditional statement or batch, say at `place` that
-    it was applied.
+def applied(rows: Sequence[Any], column_index: int) -> bool:
+    """Return True if all rows of a conditional statement or batch say that it was applied.
+
+    :param column_index: the index of the column "[applied]".
     """
-    # A conditional batch may answer with several rows; `all` of none would be true.
-    return bool(rows) and all(row[place] for row in rows)
+    # A conditional batch may return several rows, but `all` would also be true for no rows.
+    return bool(rows) and all(row[column_index] for row in rows)

@@ -1,4 +1,4 @@
-"""Messages that say the same as a request body, for listeners and handlers of the program."""
+"""Converts request bodies to messages, for user-defined listeners and protocol handlers."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ __all__ = ["message_of"]
 
 
 def message_of(request_body: AnyBody) -> Any:
-    """Return the message that says the same as `request_body`."""
+    """Return the message equivalent to `request_body`."""
     if isinstance(request_body, MessageBody):
         return request_body.message
-    for kind, make in _MAKERS:
-        if isinstance(request_body, kind):
-            message = make(request_body)
+    for body_class, make_message in _MAKERS:
+        if isinstance(request_body, body_class):
+            message = make_message(request_body)
             break
     else:
         raise TypeError(f"there is no message for {request_body!r}")
     message.tracing = request_body.tracing
-    # A copy: listeners may add to it, and the program's own mapping stays as it is.
+    # Copy, because listeners may add to it, and the application's mapping must not change.
     payload = request_body.custom_payload
     message.custom_payload = dict(payload) if payload else None
     return message
@@ -48,7 +48,8 @@ def _query(body: QueryBody) -> QueryMessage:
 
 
 def _execute(body: ExecuteBody) -> ExecuteMessage:
-    metadata, metadata_id = body.prepared.result_metadata_and_id
+    # The columns with which the answer will be decoded: the statement may have others by now.
+    metadata, metadata_id = body.result
     return ExecuteMessage(
         body.prepared.query_id,
         body.values.values() if body.values is not None else [],
@@ -57,7 +58,7 @@ def _execute(body: ExecuteBody) -> ExecuteMessage:
         body.page_size,
         body.paging_state,
         body.timestamp,
-        # Safe only if the id travels: the server then sends the new columns when they have changed.
+        # Safe only if we send the id: the server then returns the new columns if they have changed.
         skip_meta=bool(metadata_id) and bool(metadata),
         result_metadata_id=metadata_id,
     )

@@ -1,4 +1,4 @@
-"""The switch of all reading of metadata."""
+"""The switch for all reading of metadata."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class MetadataSwitches(ClusterSettings):
 
     def _follow_tokens(self) -> None:
         metadata: Metadata | None = vars(self).get("metadata")
-        # A subclass may set it before it calls the constructor, which makes the metadata.
+        # A subclass may set this before it calls the constructor, which creates the metadata.
         if metadata is not None:
             metadata.token_metadata_enabled = self.token_metadata_enabled
 
     def set_meta_refresh_enabled(self, enabled: bool) -> None:
-        """Switch all reading of metadata off, or on again.
+        """Switch all reading of metadata off or on.
 
-        That is reading the schema and, after events, the nodes. Use `schema_metadata_enabled` and
-        `token_metadata_enabled` in new programs.
+        This covers the schema and, after events, the nodes. In new applications use
+        `schema_metadata_enabled` and `token_metadata_enabled`.
 
-        :param enabled: False to read nothing any more, True to read again.
+        :param enabled: False to stop reading, True to read again.
         """
         if self._core is None:
             raise ConnectionException("the cluster is not connected")

@@ -1,4 +1,4 @@
-"""Registering observers of requests with clusters and sessions, for both faces."""
+"""Registers observers of requests with clusters and sessions, for both APIs."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ class ObservedByCluster(ClusterSettings):
 
     _core: Core | None = None
     _observing: tuple[RequestObserver, ...] = ()
-    """Those that the engine knows."""
+    """The observers that are registered with the engine."""
 
     def _registered(self) -> tuple[RequestObserver, ...]:
-        # The setting was checked when it was set.
+        # The value was checked when it was set.
         return cast("tuple[RequestObserver, ...]", tuple(self.request_observers))
 
     def _follow_observers(self) -> None:
-        """Have the engine tell those that are observers now, and no others."""
+        """Register the present observers with the engine, and remove the previous observers."""
         core = self._core
-        # Before connect there is nobody to tell: `_observe` does it then.
+        # Before `connect` there is no engine; `_observe` registers them later.
         if core is not None:
-            for one in self._observing:
-                core.forget_observer(one)
+            for observer in self._observing:
+                core.forget_observer(observer)
             self._observe(core)
 
     def add_request_observer(self, observer: RequestObserver) -> None:
-        """Have an observer told of all requests of all sessions from now on.
+        """Notify an observer of all requests of all sessions from now on.
 
         :param observer: see `cassandra.observers`.
         :raises TypeError: if it is not a `RequestObserver`.
@@ -47,9 +47,9 @@ class ObservedByCluster(ClusterSettings):
         self.request_observers = (*self.request_observers, observer)
 
     def remove_request_observer(self, observer: RequestObserver) -> None:
-        """Undo `add_request_observer`. Requests under way are told to the end.
+        """Remove an observer. It is still notified of requests that have started.
 
-        :param observer: one that was registered.
+        :param observer: a registered observer.
         :raises ValueError: if it is not registered.
         """
         self.request_observers = without(observer, self._registered())
@@ -57,8 +57,8 @@ class ObservedByCluster(ClusterSettings):
     def _observe(self, core: Core) -> None:
         """Register the observers with an engine."""
         self._observing = self._registered()
-        for one in self._observing:
-            core.observe_requests(one)
+        for observer in self._observing:
+            core.observe_requests(observer)
 
 
 class ObservedBySession:
@@ -67,19 +67,19 @@ class ObservedBySession:
     _engine: EngineSession
 
     def add_request_observer(self, observer: RequestObserver) -> None:
-        """Have an observer told of the requests of this session from now on.
+        """Notify an observer of the requests of this session from now on.
 
         :param observer: see `cassandra.observers`.
         :raises TypeError: if it is not a `RequestObserver`.
-        :raises ValueError: if it has methods that only observers of a cluster are called by.
+        :raises ValueError: if it has methods that are only called for observers of a cluster.
         """
         checked_observers((observer,), "session")
         self._engine.observe(*self._engine.observers, observer)
 
     def remove_request_observer(self, observer: RequestObserver) -> None:
-        """Undo `add_request_observer`. Requests under way are told to the end.
+        """Remove an observer. It is still notified of requests that have started.
 
-        :param observer: one that was registered.
+        :param observer: a registered observer.
         :raises ValueError: if it is not registered.
         """
         self._engine.observe(*without(observer, self._engine.observers))
@@ -88,11 +88,11 @@ class ObservedBySession:
 def without(
     observer: RequestObserver, observers: Sequence[RequestObserver]
 ) -> tuple[RequestObserver, ...]:
-    """Return `observers` without `observer`, which need not have an equality of its own.
+    """Return `observers` without `observer`, compared by identity.
 
-    :raises ValueError: if it is not one of them.
+    :raises ValueError: if `observer` is not registered.
     """
-    left = tuple(one for one in observers if one is not observer)
-    if len(left) == len(observers):
+    remaining = tuple(other for other in observers if other is not observer)
+    if len(remaining) == len(observers):
         raise ValueError(f"{observer!r} is not registered: the observers are {list(observers)!r}")
-    return left
+    return remaining

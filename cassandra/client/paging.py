@@ -1,8 +1,8 @@
-"""The page after the one at hand.
+"""The next page of a result.
 
-It is asked for once, perhaps while the page before it is read, and taken when it is wanted, even if
-it has not come yet. Both faces page by it. At most one page is ahead, so that a slow reader does
-not fill the memory.
+Its request is sent once, perhaps while the current page is still being read. The page can be taken
+at any time, even before it has come. Both APIs use this class. At most one page is fetched ahead,
+so that a slow reader does not fill the memory.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ __all__ = ["NextPage"]
 
 
 class NextPage:
-    """A page between the loop, which completes its request, and whoever wants it, in any thread.
+    """A page between the loop, which completes its request, and its consumer in any thread.
 
-    :param request: the request of the page at hand.
-    :param paging_state: where the next page begins; None if there is none.
+    :param request: the request of the current page.
+    :param paging_state: where the next page begins; None if there is no next page.
     :param start: sends a request.
-    :raises QueryExhausted: if there is no further page.
+    :raises QueryExhausted: if there is no next page.
     """
 
     __slots__ = ("_lock", "_takers", "request")
@@ -35,9 +35,9 @@ class NextPage:
     ) -> None:
         if paging_state is None:
             raise QueryExhausted("there are no more pages")
-        # None once the request is over.
+        # Becomes None when the request is over.
         self._takers: list[Callable[[Request], object]] | None = []
-        # Held for an instant at each end; once a page, so that its cost does not matter.
+        # Held only for an instant, once per page, so that its cost does not matter.
         self._lock = Lock()
         self.request = request.for_page(paging_state, self._complete)
         start(self.request)
@@ -45,12 +45,12 @@ class NextPage:
     def _complete(self, request: Request) -> None:
         with self._lock:
             takers, self._takers = self._takers, None
-        # Outside the lock: a taker may call callbacks of the program.
+        # Call them without the lock: they may run callbacks of the application.
         for taker in takers or ():
             taker(request)
 
     def take(self, taker: Callable[[Request], object]) -> None:
-        """Call `taker` with the request when it is over; now, if it is over already."""
+        """Call `taker` with the request when it is over; at once if it is over already."""
         with self._lock:
             if self._takers is not None:
                 self._takers.append(taker)

@@ -1,6 +1,6 @@
-"""The number of connections that a session keeps to a host, by distance.
+"""The number of connections that a session opens to a host, by distance.
 
-These settings of a `Cluster` may change at any time.
+You may change these settings of a `Cluster` at any time.
 """
 
 from __future__ import annotations
@@ -21,18 +21,22 @@ _CONNECTED = (*_LOCAL, HostDistance.REMOTE)
 
 
 class PoolSizes:
-    """The sizes of pools, for every protocol version.
+    """The sizes of pools, for all protocol versions.
 
-    A session keeps `get_core_connections_per_host` connections to each host of a distance. The
-    maximum bounds that number: pools do not grow with the load, since a connection carries up to
-    32,768 requests at a time.
+    A session opens `get_core_connections_per_host` connections to each host of a distance. The
+    maximum limits that number. Pools do not grow with the load, because one connection handles up
+    to 32,768 concurrent requests.
     """
 
     _core_connections: dict[int, int]
     _max_connections: dict[int, int]
 
-    def _make_sizes(self, given: int | Mapping[int, int]) -> None:
-        by_distance = given if isinstance(given, Mapping) else dict.fromkeys(_CONNECTED, given)
+    def _make_sizes(self, connections: int | Mapping[int, int]) -> None:
+        by_distance = (
+            connections
+            if isinstance(connections, Mapping)
+            else dict.fromkeys(_CONNECTED, connections)
+        )
         for distance, number in by_distance.items():
             _check("connections_per_host", distance, number)
         local = by_distance.get(HostDistance.LOCAL, DEFAULT_MIN_CONNECTIONS_PER_LOCAL_HOST)
@@ -45,53 +49,55 @@ class PoolSizes:
         defaults = dict.fromkeys(_LOCAL, DEFAULT_MAX_CONNECTIONS_PER_LOCAL_HOST)
         defaults[HostDistance.REMOTE] = DEFAULT_MAX_CONNECTIONS_PER_REMOTE_HOST
         self._max_connections = {
-            at: max(defaults[at], number) for at, number in self._core_connections.items()
+            distance: max(defaults[distance], count)
+            for distance, count in self._core_connections.items()
         }
         self._min_requests = dict.fromkeys(_CONNECTED, DEFAULT_MIN_REQUESTS)
         self._max_requests = dict.fromkeys(_CONNECTED, DEFAULT_MAX_REQUESTS)
 
     def _resize_pools(self) -> None:
-        """Called after a change of the sizes: pools that are open follow."""
+        """Called after a change of the sizes, to resize open pools."""
 
     def get_core_connections_per_host(self, host_distance: int) -> int:
-        """Return how many connections a session keeps to a host at that distance; 1 by default.
+        """Return how many connections a session opens to a host at this distance; 1 by default.
 
         :param host_distance: a value of `HostDistance`.
         """
-        return self._core_connections[_known("host_distance", host_distance)]
+        return self._core_connections[_checked_distance("host_distance", host_distance)]
 
     def set_core_connections_per_host(self, host_distance: int, core_connections: int) -> None:
-        """Keep so many connections to a host at that distance, also in pools that are open.
+        """Set the number of connections to each host at a distance, also for open pools.
 
-        Open pools grow, or shrink as requests end. `HostDistance.LOCAL` includes the local rack.
+        Open pools grow at once, and shrink as requests end. `HostDistance.LOCAL` includes the local
+        rack.
 
         :param host_distance: a value of `HostDistance`.
-        :param core_connections: how many connections, 1 or more.
+        :param core_connections: the number of connections, at least 1.
         :raises ValueError: if the number is below 1.
         """
         _check("core_connections", host_distance, core_connections)
-        for distance in _meant(host_distance):
+        for distance in _distances_of(host_distance):
             self._core_connections[distance] = core_connections
             self._max_connections[distance] = max(self._max_connections[distance], core_connections)
         self._resize_pools()
 
     def get_max_connections_per_host(self, host_distance: int) -> int:
-        """Return the upper bound of `get_core_connections_per_host`.
+        """Return the maximum of `get_core_connections_per_host`.
 
         :param host_distance: a value of `HostDistance`.
         """
-        return self._max_connections[_known("host_distance", host_distance)]
+        return self._max_connections[_checked_distance("host_distance", host_distance)]
 
     def set_max_connections_per_host(self, host_distance: int, max_connections: int) -> None:
-        """Set the upper bound: pools with more connections shrink to it.
+        """Set the maximum; pools with more connections shrink to it.
 
         :param host_distance: a value of `HostDistance`.
-        :param max_connections: how many connections at most, 1 or more.
+        :param max_connections: the maximum number of connections, at least 1.
         """
         _check("max_connections", host_distance, max_connections)
-        for distance in _meant(host_distance):
+        for distance in _distances_of(host_distance):
             self._max_connections[distance] = max_connections
-            # Pools keep their core: it must not stay above the bound.
+            # The core size of pools must not exceed the maximum.
             self._core_connections[distance] = min(
                 self._core_connections[distance], max_connections
             )
@@ -102,40 +108,40 @@ class PoolSizes:
 
         :param host_distance: a value of `HostDistance`.
         """
-        return self._min_requests[_known("host_distance", host_distance)]
+        return self._min_requests[_checked_distance("host_distance", host_distance)]
 
     def set_min_requests_per_connection(self, host_distance: int, min_requests: int) -> None:
-        """Accept the number for programs that set it; pools do not shrink by themselves.
+        """Accepted for compatibility: pools do not shrink by themselves.
 
         :param host_distance: a value of `HostDistance`.
-        :param min_requests: the number to keep; it changes nothing.
+        :param min_requests: the number to store; it has no effect.
         """
-        self._min_requests[_known("host_distance", host_distance)] = min_requests
+        self._min_requests[_checked_distance("host_distance", host_distance)] = min_requests
 
     def get_max_requests_per_connection(self, host_distance: int) -> int:
         """Return the value of `set_max_requests_per_connection`, or 100.
 
         :param host_distance: a value of `HostDistance`.
         """
-        return self._max_requests[_known("host_distance", host_distance)]
+        return self._max_requests[_checked_distance("host_distance", host_distance)]
 
     def set_max_requests_per_connection(self, host_distance: int, max_requests: int) -> None:
-        """Accept the number for programs that set it.
+        """Accepted for compatibility.
 
         A connection takes as many requests as it has streams, and pools do not grow with the load.
 
         :param host_distance: a value of `HostDistance`.
-        :param max_requests: the number to keep; it changes nothing.
+        :param max_requests: the number to store; it has no effect.
         """
-        self._max_requests[_known("host_distance", host_distance)] = max_requests
+        self._max_requests[_checked_distance("host_distance", host_distance)] = max_requests
 
 
-def _meant(distance: int) -> tuple[int, ...]:
-    # Programs that know only LOCAL mean the whole local data center.
+def _distances_of(distance: int) -> tuple[int, ...]:
+    # Applications that only use LOCAL mean the whole local data center.
     return _LOCAL if distance == HostDistance.LOCAL else (distance,)
 
 
-def _known(name: str, distance: int) -> int:
+def _checked_distance(name: str, distance: int) -> int:
     if distance not in _CONNECTED:
         raise ValueError(
             f"{name} must be HostDistance.LOCAL_RACK, LOCAL or REMOTE, but is {distance!r}"
@@ -144,7 +150,7 @@ def _known(name: str, distance: int) -> int:
 
 
 def _check(name: str, distance: int, number: object) -> None:
-    _known(f"the distance of {name}", distance)
+    _checked_distance(f"the distance of {name}", distance)
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"{name} must be a number of connections, but is {number!r}")
     if number < 1:

@@ -1,9 +1,9 @@
-"""The way from the arguments of `execute` to the engine's request.
+"""Turns the arguments of `execute` into a request of the engine.
 
-It is the only way, for both faces and every kind of statement. The call's options are checked and
-joined into a `CallOptions`; then the query becomes a statement, and the statement a request body.
-`happy_path.resolve` and `happy_path.request_for` give both the settings that count. The happy
-path of a bound statement takes all these steps in one call, `happy_path.bound_request`.
+Both APIs and all kinds of statements use this code. The options of the call are checked and
+combined into `CallOptions`. Then the query becomes a statement, and the statement a request body.
+`happy_path.resolve` and `happy_path.request_for` add the settings that apply. For a bound statement
+on the happy path, `happy_path.bound_request` does all of this in one call.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from cassandra.query.statement import (
 )
 
 if TYPE_CHECKING:
-    from cassandra.client.batches import batch_statements, texts_of, warn_of_size
+    from cassandra.client.batches import batch_statements, routed, texts_of, warn_of_size
     from cassandra.client.messages import message_of
     from cassandra.encoder import Encoder
     from cassandra.engine import happy_path
@@ -49,16 +49,19 @@ if TYPE_CHECKING:
         QueryBody,
         UseBody,
     )
-    from cassandra.engine.resolving import take_settings
+    from cassandra.engine.resolving import copy_parameters
     from cassandra.engine.session import EngineSession
+    from cassandra.engine.targets import Target, make_target
     from cassandra.engine.use_request import UseRequest
     from cassandra.metadata.host import Host
+    from cassandra.metadata.placement.tokens import Token
     from cassandra.protocol.handler import ProtocolHandler
     from cassandra.protocol.messages.errors import InvalidPagingState
     from cassandra.query.batch import BatchStatement, BoundRows
     from cassandra.query.bound import BoundStatement
     from cassandra.query.prepared import PreparedStatement
     from cassandra.query.prepared_use import BoundUse
+    from cassandra.query.snapshots import snapshot
     from cassandra.util.intervals import OncePerInterval
 
     Query = str | Statement | PreparedStatement | HostTargetingStatement
@@ -88,8 +91,11 @@ else:
         UseRequest="cassandra.engine.use_request",
         batch_statements="cassandra.client.batches",
         happy_path="cassandra._impl",
+        make_target="cassandra.engine.targets",
         message_of="cassandra.client.messages",
-        take_settings="cassandra.engine.resolving",
+        snapshot="cassandra.query.snapshots",
+        copy_parameters="cassandra.engine.resolving",
+        routed="cassandra.client.batches",
         texts_of="cassandra.client.batches",
         warn_of_size="cassandra.client.batches",
     )
@@ -98,7 +104,8 @@ __all__ = ["USUAL_OPTIONS", "Parameters", "Query", "RequestMaker"]
 
 R = TypeVar("R", bound="Request")
 
-# Of a call that gives none: timeout, trace, custom_payload, execution_profile, paging_state, host.
+# The options of a call without arguments: timeout, trace, custom_payload, execution_profile,
+# paging_state, host.
 USUAL_OPTIONS = (NOT_SET, False, None, EXEC_PROFILE_DEFAULT, None, None)
 
 _TEXTS = (str, SimpleStatement)
@@ -106,7 +113,7 @@ _USUAL_PARAMETERS = frozenset({tuple, list, dict})
 
 
 def _warn_of_parameters(query: object) -> None:
-    """Warn that the parameters of a call do nothing: as with other drivers, they are ignored."""
+    """Warn that the parameters of a call are ignored, as in cassandra-driver."""
     advice = (
         "pass them to batch.add(statement, parameters)"
         if isinstance(query, BatchStatement)
@@ -120,7 +127,7 @@ def _warn_of_parameters(query: object) -> None:
 
 
 def _advice_for(query: object) -> str:
-    """Return what to write in place of something that is no query."""
+    """Return advice for an object that is not a query."""
     if hasattr(query, "__await__"):
         query.close() if hasattr(query, "close") else None
         return "; write `await session.prepare(...)`"
@@ -130,7 +137,7 @@ def _advice_for(query: object) -> str:
 
 
 class RequestMaker:
-    """Makes the requests of a session. A base of the sessions of both faces."""
+    """Makes the requests of a session. Base of the sessions of both APIs."""
 
     encoder: Encoder
     client_protocol_handler: Any
@@ -143,11 +150,11 @@ class RequestMaker:
 
     @property
     def keyspace(self) -> str | None:
-        """The keyspace that unqualified names belong to."""
+        """The keyspace of unqualified names."""
         return self._engine.keyspace
 
     def get_execution_profile(self, name: ExecutionProfile | str) -> ExecutionProfile:
-        """Return the profile of this name.
+        """Return the profile with this name.
 
         :param name: the key of the profile in `Cluster(execution_profiles=...)`.
         """
@@ -163,59 +170,57 @@ class RequestMaker:
         execution_profile: ExecutionProfile | str,
         paging_state: bytes | None,
         host: Host | None,
+        shard: int | None = None,
+        token: int | Token | None = None,
     ) -> CallOptions:
-        """Check the options of one call, and join them.
+        """Check the options of a call, and combine them.
 
-        Callers compare them with `USUAL_OPTIONS` first, which most calls have.
+        Callers first compare them with `USUAL_OPTIONS`, which most calls have.
         """
         if timeout is not NOT_SET:
             check_timeout(timeout)
         if host is not None:
             check_host(host)
+        target: Host | Target | None = host
+        if shard is not None or token is not None:
+            target = make_target(self._engine.core.metadata, host, shard, token)
         profile = (
             self._default_options.profile
             if execution_profile is EXEC_PROFILE_DEFAULT
             else self.get_execution_profile(execution_profile)
         )
         if paging_state is not None and not paging_state:
-            # It would be the first page: whoever mangles a token would read that for ever.
+            # The server would return the first page, so an application with a corrupt token would
+            # loop.
             raise InvalidPagingState(
                 InvalidPagingState.error_code,
                 f"the paging state is empty ({paging_state!r}): None is for the first page",
             )
-        return CallOptions(profile, timeout, trace, custom_payload, paging_state, host)
+        return CallOptions(profile, timeout, trace, custom_payload, paging_state, target)
 
     # -- statements --------------------------------------------------------------------------------
 
-    def _statement(self, query: Query, parameters: Parameters) -> tuple[Any, Any]:
-        """Return the statement as policies see it, and the one to send.
-
-        Prepared statements are bound; texts become statements.
-        """
-        target: Any = query
-        statement: Any = query
-        # Policies see the wrapper, which names the host; the statement in it is sent.
-        if isinstance(statement, HostTargetingStatement):
-            statement = statement.inner_statement
-        if isinstance(statement, PreparedStatement):
-            statement = target = statement.bind(parameters)
-        elif isinstance(statement, str):
-            statement = target = SimpleStatement(statement)
-        elif not isinstance(statement, Statement):
+    def _statement(self, query: Query, parameters: Parameters) -> Any:
+        """Return the statement to send; bind prepared statements, and wrap strings."""
+        if isinstance(query, PreparedStatement):
+            return query.bind(parameters)
+        if isinstance(query, str):
+            return SimpleStatement(query)
+        if not isinstance(query, Statement):
             raise TypeError(
-                f"a query is a str or a statement, not {type(statement).__name__}: {statement!r}"
-                f"{_advice_for(statement)}"
+                f"a query is a str or a statement, not {type(query).__name__}: {query!r}"
+                f"{_advice_for(query)}"
             )
-        return target, statement
+        return query
 
     def _wants_preparing(self, query: str | SimpleStatement) -> bool:
-        """Return True if the text has bind markers: it is then prepared before it is executed."""
+        """Return True if the CQL has bind markers, so that it must be prepared first."""
         text = query if isinstance(query, str) else query.query_string
         return parameters_of(text) is MarkerKind.MARKERS
 
     def _prepared_for(self, query: str | SimpleStatement) -> PreparedStatement | None:
-        """Return the statement that an earlier execution of the same text has prepared."""
-        # By the keyspace too: in another one, unqualified names are those of other tables.
+        """Return the statement that an earlier execution of the same CQL has prepared, or None."""
+        # The keyspace is part of the key: in another keyspace, unqualified names mean other tables.
         if isinstance(query, str):
             return self._prepared_texts.get((self.keyspace, query))
         return self._prepared_texts.get((query.keyspace or self.keyspace, query.query_string))
@@ -223,9 +228,9 @@ class RequestMaker:
     def _bind_text(
         self, query: str | SimpleStatement, prepared: PreparedStatement, parameters: Parameters
     ) -> BoundStatement:
-        """Bind the statement that a text was prepared as, with the settings of the executed one."""
+        """Bind a prepared statement, with the settings of the statement that is executed."""
         bound: BoundStatement = prepared.bind(parameters)
-        # All executions of the text share what was prepared, so it has no settings of its own.
+        # Executions of the same CQL share the prepared statement, so it cannot have these settings.
         if isinstance(query, SimpleStatement):
             bound.take_settings(query)
             bound.serial_consistency_level = query.serial_consistency_level
@@ -234,14 +239,14 @@ class RequestMaker:
     # -- request bodies ----------------------------------------------------------------------------
 
     def _keyspace_to_send(self, keyspace: str | None) -> str | None:
-        """Return the keyspace that travels with a request, from version 5 on."""
-        # Older versions have no field for it: the connection's keyspace counts there.
+        """Return the keyspace to send in a request, from version 5 on."""
+        # Older versions have no field for it; the connection's keyspace applies there.
         return keyspace if self._engine.core.protocol_version >= 5 else None
 
     def _body_of(
         self, statement: SimpleStatement | BoundStatement, parameters: Parameters
     ) -> AnyBody:
-        """Make the body for a statement that is not a batch."""
+        """Make the body of a statement that is not a batch."""
         if isinstance(statement, BoundUse):
             return UseBody(statement.prepared_statement.query_string)
         if isinstance(statement, BoundStatement):
@@ -256,25 +261,26 @@ class RequestMaker:
         keyspace = statement.keyspace
         return QueryBody(text, self._keyspace_to_send(keyspace), keyspace or self.keyspace)
 
-    def _rendered(
+    def _resolve_and_render(
         self,
         body: AnyBody,
         statement: Statement,
         options: CallOptions,
         resolved: AnyBody | None = None,
     ) -> AnyBody:
-        """Resolve the settings of `body` and render it, for the wire format to expect.
+        """Resolve the settings of `body`, and render it in the expected wire format.
 
-        :param resolved: has the settings already; None if they are to be resolved. A timestamp is
-            that of the call: a second one would be later than those of calls that came after it.
-
-        If a listener or a handler of the program may change it, it becomes a message instead, which
+        If a listener or a user-defined handler may change it, it becomes a message instead, which
         is encoded at each attempt.
+
+        :param resolved: a body with settings that are resolved already; None to resolve them. The
+            timestamp must be drawn only once per call: a second one could be later than those of
+            later calls.
         """
         if resolved is None:
             happy_path.resolve(body, self, statement, options)
         else:
-            take_settings(body, resolved)
+            copy_parameters(body, resolved)
         handler = self.client_protocol_handler
         if handler is not ProtocolHandler or self._request_init_listeners:
             return MessageBody(message_of(body), handler, body, handler is not ProtocolHandler)
@@ -287,9 +293,9 @@ class RequestMaker:
         self, query: Query, parameters: Parameters, options: CallOptions, on_done: Done
     ) -> Request:
         """Make the request, encoded in the calling thread; the caller starts it on the loop."""
-        # Some have their values already: wrappers hand on `parameters` with each call, and must not
-        # change what is written. A text with empty parameters goes as it is: a `%` in it stands for
-        # itself.
+        # Bound statements and batches have values already: wrappers that pass `parameters` with
+        # each call must not change these. A string with empty parameters is sent unchanged, so that
+        # `%` has no special meaning.
         if isinstance(query, (BoundStatement, BatchStatement)) or (
             isinstance(query, _TEXTS) and are_empty(parameters)
         ):
@@ -298,8 +304,10 @@ class RequestMaker:
             parameters = None
         if parameters is not None and type(parameters) not in _USUAL_PARAMETERS:
             check_parameters(parameters)
-        if type(query) is PreparedStatement:  # most requests are
-            target = statement = query.bind(parameters)
+        if type(query) is PreparedStatement:  # the most frequent case
+            statement = query.bind(parameters)
+        elif isinstance(query, HostTargetingStatement):
+            return self._request_to_host(query, parameters, options, on_done)
         else:
             if (
                 parameters is not None
@@ -310,28 +318,56 @@ class RequestMaker:
                 if prepared is None:
                     return self._first_execution(query, parameters, options, on_done)
                 query, parameters = self._bind_text(query, prepared, parameters), None
-            target, statement = self._statement(query, parameters)
+            statement = self._statement(query, parameters)
         if (
             type(statement) is BoundStatement
             and self.client_protocol_handler is ProtocolHandler
             and not self._request_init_listeners
         ):
             request: Request = happy_path.bound_request(
-                Request, ExecuteBody, self, self._engine, statement, target, options, on_done
+                Request, ExecuteBody, self, self._engine, statement, statement, options, on_done
             )
             if request.vectors != "list":
                 check_vectors(request)
             return request
         if isinstance(statement, BatchStatement):
-            return self._batch_request(target, statement, options, on_done)
+            return self._batch_request(statement, options, on_done)
         plain = self._body_of(statement, parameters)
-        body = self._rendered(plain, statement, options)
-        kind = UseRequest if type(plain) is UseBody else Request
-        return self._request_for(kind, body, statement, target, options, on_done)
+        body = self._resolve_and_render(plain, statement, options)
+        request_class = UseRequest if type(plain) is UseBody else Request
+        return self._request_for(request_class, body, statement, statement, options, on_done)
+
+    def _request_to_host(
+        self,
+        query: HostTargetingStatement,
+        parameters: Parameters,
+        options: CallOptions,
+        on_done: Done,
+    ) -> Request:
+        """Make the request for the inner statement; policies see the wrapper, which has the
+        host.
+        """
+
+        def wrapped(statement: Any) -> HostTargetingStatement:
+            if statement is query.inner_statement:
+                return query
+            return HostTargetingStatement(statement, query.target_host)
+
+        request = self._request(query.inner_statement, parameters, options, on_done)
+        request.statement = wrapped(request.statement)
+        if isinstance(request, PreparingRequest):
+            bind_to = request.bind_to
+
+            def bind_wrapped(prepared: list[PreparedStatement]) -> tuple[Any, AnyBody]:
+                statement, body = bind_to(prepared)
+                return wrapped(statement), body
+
+            request.bind_to = bind_wrapped
+        return request
 
     def _request_for(
         self,
-        kind: type[R],
+        request_class: type[R],
         body: AnyBody,
         statement: Statement,
         target: Query,
@@ -339,7 +375,7 @@ class RequestMaker:
         on_done: Done,
     ) -> R:
         request: R = happy_path.request_for(
-            kind, body, self, self._engine, statement, target, options, on_done
+            request_class, body, self, self._engine, statement, target, options, on_done
         )
         check_vectors(request)
         return request
@@ -351,14 +387,18 @@ class RequestMaker:
         options: CallOptions,
         on_done: Done,
     ) -> Request:
-        """Make the request for a text with bind markers that nobody has prepared yet."""
+        """Make the request for CQL with bind markers that is not prepared yet."""
         statement = SimpleStatement(query) if isinstance(query, str) else query
+        # Bound only after the PREPARE. The application may change its own object until then.
+        parameters = snapshot(parameters)
 
         def bind_to(prepared: list[PreparedStatement]) -> tuple[BoundStatement, AnyBody]:
             bound = self._bind_text(statement, prepared[0], parameters)
-            return bound, self._rendered(self._body_of(bound, None), bound, options, unprepared)
+            return bound, self._resolve_and_render(
+                self._body_of(bound, None), bound, options, unprepared
+            )
 
-        # Until it is prepared, the text itself stands for what is sent.
+        # The unprepared statement describes the request until it is prepared.
         unprepared = self._body_of(statement, None)
         request = self._preparing_request(unprepared, statement, statement, options, on_done)
         request.texts = [(statement.keyspace, statement.query_string)]
@@ -368,12 +408,12 @@ class RequestMaker:
     def _happy_batch(
         self, batch: BatchStatement, options: CallOptions, on_done: Done
     ) -> Request | None:
-        """Make the request for a batch of rows of one prepared statement; None for another batch.
+        """Make the request for a batch of rows of one prepared statement; None for other batches.
 
-        For `happy_path.HappyPath`, which has seen that nothing of the program changes the request.
+        For `happy_path.HappyPath`, which has checked that no user code changes the request.
 
         :param batch: the batch.
-        :param options: of the call.
+        :param options: the options of the call.
         :param on_done: called with the request when it is over.
         """
         entries = batch.sealed_entries()
@@ -386,42 +426,49 @@ class RequestMaker:
         body = BatchBody(batch.batch_type.value, ((rows.prepared, rows.block),), keyspace)
         happy_path.resolve(body, self, batch, options)
         body.prerender(self._engine.core.wire_format)
-        self._checked(body, batch)
+        self._warn_if_large(body, batch)
         return self._request_for(Request, body, batch, batch, options, on_done)
 
-    def _batch_request(
-        self, target: Query, batch: BatchStatement, options: CallOptions, on_done: Done
-    ) -> Request:
+    def _batch_request(self, batch: BatchStatement, options: CallOptions, on_done: Done) -> Request:
         """Make the request for a batch.
 
-        Its texts with bind markers are prepared first, unless they are already.
+        Strings with bind markers are prepared first, unless they are prepared already.
         """
         entries = batch.sealed_entries()
         texts = texts_of(entries)
-        working = self.keyspace
-        found = [self._prepared_texts.get((keyspace or working, text)) for keyspace, text in texts]
+        working_keyspace = batch.expected_keyspace or self.keyspace
         keyspace = self._keyspace_to_send(batch.own_keyspace)
-        expected = keyspace or batch.expected_keyspace or working
+        expected = keyspace or working_keyspace
+        # Strings with bind markers are prepared in the keyspace in which strings without them run.
+        prepare_keyspace = self._keyspace_to_send(batch.keyspace) or working_keyspace
+        cached = [
+            self._prepared_texts.get((keyspace_of_text or prepare_keyspace, text))
+            for keyspace_of_text, text in texts
+        ]
 
-        def body_of(
-            known: Sequence[PreparedStatement | None], resolved: AnyBody | None = None
-        ) -> AnyBody:
+        def target_and_body(
+            prepared_statements: Sequence[PreparedStatement | None], resolved: AnyBody | None = None
+        ) -> tuple[BatchStatement, AnyBody]:
             statements = batch_statements(
-                batch,
                 entries,
-                dict(zip(texts, known, strict=True)),
-                self._engine.core.preparer.known_by_id,
+                dict(zip(texts, prepared_statements, strict=True)),
+                self._engine.core.preparer.prepared_by_id,
             )
-            body = BatchBody(batch.batch_type.value, statements, keyspace, expected)
-            return self._checked(self._rendered(body, batch, options, resolved), batch)
+            batch_body = BatchBody(batch.batch_type.value, statements, keyspace, expected)
+            body = self._warn_if_large(
+                self._resolve_and_render(batch_body, batch, options, resolved), batch
+            )
+            return (routed(batch, entries, statements) if texts else batch), body
 
-        if None not in found:
-            return self._request_for(Request, body_of(found), batch, target, options, on_done)
-        # Until they are prepared, what is known already stands for what is sent.
+        if None not in cached:
+            target, body = target_and_body(cached)
+            return self._request_for(Request, body, batch, target, options, on_done)
+        # This body describes the request until the statements are prepared.
         unprepared = BatchBody(batch.batch_type.value, (), keyspace, expected)
-        request = self._preparing_request(unprepared, batch, target, options, on_done)
+        request = self._preparing_request(unprepared, batch, batch, options, on_done)
         request.texts = texts
-        request.bind_to = lambda prepared: (target, body_of(prepared, unprepared))
+        request.working_keyspace = prepare_keyspace
+        request.bind_to = lambda prepared: target_and_body(prepared, unprepared)
         return request
 
     def _preparing_request(
@@ -432,20 +479,22 @@ class RequestMaker:
         options: CallOptions,
         on_done: Done,
     ) -> PreparingRequest:
-        """Make a request that prepares texts first, which the caller names.
+        """Make a request that prepares statements first; the caller sets which ones.
 
-        :param unprepared: stands for the request until they are prepared.
+        :param unprepared: describes the request until the statements are prepared.
         """
         happy_path.resolve(unprepared, self, statement, options)
         request = self._request_for(
             PreparingRequest, unprepared, statement, target, options, on_done
         )
-        request.known = self._prepared_texts
+        request.prepared_texts = self._prepared_texts
         request.working_keyspace = self.keyspace
         return request
 
-    def _checked(self, body: AnyBody, batch: BatchStatement) -> AnyBody:
-        """Return `body`, after a warning if the server is likely to refuse it for its size."""
+    def _warn_if_large(self, body: AnyBody, batch: BatchStatement) -> AnyBody:
+        """Return `body`; log a warning if the server will probably refuse it because of its
+        size.
+        """
         limit = self.batch_size_warn_threshold
         if limit is not None and body.size > limit and self._batch_warnings.is_due():
             warn_of_size(body, batch, limit)

@@ -1,4 +1,4 @@
-"""The setting `client_routes_config`. The module is imported only if it is given."""
+"""The setting `client_routes_config`. This module is only imported if the setting is used."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["check_names", "contact_points_of", "routes_of"]
 
 
 def routes_of(config: object, has_factory: bool) -> ClientRoutes:
-    """Return the routes that a cluster with this setting keeps.
+    """Return the routes of a cluster with this setting.
 
-    :param has_factory: True if the program gives end points of its own, too.
+    :param has_factory: True if the application also sets an end point factory.
     :raises TypeError: if `config` is not a `ClientRoutesConfig`.
-    :raises ValueError: if it has no place beside another setting.
+    :raises ValueError: if it cannot be combined with another setting.
     """
     if not isinstance(config, ClientRoutesConfig):
         raise TypeError(
@@ -29,15 +29,15 @@ def routes_of(config: object, has_factory: bool) -> ClientRoutes:
 
 
 def contact_points_of(config: ClientRoutesConfig) -> list[str]:
-    """Return the addresses of proxies that the program has named."""
+    """Return the addresses of proxies that the application has configured."""
     named = [proxy.connection_addr_override for proxy in config.proxies]
     return list(dict.fromkeys(address for address in named if address))
 
 
 def check_names(tls: TlsClient | None) -> None:
-    """Refuse TLS that would compare the certificates of nodes with the addresses of proxies.
+    """Refuse TLS settings that would compare the certificates of nodes with addresses of proxies.
 
-    :raises ValueError: if it would.
+    :raises ValueError: for such settings.
     """
     if tls is not None and tls.compares_addresses:
         raise ValueError(

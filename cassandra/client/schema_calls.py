@@ -1,6 +1,6 @@
-"""The calls of a `Cluster` that read schema metadata again.
+"""The methods of a `Cluster` that read schema metadata again.
 
-They are the same for both faces; those of the asyncio face return an awaitable.
+Both APIs have the same methods; those of the asyncio API return an awaitable.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ R = TypeVar("R")
 
 
 class SchemaCalls(Generic[R]):
-    """`refresh_*_metadata`: each waits until the nodes agree on the schema, and then reads a part.
+    """`refresh_*_metadata`: each method waits until the nodes agree on the schema, then reads a
+    part.
 
-    They read even if the cluster's setting says that the schema is not read. Their parameter
-    `max_schema_agreement_wait` is the longest wait in seconds; None for the cluster's setting, 0 or
-    less for no wait. They raise DriverException if the nodes do not agree in time, and
-    OperationTimedOut if the host of the control connection does not answer.
+    They also work if reading of the schema is disabled. The parameter `max_schema_agreement_wait`
+    is the longest wait in seconds; None for the cluster's setting, 0 or less for no wait. They
+    raise DriverException if the nodes do not agree in time, and OperationTimedOut if the host of
+    the control connection does not answer.
     """
 
     def _refresh_schema(self, target: Target, max_wait: float | None) -> R:
@@ -35,15 +36,15 @@ class SchemaCalls(Generic[R]):
     def refresh_schema_metadata(self, max_schema_agreement_wait: float | None = None) -> R:
         """Read all keyspaces again, now.
 
-        :param max_schema_agreement_wait: seconds to wait for the hosts to agree first; 0 or less
-            for no wait. None for the cluster's setting.
+        :param max_schema_agreement_wait: seconds to wait for agreement of the hosts first; 0 or
+            less for no wait. None for the cluster's setting.
         """
         return self._refresh_schema(Target(), max_schema_agreement_wait)
 
     def refresh_keyspace_metadata(
         self, keyspace: str, max_schema_agreement_wait: float | None = None
     ) -> R:
-        """Read one keyspace with all that is in it again, now.
+        """Read one keyspace and everything in it again, now.
 
         :param keyspace: its name.
         :param max_schema_agreement_wait: seconds to wait for the hosts to agree first; 0 or less
@@ -73,7 +74,7 @@ class SchemaCalls(Generic[R]):
         :param max_schema_agreement_wait: seconds to wait for the hosts to agree first; 0 or less
             for no wait. None for the cluster's setting.
         """
-        # Events and the schema's reading treat views as tables.
+        # Events, and the reading of the schema, treat views as tables.
         return self._refresh_schema(Target("TABLE", keyspace, view), max_schema_agreement_wait)
 
     def refresh_user_type_metadata(
@@ -94,7 +95,7 @@ class SchemaCalls(Generic[R]):
         function: UserFunctionDescriptor | str,
         max_schema_agreement_wait: float | None = None,
     ) -> R:
-        """Read the user-defined functions of a name again, now.
+        """Read the user-defined functions with this name again, now.
 
         :param keyspace: its name.
         :param function: the name, or a descriptor with the name.
@@ -110,7 +111,7 @@ class SchemaCalls(Generic[R]):
         aggregate: UserAggregateDescriptor | str,
         max_schema_agreement_wait: float | None = None,
     ) -> R:
-        """Read the user-defined aggregates of a name again, now.
+        """Read the user-defined aggregates with this name again, now.
 
         :param keyspace: its name.
         :param aggregate: the name, or a descriptor with the name.

@@ -1,10 +1,12 @@
-"""The base of the sessions of both faces: settings, profiles, listeners, a view of the pools."""
+"""The base of the sessions of both APIs: settings, profiles, listeners, and access to the pools."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
 
+from cassandra._habits import refuse_pickling, stack_level
 from cassandra._imports import at_first_cluster
 from cassandra._lazy import LazyAttribute
 from cassandra._misspelt import check_spelling, is_of_driver
@@ -25,8 +27,11 @@ from cassandra.query.recently_used import RecentlyUsed
 from cassandra.query.settings import DEFAULT_FETCH_SIZE
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from cassandra.client.batches import BATCH_WARNING_INTERVAL
     from cassandra.client.messages import message_of
+    from cassandra.codecs.registry import CodecRegistry
     from cassandra.encoder import Encoder
     from cassandra.engine.pools.pool import HostPool
     from cassandra.engine.prepare.statements import PreparedTexts
@@ -39,6 +44,7 @@ else:
     at_first_cluster(
         __name__,
         BATCH_WARNING_INTERVAL="cassandra.client.batches",
+        CodecRegistry="cassandra.codecs.registry",
         Encoder="cassandra.encoder",
         MessageBody="cassandra.engine.request_bodies",
         OncePerInterval="cassandra.util.intervals",
@@ -47,48 +53,47 @@ else:
 
 __all__ = ["SessionBase"]
 
-PREPARED_TEXTS = 1000  # texts with bind markers that a session keeps prepared
+PREPARED_TEXTS = 1000  # statements with bind markers that a session caches
 
 
 class SessionBase(RequestMaker, ObservedBySession):
-    """Settings of a session. The subclasses say how a request is waited for.
+    """The settings of a session. Subclasses define how to wait for a request.
 
     :param cluster: the cluster of the session.
     :param engine_session: the engine's part of the session.
     """
 
     default_fetch_size: int | None = DEFAULT_FETCH_SIZE
-    """Rows a page; None turns paging off."""
+    """Rows per page; None disables paging."""
 
     _default_vector_type: str = "list"
 
     @property
     def default_vector_type(self) -> str:
-        """The kind of vectors of numbers in rows: "list", "array" (array.array) or "numpy".
+        """The type of vectors of numbers in rows: "list", "array" (array.array) or "numpy".
 
-        Setting it raises ValueError for another one, DependencyException if NumPy is missing.
+        Setting it raises ValueError for any other value, and DependencyException if NumPy is
+        missing.
         """
         return self._default_vector_type
 
     @default_vector_type.setter
-    def default_vector_type(self, kind: str) -> None:
-        check_vector_type("Session.default_vector_type", kind)
-        self._default_vector_type = kind
+    def default_vector_type(self, form: str) -> None:
+        check_vector_type("Session.default_vector_type", form)
+        self._default_vector_type = form
 
     use_client_timestamp: bool = True
-    """Send a timestamp from `timestamp_generator` with requests."""
+    """Send a timestamp from `timestamp_generator` with each request."""
 
     max_trace_wait: float | None = 2.0
-    """Seconds to wait until the servers have written a trace, if the call does not say; None for no
-    limit.
-    """
+    """Default of the seconds to wait until the servers have written a trace; None for no limit."""
 
     batch_size_warn_threshold: int | None = 40 * 1024
-    """Bytes of a batch's statements beyond which a warning is logged, at most once a minute.
+    """Bytes of a batch's statements above which a warning is logged, at most once a minute.
 
-    None for no warning. Servers refuse batches whose changes go beyond their own
-    ``batch_size_fail_threshold`` (50 KiB by default), unless all of them are in one partition. At
-    their ``batch_size_warn_threshold``, 5 KiB, they send a warning of their own.
+    None disables the warning. Servers refuse batches larger than their
+    ``batch_size_fail_threshold`` (50 KiB by default), unless all changes are in one partition.
+    Above their ``batch_size_warn_threshold`` of 5 KiB, they send a warning themselves.
     """
 
     client_protocol_handler: Any = LazyAttribute(
@@ -97,27 +102,27 @@ class SessionBase(RequestMaker, ObservedBySession):
     """The class that encodes and decodes messages: `ProtocolHandler`, or a subclass."""
 
     encoder: Encoder
-    """Writes values into texts, as literals of CQL, if there are ``%s`` for them."""
+    """Converts values to CQL literals, for ``%s`` in strings."""
 
     timestamp_generator: Callable[[], int] | None
-    """Gives the timestamps of requests, in microseconds; None leaves them to the servers.
+    """Returns the timestamps of requests, in microseconds; None leaves timestamps to the servers.
 
-    It is the cluster's until it is set.
+    The default is the cluster's generator.
     """
 
     _setting_names: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        # Each face has settings of its own.
+        # Each API has its own settings.
         cls._setting_names = _setting_names(cls)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Set a setting, or whatever attribute a program keeps here.
+        """Set a setting, or any other attribute of the application.
 
-        :raises AttributeError: if the name is a misspelt setting, most likely. A program's own
-            subclass gets a warning in the log instead.
-        :raises TypeError: if a value is of a wrong type.
+        :raises AttributeError: if the name looks like a misspelt setting. For a user's subclass, a
+            warning is logged instead.
+        :raises TypeError: if a value has a wrong type.
         :raises ValueError: if a value is out of range.
         """
         if name not in self._setting_names:
@@ -127,23 +132,50 @@ class SessionBase(RequestMaker, ObservedBySession):
         if name == "timestamp_generator":
             self._engine.core.keep_time(value)
         super().__setattr__(name, value)
+        if name == "encoder":
+            self._codecs.serve(self.encoder)
 
     def __init__(self, cluster: ClusterBase, engine_session: EngineSession) -> None:
         self.cluster = cluster
-        self.encoder = Encoder()
         self._engine = engine_session
+        self._codecs = engine_session.codecs = CodecRegistry(cluster.codecs)
+        cluster.codecs.check_names()  # the schema has been read since they were registered
+        self.encoder = Encoder()
         self.timestamp_generator = cluster.timestamp_generator
         profile: ExecutionProfile = cluster.profile_manager.default
         if cluster.config_mode is not ConfigMode.PROFILES:
-            # Old-style settings may be changed for this session alone.
+            # Old-style settings may be changed for this session only, so it needs a copy.
             profile = profile.clone()
-        # Made once: most calls give no options of their own.
+        # Made once, because most calls have no options.
         self._default_options = CallOptions(profile)
         self._prepared_texts: PreparedTexts = RecentlyUsed(PREPARED_TEXTS)
         self._batch_warnings = OncePerInterval(BATCH_WARNING_INTERVAL)
         self._request_init_listeners: list[
             tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
         ] = []
+
+    def __copy__(self) -> Self:
+        view = type(self).__new__(type(self))
+        vars(view).update(vars(self))
+        return view
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        refuse_pickling(
+            self,
+            "its connections belong to this process. Threads may share it. Other processes connect "
+            "themselves, for example in the initializer of their pool",
+        )
+        return super().__reduce_ex__(protocol)
+
+    @property
+    def codecs(self) -> CodecRegistry:
+        """The converters of this session, in addition to those of `Cluster.codecs`.
+
+        Guide: :doc:`/guides/codecs`.
+
+        .. versionadded:: 4.0
+        """
+        return self._codecs
 
     @property
     def _default_profile(self) -> ExecutionProfile:
@@ -157,7 +189,7 @@ class SessionBase(RequestMaker, ObservedBySession):
                 f"Session.{name} cannot be set if execution profiles are used: "
                 f"set {setting} of a profile, for one execution by execution_profile="
             )
-        # No profiles can be added from now on: the two styles would contradict each other.
+        # From now on no profiles can be added, because the two styles would contradict each other.
         self.cluster.config_mode = ConfigMode.LEGACY
         setattr(self._default_profile, setting, value)
 
@@ -172,7 +204,7 @@ class SessionBase(RequestMaker, ObservedBySession):
 
     @property
     def default_timeout(self) -> float | None:
-        """Seconds that a request may take, its retries included; None for no limit."""
+        """Seconds for a request, including its retries; None for no limit."""
         return self._default_profile.request_timeout
 
     @default_timeout.setter
@@ -181,7 +213,7 @@ class SessionBase(RequestMaker, ObservedBySession):
 
     @property
     def default_consistency_level(self) -> int:
-        """The consistency level of statements that have none of their own."""
+        """The consistency level of statements without one."""
         return self._default_profile.consistency_level
 
     @default_consistency_level.setter
@@ -190,7 +222,7 @@ class SessionBase(RequestMaker, ObservedBySession):
 
     @property
     def default_serial_consistency_level(self) -> int | None:
-        """The serial consistency level of statements that have none of their own."""
+        """The serial consistency level of statements without one."""
         return self._default_profile.serial_consistency_level
 
     @default_serial_consistency_level.setter
@@ -200,29 +232,29 @@ class SessionBase(RequestMaker, ObservedBySession):
     # -- profiles ----------------------------------------------------------------------------------
 
     def get_execution_profile(self, name: ExecutionProfile | str) -> ExecutionProfile:
-        """Return the profile of this name; a profile is returned as it is.
+        """Return the profile with this name; a profile is returned unchanged.
 
         :param name: the profile's name, or a profile.
         :raises ValueError: if there is no profile of this name.
         """
         if isinstance(name, ExecutionProfile):
-            self.cluster._take_in(name)
+            self.cluster._adopt_profile(name)
             return name
-        # Not the cluster's: old-style settings may have changed the copy of this session.
+        # Use the session's copy, which old-style settings may have changed.
         if name is EXEC_PROFILE_DEFAULT:
             return self._default_profile
         try:
             return self.cluster.profile_manager.profiles[name]
         except KeyError:
-            known = ", ".join(map(repr, self.cluster.profile_manager.profiles))
-            raise ValueError(f"there is no execution profile {name!r}; there are {known}") from None
+            names = ", ".join(map(repr, self.cluster.profile_manager.profiles))
+            raise ValueError(f"there is no execution profile {name!r}; there are {names}") from None
 
     def execution_profile_clone_update(
         self, ep: ExecutionProfile | str, **kwargs: Any
     ) -> ExecutionProfile:
-        """Return a copy of the profile `ep`, or of the one of that name, with changes.
+        """Return a copy of a profile with changes.
 
-        :param ep: an `ExecutionProfile`, or the name of one.
+        :param ep: an `ExecutionProfile`, or its name.
         :param kwargs: the settings that differ, by name.
         """
         return self.get_execution_profile(ep).clone(**kwargs)
@@ -232,11 +264,11 @@ class SessionBase(RequestMaker, ObservedBySession):
     def add_request_init_listener(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         """Call ``fn(response_future, *args, **kwargs)`` for each request before it is sent.
 
-        It may change ``response_future.message``.
+        The function may change ``response_future.message``.
 
-        :param fn: called in the thread that executes the request; it must not block.
+        :param fn: called in the thread that executes the request; must not block.
         :param args: further arguments of each call.
-        :param kwargs: further keywords of each call.
+        :param kwargs: further keyword arguments of each call.
         """
         self._request_init_listeners.append((fn, args, kwargs))
 
@@ -245,9 +277,9 @@ class SessionBase(RequestMaker, ObservedBySession):
     ) -> None:
         """Undo `add_request_init_listener` with the same arguments.
 
-        :param fn: called in the thread that executes the request; it must not block.
-        :param args: further arguments of each call.
-        :param kwargs: further keywords of each call.
+        :param fn: the function.
+        :param args: the further arguments.
+        :param kwargs: the further keyword arguments.
         """
         self._request_init_listeners.remove((fn, args, kwargs))
 
@@ -268,13 +300,13 @@ class SessionBase(RequestMaker, ObservedBySession):
     # -- types and pools ---------------------------------------------------------------------------
 
     def _encode_user_type(self, klass: type[Any], fields: Callable[[], Sequence[str]]) -> None:
-        """Write instances of `klass` into texts as user-defined types.
+        """Write instances of `klass` as user-defined type literals in CQL strings.
 
         :param klass: the class of such values.
-        :param fields: gives the names of the type's fields.
+        :param fields: returns the names of the type's fields.
         """
         if klass is dict:
-            return  # a dict in a text is written as a map
+            return  # a dict in a CQL string is written as a map
 
         def encode(value: object) -> str:
             literal = self.encoder.cql_encode_all_types
@@ -288,8 +320,8 @@ class SessionBase(RequestMaker, ObservedBySession):
 
     @property
     def request_capacity(self) -> int:
-        """The requests that the open connections can have in flight; others wait in the driver."""
-        # Copies: the loop's thread may add and remove pools and connections meanwhile.
+        """How many requests the open connections can have in flight; others wait in the driver."""
+        # Copy the lists, because the loop's thread may add and remove pools and connections.
         pools = list(self._engine.pools.values())
         return sum(
             connection.stream_limit for pool in pools for connection in list(pool.connections)
@@ -300,20 +332,24 @@ class SessionBase(RequestMaker, ObservedBySession):
         return list(self._engine.pools.values())
 
     def get_pool_state(self) -> dict[Host, dict[str, Any]]:
-        """Return the state of each host's pool.
-
-        It says if the pool is shut down, how many connections are open, and how many requests each
-        has in flight.
+        """Return the state of each host's pool: whether it is shut down, how many connections are
+        open, and how many requests each has in flight.
         """
         return {host: pool.state() for host, pool in list(self._engine.pools.items())}
 
 
 def _rows(name: str, size: object) -> Any:
-    # 0 and less are for no paging, too, as servers read them.
+    # 0 and less disable paging, as servers interpret them.
     if size is not None and not hasattr(size, "__index__"):
         raise TypeError(
             f"{name} must be a number of rows or None, but is {size!r} "
             f"of type {type(size).__name__}"
+        )
+    if isinstance(size, int) and size < 0:
+        warnings.warn(
+            f"{name}={size} means one page of all rows to servers: write None if you want that",
+            RuntimeWarning,
+            stacklevel=stack_level(),
         )
     return size
 
@@ -326,25 +362,24 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "timestamp_generator": function,
 }
 
-# Not settings. Programs may keep "keyspaces" and "clusters" beside them.
+# Attributes that are not settings. Applications may add "keyspaces" or "clusters".
 _STATE = frozenset({"cluster", "keyspace"})
 
 
-def _setting_names(kind: type) -> frozenset[str]:
-    """Return the names of the settings of a class of sessions.
-
-    They are the attributes and the properties that programs may set.
+def _setting_names(cls: type) -> frozenset[str]:
+    """Return the names of the settings of a session class: its attributes and settable
+    properties.
     """
     return frozenset(
         name
-        for one in kind.__mro__
-        # What a program's subclass has is not a setting of the driver's.
-        if is_of_driver(one)
-        for name in [*vars(one).get("__annotations__", ()), *vars(one)]
+        for base in cls.__mro__
+        # Attributes of a user's subclass are not settings.
+        if is_of_driver(base)
+        for name in [*vars(base).get("__annotations__", ()), *vars(base)]
         if not name.startswith("_")
         and name not in _STATE
         and (
-            name in vars(one).get("__annotations__", ())
-            or getattr(vars(one)[name], "fset", None) is not None
+            name in vars(base).get("__annotations__", ())
+            or getattr(vars(base)[name], "fset", None) is not None
         )
     )

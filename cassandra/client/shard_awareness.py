@@ -1,4 +1,4 @@
-"""The methods of a cluster that describe shards of ScyllaDB nodes."""
+"""The methods of a cluster that describe the shards of ScyllaDB nodes."""
 
 from __future__ import annotations
 
@@ -29,20 +29,21 @@ class ShardAwareness:
         return bool(self.shard_aware_stats())
 
     def shard_aware_stats(self) -> dict[str, dict[str, int]]:
-        """Return how many shards each host has, and to how many of them connections are open.
+        """Return how many shards each host has, and how many of them have connections.
 
-        :returns: for each host with shards, by its end point as text, ``{"shards_count": 8,
-            "connected": 8}``. Of several sessions the one with the fewest connections counts.
+        :returns: for each host with shards, by the string of its end point, ``{"shards_count": 8,
+            "connected": 8}``. With several sessions, the smallest number of connected shards
+            counts.
         """
         core = self._core
         stats: dict[str, dict[str, int]] = {}
-        # Copies: the engine's loop changes both.
+        # Copy both, because the engine's loop changes them.
         for session in list(core.sessions) if core is not None else ():
             for host, pool in list(session.pools.items()):
                 if not isinstance(pool, ShardPool) or pool.shards is None:
                     continue
-                found = {"shards_count": pool.shards.count, "connected": pool.connected_shards}
-                known = stats.get(str(host.endpoint))
-                if known is None or found["connected"] < known["connected"]:
-                    stats[str(host.endpoint)] = found
+                counts = {"shards_count": pool.shards.count, "connected": pool.connected_shards}
+                previous = stats.get(str(host.endpoint))
+                if previous is None or counts["connected"] < previous["connected"]:
+                    stats[str(host.endpoint)] = counts
         return stats

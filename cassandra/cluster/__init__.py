@@ -1,4 +1,4 @@
-"""The blocking and future faces: `Cluster`, `Session`, `ResponseFuture`, `ResultSet`, execution
+"""The blocking and future APIs: `Cluster`, `Session`, `ResponseFuture`, `ResultSet`, execution
 profiles.
 """
 
@@ -61,7 +61,7 @@ __all__ = [
     "default_lbp_factory",
 ]
 
-# Imported at the first use of a name: few programs ask for these.
+# Imported on first use, since few applications need these names.
 _HOME = {
     **dict.fromkeys(
         (
@@ -88,7 +88,7 @@ _HOME = {
         "cassandra._compat.cluster_parts",
     ),
     "ControlConnection": "cassandra._compat.control_connection",
-    # The event loop that other drivers choose by default.
+    # The event loop that cassandra-driver chooses by default.
     "DefaultConnection": "cassandra.io.libevreactor",
     "conn_class": "cassandra.io.libevreactor",
 }

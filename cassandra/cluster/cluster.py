@@ -1,4 +1,4 @@
-"""`Cluster`: the blocking and future faces' way in."""
+"""`Cluster`: the entry point of the blocking and future APIs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cassandra.client.configuration import ClusterBase, engine_core
 from cassandra.client.contact_points import resolved
 from cassandra.client.schema_calls import SchemaCalls
 from cassandra.client.settings.docstrings import WithFields
-from cassandra.cluster.known_names import KnownCluster
+from cassandra.cluster.compat_names import CompatCluster
 from cassandra.cluster.session import Session
 from cassandra.errors import (
     ConnectionException,
@@ -56,27 +56,27 @@ log = logging.getLogger("cassandra.cluster")
 SHUTDOWN_TIMEOUT = 10.0  # seconds
 LAST_TIMEOUT = 0.5  # seconds
 DROPPED_WAIT = 0.1  # seconds that a collected cluster's owner has to call shutdown()
-# Seconds that a call waits for the pools that the policy of its own profile wants.
+# Seconds that a call waits for the pools that the policy of its profile needs.
 POOLS_WAIT = 5.0
-CANCEL_INTERVAL = 0.02  # seconds between looks, while shutdown() ends a connect() of another thread
+CANCEL_INTERVAL = 0.02  # seconds between checks while shutdown() cancels a connect()
 
 
-class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
+class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
     """A cluster to connect to.
 
     ``with Cluster(["10.0.0.1"]) as cluster, cluster.connect("ks") as session: ...`` or `connect`
-    and `shutdown`. The names of contact points are resolved when the object is made, which raises
-    UnresolvableContactPoints if none of them can be.
+    and `shutdown`. The names of contact points are resolved when the object is made;
+    UnresolvableContactPoints is raised if no name can be resolved.
 
-    Each parameter but `execution_profiles` is an attribute, too. A change after `connect` has an
-    effect if its text says so.
+    Each parameter except `execution_profiles` is also an attribute. A change after `connect` has an
+    effect if the parameter's description says so.
     """
 
     __doc__ = WithFields(__doc__)
 
     def _begin(self) -> None:
         self.is_shutdown = False
-        self._is_over = False  # shut down, and nothing is left
+        self._is_over = False  # shutdown() has completed
         self.sessions: weakref.WeakSet[Session] = weakref.WeakSet()
         self._lock = new_lock()
         self._core: Core | None = None
@@ -89,12 +89,12 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
 
     @property
     def _required_loop_thread(self) -> LoopThread:
-        """The thread that the engine runs in.
+        """The thread in which the engine runs.
 
         :raises ConnectionException: before `connect`.
         :raises ConnectionShutdown: after `shutdown`.
         """
-        # Read once: shutdown() in another thread may set it to None.
+        # Read it once, since shutdown() in another thread may set it to None.
         thread = self._loop_thread
         if thread is None:
             raise self._not_connected()
@@ -111,13 +111,13 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
     def _run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
         """Run `coroutine` on the engine's loop and wait for its result.
 
-        :param coroutine: a coroutine that has not begun.
+        :param coroutine: a coroutine that has not started.
         :param timeout: seconds; None for no limit.
-        :raises ConnectionShutdown: if the cluster is shut down meanwhile.
+        :raises ConnectionShutdown: if the cluster is shut down during the call.
         """
         thread = self._loop_thread
         if thread is None:
-            # Or Python would warn of a coroutine that was never awaited.
+            # Otherwise Python would warn that the coroutine was never awaited.
             coroutine.close()
             raise self._not_connected()
         return thread.run(coroutine, timeout)
@@ -125,16 +125,17 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
     # -- connecting --------------------------------------------------------------------------------
 
     def connect(self, keyspace: str | None = None, wait_for_all_pools: bool = False) -> Session:
-        """Connect if that has not been done yet, and return a new `Session`.
+        """Connect if necessary, and return a new `Session`.
 
-        A failed first call leaves no thread and no socket behind.
+        If the first call fails, no thread and no socket is left behind.
 
-        :param keyspace: for names without one; None for no keyspace.
-        :param wait_for_all_pools: return when all pools are open, not only one.
-        :raises NoHostAvailable: with the error of each contact point, AuthenticationFailed say.
-        :raises NoHostAvailable: which is an InvalidRequest too, if the keyspace does not exist.
+        :param keyspace: the keyspace of unqualified names; None for no keyspace.
+        :param wait_for_all_pools: return when all pools are open, not only the first.
+        :raises NoHostAvailable: with the error of each contact point, for example
+            AuthenticationFailed.
+        :raises NoHostAvailable: which is also an InvalidRequest, if the keyspace does not exist.
         """
-        keyspace = keyspace or None  # a text from the environment may be empty
+        keyspace = keyspace or None  # e.g. from an environment variable
         if keyspace is not None:
             check_keyspace(keyspace)
         # Two threads that connect at the same time must not start two engines.
@@ -152,7 +153,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
                 if first_time:
                     self._stop()
                 raise
-        if keyspace is not None and not session._engine.begins_with(keyspace):
+        if keyspace is not None and not session._engine.adopt_without_use(keyspace):
             try:
                 session.set_keyspace(keyspace)
             except BaseException as error:
@@ -181,16 +182,16 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         except BaseException:
             self._stop()
             raise
-        # The arguments must not hold the cluster, or it would never be collected.
+        # The arguments must not refer to the cluster, or it would never be collected.
         self._dropped = _Dropped(self._core, thread, str(self))
         self._finalizer = weakref.finalize(self, self._dropped.close_soon)
-        self._finalizer.atexit = False  # `_shutdown_all` does that
+        self._finalizer.atexit = False  # `_shutdown_all` runs at exit instead
 
     async def _make_core(self) -> Core:
         assert self._loop_thread is not None
         core = engine_core()(self._settings(), self.metadata, self._loop_thread.loop)
         core.wake_queue = self._loop_thread.wake_queue
-        # Before the wait: a connect() that fails or is cancelled then closes what was opened.
+        # Set it before waiting, so that a connect() that fails or is cancelled closes the engine.
         self._core = core
         await core.connect()
         await self._on_connected(core)
@@ -216,7 +217,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         thread = self._loop_thread
         if thread is None:
             return
-        # In a callback: to wait for the loop here would be to wait for itself.
+        # In a callback, do not wait for the loop: that would be a deadlock.
         if thread.is_current():
             session._close_engine()
         else:
@@ -225,14 +226,14 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
     def add_execution_profile(
         self, name: Hashable, profile: ExecutionProfile, pool_wait_timeout: float | None = 5
     ) -> None:
-        """Add a profile to those that `execution_profile=` may name.
+        """Add an execution profile, to be used as `execution_profile=`.
 
-        :param name: any object that can be a key of a dict.
+        :param name: any hashable object.
         :param profile: an `ExecutionProfile`.
-        :param pool_wait_timeout: seconds to wait until the connections are open that only the new
-            profile's policy wants; None for no limit, 0 for no wait.
+        :param pool_wait_timeout: seconds to wait for connections that only the new profile's policy
+            needs; None for no limit, 0 for no wait.
         :raises ValueError: if the name is taken, or old-style settings are used.
-        :raises OperationTimedOut: if the wait is too short. The profile is there nevertheless.
+        :raises OperationTimedOut: if the wait is too short. The profile is added nevertheless.
         """
         policy = self._add_profile(name, profile)
         core = self._core
@@ -252,9 +253,9 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
             self._core.policies.adopt(policy, self)
             return
         opening = self._run(_call(self._core.policies.adopt, policy, self))
-        wanted = [host for host in self.metadata.all_hosts() if policy.distance(host) >= 0]
-        if not any(self._core.sessions.have_pool(host) for host in wanted):
-            with suppress(OperationTimedOut):  # they go on
+        used_hosts = [host for host in self.metadata.all_hosts() if policy.distance(host) >= 0]
+        if not any(self._core.sessions.have_pool(host) for host in used_hosts):
+            with suppress(OperationTimedOut):  # the pools continue to open
                 self._run(pools_opened(opening, POOLS_WAIT, policy))
 
     def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
@@ -266,7 +267,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
             self._run(_call(self._core.policies.attach, policy))
 
     def _is_in_loop(self) -> bool:
-        """Return True in a callback: to wait for the loop there would be to wait for itself."""
+        """Return True in a callback, where waiting for the loop would be a deadlock."""
         return self._loop_thread is not None and self._loop_thread.is_current()
 
     def _resize_pools(self) -> None:
@@ -274,14 +275,15 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
             self._run(_call(self._core.sessions.resize_pools))
 
     def register_user_type(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
-        """Read values of a user-defined type as instances of a class, and accept such parameters.
+        """Decode values of a user-defined type as instances of a class, and accept such parameters.
 
-        Before `connect` it is remembered; `connect` raises UserTypeDoesNotExist if there is no such
-        type.
+        You may call this before `connect`, which then raises UserTypeDoesNotExist if there is no
+        such type.
 
         :param keyspace: the name of the type's keyspace.
         :param user_type: the name of the type.
-        :param klass: takes the fields as keywords and has them as attributes; or dict.
+        :param klass: a class whose constructor takes the fields as keyword arguments, with the same
+            attributes; or dict.
         :raises UserTypeDoesNotExist: if the cluster is connected and does not have the type.
         """
         core = self._core
@@ -295,14 +297,14 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
     # -- hosts -------------------------------------------------------------------------------------
 
     def get_control_connection_host(self) -> Host | Any:
-        """Return the host of the control connection; None while there is no such connection."""
+        """Return the host of the control connection; None if there is no control connection."""
         core = self._core
         return core.control.current_host if core is not None else None
 
     def refresh_nodes(self, force_token_rebuild: bool = False) -> None:
         """Read the node list again, now.
 
-        :param force_token_rebuild: compute the placement of partitions again, even if no token has
+        :param force_token_rebuild: compute the replicas of partitions again, even if no token has
             changed.
         """
         core = self._core
@@ -321,9 +323,9 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
     def shutdown(self) -> None:
         """Close all sessions and connections and end the engine's thread, within seconds.
 
-        Executions in flight fail with an error that says so. A second call does nothing.
+        Requests in flight fail with an error that says so. Repeated calls do nothing.
 
-        :raises RuntimeError: if called on the engine's own thread, which it would wait for.
+        :raises RuntimeError: if called in the engine's own thread, which would be a deadlock.
         """
         thread = self._loop_thread
         if thread is not None and thread.is_current():
@@ -332,8 +334,8 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
                 "which it would wait for"
             )
         self.is_shutdown = True
-        # A thread that connects holds the lock, perhaps for a long time: cancel its calls, also
-        # those that it is about to make.
+        # A thread that connects may hold the lock for a long time: cancel its calls, including
+        # later ones.
         while not self._lock.acquire(timeout=CANCEL_INTERVAL):
             thread = self._loop_thread
             if thread is not None:
@@ -355,12 +357,12 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         if self._finalizer is not None:
             self._finalizer.detach()
         if self._dropped is not None and not self._dropped.take_back():
-            core = None  # it is closed already, and the thread is about to end
+            core = None  # closed already, and the thread is about to end
         self._core = None
         self._loop_thread = None
         if thread is None:
             return
-        # A loop that has not closed within its time is not given that time twice.
+        # If closing the engine timed out, do not wait as long again for the thread.
         patience = LAST_TIMEOUT
         try:
             if core is not None:
@@ -370,8 +372,10 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
             thread.stop(patience)
 
     def _abandon_after_fork(self) -> None:
-        """Make this cluster unusable in a forked child: the engine's thread is the parent's."""
-        # A thread of the parent may have held the lock at the fork; here nobody would release it.
+        """Make this cluster unusable in a forked child: the engine's thread exists only in the
+        parent.
+        """
+        # A thread of the parent may have held the lock at the fork; nobody would release it here.
         self._lock = new_lock()
         if self._loop_thread is not None:
             self._loop_thread.abandon(_FORKED)
@@ -393,12 +397,12 @@ async def _call(function: Callable[..., T], *args: Any) -> T:
 
 
 class _Dropped:
-    """The parts of a connected Cluster that are closed if it is collected without `shutdown`.
+    """The parts of a connected Cluster, closed if the cluster is collected without `shutdown`.
 
-    Not at once: if the collector ends a cycle, the cluster's finalizer may run before the
-    ``__del__`` of its owner, which calls `shutdown`.
+    We close them after a short delay: when a reference cycle is collected, the cluster's finalizer
+    may run before the ``__del__`` of its owner, which calls `shutdown`.
 
-    :param name: of the cluster, for the warning.
+    :param name: the name of the cluster, for the warning.
     """
 
     __slots__ = ("_core", "_is_taken", "_lock", "_name", "_thread")
@@ -416,12 +420,12 @@ class _Dropped:
         return is_first
 
     def take_back(self) -> bool:
-        """Return True unless it is being closed: the caller does that then."""
+        """Return True if the caller should close the engine, because `close` has not begun."""
         _dropped.discard(self)
         return self._take()
 
     def close_soon(self) -> None:
-        """The cluster was collected; in any thread."""
+        """Called in any thread when the cluster was collected."""
         _dropped.add(self)
         with suppress(RuntimeError):  # the loop is closed
             self._thread.loop.call_soon_threadsafe(
@@ -429,7 +433,7 @@ class _Dropped:
             )
 
     def close(self) -> None:
-        """Close it in its own thread, with a warning."""
+        """Close the engine in its own thread, with a warning."""
         _dropped.discard(self)
         if self._take():
             warnings.warn(
@@ -450,13 +454,17 @@ _live_clusters: weakref.WeakSet[Cluster] = weakref.WeakSet()
 
 
 def _is_end_of_daemon(args: threading.ExceptHookArgs) -> bool:
-    """Return True if a thread that ends with the interpreter has used a session until then."""
-    ends = (SessionShutdown, ConnectionShutdown)
-    return isinstance(args.exc_value, ends) and args.thread is not None and args.thread.daemon
+    """Return True if a daemon thread ended because its session was closed at exit."""
+    shutdown_errors = (SessionShutdown, ConnectionShutdown)
+    return (
+        isinstance(args.exc_value, shutdown_errors)
+        and args.thread is not None
+        and args.thread.daemon
+    )
 
 
 def _quieten_daemons() -> None:
-    """Print no tracebacks of daemon threads whose sessions end with the interpreter."""
+    """Suppress tracebacks of daemon threads whose sessions are closed at exit."""
     hook = threading.excepthook
 
     def quiet(args: threading.ExceptHookArgs) -> None:

@@ -1,7 +1,7 @@
 """Completion methods of `ResponseFuture` that tracers wrap on an instance.
 
-A tracer sets ``future._set_final_result`` to a wrapper of the method that it found there. Futures
-that nobody wraps, nearly all, never look at these methods.
+A tracer sets ``future._set_final_result`` to a wrapper of the method that it found there. Most
+futures are never wrapped, and never look at these methods.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["FinalMethod", "finish_wrapped"]
 
 
 class FinalMethod:
-    """A method that is called only if an instance has another one in its place.
+    """A method that is only called if an instance attribute replaces it.
 
     :param function: its name in `cassandra._compat.tracers`.
     """
@@ -47,5 +47,5 @@ class FinalMethod:
 
 
 def finish_wrapped(future: ResponseFuture) -> None:
-    """Complete `future` by its own methods, which a tracer has wrapped."""
+    """Complete `future` through its own methods, which a tracer has wrapped."""
     tracers.finish_wrapped(future)

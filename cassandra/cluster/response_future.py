@@ -1,7 +1,7 @@
-"""`ResponseFuture`: a request in flight, for callbacks or to wait for.
+"""`ResponseFuture`: a request in flight, to wait for or to add callbacks to.
 
-The engine's loop completes it. A thread that waits makes the event that it waits at; if nobody
-waits, there is none.
+The engine's loop completes it. A waiting thread creates the event that it waits for; without
+waiting threads there is no event.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from cassandra._forks import renew_in_child
 from cassandra._habits import FUTURE, add_habits
 from cassandra._imports import at_first_cluster
-from cassandra._threads import GreenEvent, Lock, at_home, get_ident, waits_by_waiters
+from cassandra._threads import GreenEvent, Lock, get_ident, in_own_greenlet, waits_by_waiters
 from cassandra.cluster.final_hooks import FinalMethod, finish_wrapped
 from cassandra.cluster.result_set import ResultSet
 from cassandra.engine.failures import failure_of, for_caller
@@ -56,7 +56,7 @@ __all__ = ["ResponseFuture"]
 
 log = logging.getLogger("cassandra.cluster")
 
-# Guards what several threads may register with one future at a time; one lock serves all futures.
+# Protects registrations by several threads with a future; all futures share this lock.
 _registering = Lock()
 
 
@@ -70,9 +70,9 @@ _Callback = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
 class _Callbacks:
-    """Callbacks for one kind of outcome.
+    """The callbacks for results, or for errors.
 
-    Each is called once a page, by the thread that takes it out of `due` first.
+    Each is called once per page, by the thread that first takes it out of `due`.
     """
 
     __slots__ = ("due", "registered")
@@ -90,25 +90,32 @@ def _due(callbacks: _Callbacks | None) -> deque[_Callback] | None:
     return callbacks.due if callbacks is not None else None
 
 
+def _no_function(name: str, value: object) -> str:
+    return (
+        f"the {name} must be a function, but is {value!r} of type {type(value).__name__}; "
+        "its arguments follow it"
+    )
+
+
 class ResponseFuture(Generic[R]):
     """An execution in flight, made by `Session.execute_async`. Safe to use from any thread.
 
-    `result` waits for it. Callbacks are called in the engine's thread, or at once if it is over
-    already; they must not block.
+    `result` waits for the outcome. Callbacks run in the engine's thread, or at once if the outcome
+    has come already; they must not block.
 
     :param session: the session that executes it.
-    :param query: the statement or text.
+    :param query: the statement or CQL string.
     :param row_factory: makes the rows of a page.
-    :param watcher: (function, argument): the function is called once, with the future and the
-        argument, when the first page has come or the execution has failed.
+    :param watcher: (function, argument): called once, as ``function(future, argument)``, when the
+        first page has come or the execution has failed.
     """
 
-    # The completion takes no lock: it writes the outcome, then `_done`, then looks for waiters. A
-    # caller first registers and then looks at `_done`, so that one of the two sees the other. If
-    # both do, the callback is called by the one that takes it out of its queue.
+    # The completion takes no lock: it writes the outcome, then `_done`, then looks for waiters.
+    # Callers register first and then look at `_done`, so at least one side sees the other. If both
+    # do, the callback is called by the side that takes it out of its queue.
 
     __slots__ = (
-        # Tracers keep attributes of their own here; the dictionary is made when one is set.
+        # Tracers store their own attributes here; the dict is only created when they do.
         "__dict__",
         "__weakref__",
         "_callbacks",
@@ -128,13 +135,13 @@ class ResponseFuture(Generic[R]):
         "session",
     )
 
-    # Not slots: few futures ever set them.
+    # Class attributes instead of slots, because few futures ever set them.
     _next: NextPage | None = None
     _trace_ids: tuple[uuid.UUID, ...] = ()
     _handed_rows: Any = None
     _col_names: list[str] | None = None
     _col_types: list[Any] | None = None
-    # Tracers look whether it is DataStax Enterprise's continuous paging, which it never is.
+    # Tracers check for DataStax Enterprise's continuous paging, which is not supported.
     _continuous_paging_session: None = None
 
     def __init__(
@@ -153,29 +160,29 @@ class ResponseFuture(Generic[R]):
         self._error: BaseException | None = None
         self._done = False
         self._waiter: Any = None
-        # (function, argument), called once with the future when it is over; decodes no rows, unlike
-        # callbacks.
+        # (function, argument), called once with the future when it is over; unlike callbacks, no
+        # rows are decoded.
         self._watcher: tuple[Callable[..., Any], Any] | None = watcher
         self._callbacks: _Callbacks | None = None
         self._errbacks: _Callbacks | None = None
         self._history: Sequence[Attempt] = ()
         self._paging_state: bytes | None = None
-        # The methods that a tracer has put in the place of those of the class, by name.
+        # Methods that a tracer has replaced on this instance, by name.
         self._hooks: dict[str, Callable[..., Any]] | None = None
 
     # -- completion, on the loop -------------------------------------------------------------------
 
     def _watch(self, request: Request) -> None:
-        """Take over `request`, before it is started.
+        """Store `request`, before it is started.
 
-        :param request: the engine's request, which has not begun.
+        :param request: the engine's request, which has not started.
         """
         self._request = request
 
     def _complete(self, request: Request | None) -> None:
         """Called by the engine when `request` is over.
 
-        :param request: None if the outcome is there already: a tracer's wrapper calls it then.
+        :param request: None if the outcome is stored already; a tracer's wrapper calls it that way.
         """
         if request is not None:
             history = self._history
@@ -183,23 +190,24 @@ class ResponseFuture(Generic[R]):
             self._error = request.error
             response = self._response = request.response
             if response is not VOID_RESULT:
-                self._take_details(response)
+                self._copy_details(response)
             if self._hooks is not None:
                 finish_wrapped(self)
                 return
-        # Kept: another page may be asked for as soon as somebody is woken.
+        # Keep local references: another page may be requested as soon as a thread is woken.
         response, error = self._response, self._error
-        # After the outcome: a thread that finds it set reads the outcome without a lock.
+        # Set this after the outcome: a thread that sees it reads the outcome without a lock.
         self._done = True
-        # Taken before anybody is woken: a caller that asks for the next page has new ones then.
+        # Read these before any thread is woken: a request for the next page replaces them.
         callbacks, errbacks = self._callbacks, self._errbacks
         due = None if callbacks is None else callbacks.due
         due_errors = None if errbacks is None else errbacks.due
         waiter, watcher = self._waiter, self._watcher
         has_callbacks = bool(due or due_errors)
         if has_callbacks:
-            # A callback may wait for a thread, though it must not: none is kept waiting for it. But
-            # most programs find that callbacks were called when `result` returns.
+            # Wake threads before the callbacks, because a callback may wait for such a thread,
+            # although it should not. Most applications still find that callbacks have run when
+            # `result` returns.
             self.session.wake_queue.wake()
             if waiter is not None:
                 waiter.set_soon()
@@ -211,19 +219,19 @@ class ResponseFuture(Generic[R]):
         if has_callbacks:
             self._call(due, due_errors, response, error)
 
-    def _take_details(self, response: object) -> None:
+    def _copy_details(self, response: object) -> None:
         trace_id = getattr(response, "trace_id", None)
         if trace_id is not None:
             self._trace_ids = (*self._trace_ids, trace_id)
         self.is_schema_agreed = getattr(response, "is_schema_agreed", True)
-        if self._error is None:  # else the page that failed may be asked for again
+        if self._error is None:  # otherwise the failed page may be requested again
             self._paging_state = getattr(response, "paging_state", None)
 
     _set_final_result = FinalMethod("set_final_result")
     _set_final_exception = FinalMethod("set_final_exception")
 
     def _call_due(self) -> None:
-        """Call the callbacks for the outcome that were not called yet."""
+        """Call the callbacks for the outcome that have not been called yet."""
         self._call(_due(self._callbacks), _due(self._errbacks), self._response, self._error)
 
     def _call(
@@ -233,8 +241,8 @@ class ResponseFuture(Generic[R]):
         response: object,
         error: BaseException | None,
     ) -> None:
-        """Call `due` with the rows of `response`, or `due_errors` with the error: of one page,
-        whatever page is asked for meanwhile.
+        """Call `due` with the rows of `response`, or `due_errors` with the error. Both belong to
+        one page, even if another page is requested during the calls.
         """
         outcome: Any = error
         if error is None:
@@ -242,11 +250,9 @@ class ResponseFuture(Generic[R]):
                 return
             try:
                 outcome = self._rows(response)
-            except (
-                BaseException
-            ) as fault:  # rows that cannot be decoded, or a row factory that fails
+            except BaseException as fault:  # the rows cannot be decoded, or a row factory fails
                 outcome = failure_of(fault)
-                # Unless the next page was asked for meanwhile: that has an outcome of its own.
+                # Do not overwrite the outcome of the next page, if that was requested already.
                 if self._response is response:
                     self._error = outcome
                 due = due_errors
@@ -259,12 +265,12 @@ class ResponseFuture(Generic[R]):
                 return
             try:
                 function(outcome, *args, **kwargs)
-            # One that ends the loop's thread would take all other requests with it.
+            # An error must not end the loop's thread, on which all other requests depend.
             except BaseException:
                 log.exception("a callback of %r failed", self)
 
     def _rows(self, response: object) -> Any:
-        """Return the rows of the page for callbacks; None if the result is of another kind."""
+        """Return the rows of the page for callbacks; None if the result has no rows."""
         if isinstance(response, ResultMessage) and response.kind == RESULT_KIND_ROWS:
             return response.decode(self.row_factory)
         return response if isinstance(response, list) else None
@@ -272,15 +278,15 @@ class ResponseFuture(Generic[R]):
     # -- waiting -----------------------------------------------------------------------------------
 
     def result(self) -> ResultSet[R]:
-        """Wait for the outcome: a `ResultSet`, or the error, which is raised at each call."""
+        """Wait for the outcome: return the `ResultSet`, or raise the error, on each call."""
         if not self._done:
             self._wait()
         if self._error is not None:
             raise for_caller(self._error)
         return ResultSet(self, self._response)
 
-    def _give_head_start(self, seconds: float) -> None:
-        """Wait until this is over, at most `seconds`, unless it only reads.
+    def _wait_for_write(self, seconds: float) -> None:
+        """Wait for at most `seconds`, unless this execution is a SELECT.
 
         :param seconds: the longest wait.
         """
@@ -298,9 +304,9 @@ class ResponseFuture(Generic[R]):
                 if self._waiter is None:
                     self._waiter = GreenEvent() if waits_by_waiters() else happy_path.Event()
         waiter = self._waiter
-        # Only once the event is there to be seen: a completion before that has opened nothing.
+        # Check again now that the event is visible: an earlier completion did not set it.
         if not self._done:
-            if self.session.is_shutdown:  # in a forked child, perhaps
+            if self.session.is_shutdown:  # for example in a forked child
                 self.session._refuse_in_child()
             waiter.wait(timeout)
 
@@ -309,18 +315,21 @@ class ResponseFuture(Generic[R]):
     def add_callback(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ResponseFuture:
         """Call ``fn(rows, *args, **kwargs)`` when the result has come.
 
-        With paging it is called for each page. `rows` is None if the result does not have rows.
+        With paging, it is called for each page. `rows` is None if the result has no rows.
 
-        :param fn: called in the driver's event loop thread, where it must not block (under gevent
-            and eventlet: in a greenlet of the calling thread); at once if the result is there.
-        :param args: further arguments for it.
-        :param kwargs: further keywords for it.
+        :param fn: called in the driver's event loop thread, which it must not block (under gevent
+            and eventlet: in a greenlet of the calling thread); at once if the result has come
+            already.
+        :param args: further arguments.
+        :param kwargs: further keyword arguments.
         :returns: self.
         """
+        if not callable(fn):
+            raise TypeError(_no_function("callback", fn))
         with _registering:
             if self._callbacks is None:
                 self._callbacks = _Callbacks()
-            self._callbacks.add((at_home(fn), args, kwargs))
+            self._callbacks.add((in_own_greenlet(fn), args, kwargs))
         if self._done:
             self._call_due()
         return self
@@ -328,15 +337,17 @@ class ResponseFuture(Generic[R]):
     def add_errback(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ResponseFuture:
         """Call ``fn(error, *args, **kwargs)`` when the execution fails.
 
-        :param fn: called as callbacks are.
-        :param args: further arguments for it.
-        :param kwargs: further keywords for it.
+        :param fn: called in the same way as callbacks.
+        :param args: further arguments.
+        :param kwargs: further keyword arguments.
         :returns: self.
         """
+        if not callable(fn):
+            raise TypeError(_no_function("errback", fn))
         with _registering:
             if self._errbacks is None:
                 self._errbacks = _Callbacks()
-            self._errbacks.add((at_home(fn), args, kwargs))
+            self._errbacks.add((in_own_greenlet(fn), args, kwargs))
         if self._done:
             self._call_due()
         return self
@@ -350,14 +361,14 @@ class ResponseFuture(Generic[R]):
         errback_args: Sequence[Any] = (),
         errback_kwargs: Mapping[str, Any] | None = None,
     ) -> ResponseFuture:
-        """Do as `add_callback` and `add_errback`.
+        """Call `add_callback` and `add_errback`.
 
         :param callback: called with the rows, `callback_args` and `callback_kwargs`.
         :param errback: called with the error, `errback_args` and `errback_kwargs`.
         :param callback_args: further arguments of `callback`.
-        :param callback_kwargs: further keywords of `callback`; None for none.
+        :param callback_kwargs: further keyword arguments of `callback`, or None.
         :param errback_args: further arguments of `errback`.
-        :param errback_kwargs: further keywords of `errback`; None for none.
+        :param errback_kwargs: further keyword arguments of `errback`, or None.
         :returns: self.
         """
         self.add_callback(callback, *callback_args, **(callback_kwargs or {}))
@@ -365,43 +376,43 @@ class ResponseFuture(Generic[R]):
         return self
 
     def clear_callbacks(self) -> None:
-        """Forget all callbacks."""
+        """Remove all callbacks."""
         with _registering:
             self._callbacks = None
             self._errbacks = None
 
     @property
     def error(self) -> BaseException | None:
-        """The error that it failed with; None if it did not fail, or is not over."""
+        """The error of the execution; None if it has not failed (yet)."""
         return self._error
 
     @property
     def is_over(self) -> bool:
-        """True if the outcome of the latest page is there."""
+        """True if the latest requested page, or its error, has come."""
         return self._done
 
     # -- paging ------------------------------------------------------------------------------------
 
     @property
     def has_more_pages(self) -> bool:
-        """True if there is a page after the one that has come."""
+        """True if there is a page after the current one."""
         return self._paging_state is not None
 
     @property
     def paging_state(self) -> bytes | None:
-        """The place at which the next page begins; None on the last one."""
+        """The position of the next page; None on the last page."""
         return self._paging_state
 
     def start_fetching_next_page(self) -> None:
-        """Ask for the next page; `result` and the callbacks are then for that page.
+        """Request the next page; `result` and the callbacks then apply to that page.
 
         :raises QueryExhausted: if there is no further page.
         """
         if self._request is None:
             raise QueryExhausted("there are no more pages")
-        following, self._next = self._next, None
-        if following is None:
-            following = self.session._next_page(self._request, self.paging_state)
+        next_page, self._next = self._next, None
+        if next_page is None:
+            next_page = self.session._next_page(self._request, self.paging_state)
         with _registering:
             self._done = False
             self._waiter = None
@@ -409,17 +420,17 @@ class ResponseFuture(Generic[R]):
             self._response = None
             for callbacks in (self._callbacks, self._errbacks):
                 if callbacks is not None:
-                    # A new queue: the completion of the page before may still be emptying the old
-                    # one.
+                    # Use a new queue: the completion of the previous page may still be emptying the
+                    # old one.
                     callbacks.due = deque(callbacks.registered)
-        self._watch(following.request)
-        following.take(self._complete)
+        self._watch(next_page.request)
+        next_page.take(self._complete)
 
     def _ask_for_page_ahead(self) -> None:
-        """Ask for the next page, if there is one, without giving up the one at hand.
+        """Request the next page ahead, if there is one, while the current page is still in use.
 
-        `start_fetching_next_page` takes it. Does nothing if it was asked for already, or if
-        callbacks are registered: they ask for pages by themselves.
+        `start_fetching_next_page` then takes it. Does nothing if it was requested already, or if
+        there are callbacks, which request pages themselves.
         """
         state = self._paging_state
         if state is None or self._next is not None or self._request is None:
@@ -427,51 +438,51 @@ class ResponseFuture(Generic[R]):
         if self._callbacks is None and self._errbacks is None and self._done:
             self._next = self.session._next_page(self._request, state)
 
-    # -- what is known of the execution ------------------------------------------------------------
+    # -- details of the execution ------------------------------------------------------------------
 
     @property
     def message(self) -> Any:
-        """The message that was, or will be, sent."""
+        """The message that was or will be sent."""
         return self.session._message_of_request(self._request)
 
     @property
     def prepared_statement(self) -> PreparedStatement | None:
-        """The prepared statement that is executed; None for texts and batches."""
+        """The prepared statement that is executed; None for strings and batches."""
         statement: Any = self._request.statement if self._request is not None else self.query
         return getattr(statement, "prepared_statement", None)
 
     @property
     def timeout(self) -> float | None:
-        """Seconds allowed."""
+        """The time limit in seconds; None for no limit."""
         return self._request.timeout if self._request is not None else None
 
     @property
     def attempts(self) -> list[Attempt]:
-        """Each sending so far: host, start, latency, error and the decision about it."""
+        """Every attempt so far: host, start, latency, error and retry decision."""
         current = self._request.attempts if self._request is not None and not self._done else []
         return [*self._history, *current]
 
     @property
     def attempted_hosts(self) -> list[Host]:
-        """The hosts that it was sent to, in order."""
+        """The hosts of all attempts, in order."""
         return [attempt.host for attempt in self.attempts]
 
     @property
     def coordinator_host(self) -> Host | None:
-        """The host that it was last sent to; None before it is sent."""
+        """The host of the last attempt; None before the first."""
         hosts = self.attempted_hosts
         return hosts[-1] if hosts else None
 
-    _current_host = coordinator_host  # as tracers know it
+    _current_host = coordinator_host  # the name that tracers use
 
     @property
     def request_encoded_size(self) -> int | None:
-        """Bytes of the request's body."""
+        """The size of the request's body in bytes."""
         return self._request.request_body.size if self._request is not None else None
 
     @property
     def warnings(self) -> list[str] | None:
-        """The server's warnings; None if it gave none."""
+        """The server's warnings; None if there are none."""
         self._check_complete("warnings")
         return getattr(self._response, "warnings", None)
 
@@ -481,26 +492,27 @@ class ResponseFuture(Generic[R]):
         self._check_complete("custom_payload")
         return getattr(self._response, "custom_payload", None)
 
-    def _check_complete(self, what: str) -> None:
+    def _check_complete(self, attribute: str) -> None:
         if not self._done:
             raise DriverException(
-                f"{what} cannot be known before the response has come; wait for result() first"
+                f"{attribute} cannot be known before the response has come; wait for result() first"
             )
 
     # -- tracing -----------------------------------------------------------------------------------
 
     def get_query_trace_ids(self) -> list[uuid.UUID]:
-        """Return the ids of the traces, one a page, of a request that was made with trace=True."""
+        """Return the ids of the traces, one per page, of a request with trace=True."""
         return list(self._trace_ids)
 
     def get_query_trace(
         self, max_wait: float | None = None, query_cl: int | None = None
     ) -> QueryTrace | None:
-        """Read the trace of the last page from the server; None if tracing was not asked for.
+        """Read the trace of the last page from the server; None if the request was not traced.
 
-        :param max_wait: seconds until it must be complete; None for `Session.max_trace_wait`.
-        :param query_cl: consistency level to read with; None for LOCAL_ONE.
-        :raises TraceUnavailable: if it is not complete in time.
+        :param max_wait: seconds until the trace must be complete; None for
+            `Session.max_trace_wait`.
+        :param query_cl: the consistency level of the read; None for LOCAL_ONE.
+        :raises TraceUnavailable: if the trace is not complete in time.
         """
         return self._trace(self._trace_ids[-1], max_wait, query_cl) if self._trace_ids else None
 
@@ -509,9 +521,10 @@ class ResponseFuture(Generic[R]):
     ) -> list[QueryTrace]:
         """Read the traces of all pages.
 
-        :param max_wait_per: seconds until each must be complete; None for `Session.max_trace_wait`.
-        :param query_cl: consistency level to read with; None for LOCAL_ONE.
-        :raises TraceUnavailable: if one is not complete in time.
+        :param max_wait_per: seconds until each trace must be complete; None for
+            `Session.max_trace_wait`.
+        :param query_cl: the consistency level of the reads; None for LOCAL_ONE.
+        :raises TraceUnavailable: if a trace is not complete in time.
         """
         return [self._trace(trace_id, max_wait_per, query_cl) for trace_id in self._trace_ids]
 
@@ -534,4 +547,8 @@ class ResponseFuture(Generic[R]):
 
 ResponseFuture.__module__ = "cassandra.cluster"
 
-add_habits(ResponseFuture, FUTURE)
+add_habits(
+    ResponseFuture,
+    FUTURE,
+    operations={"__getitem__": "this is a future; its rows are those of future.result()"},
+)

@@ -1,4 +1,4 @@
-"""`ResultSet`: the rows of an execution, page after page."""
+"""`ResultSet`: the rows of an execution, page by page."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ _NO_ROW = "the result has no rows; result.one() returns None then"
 class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     """The rows of an execution.
 
-    Iteration fetches further pages as they are needed. Each iteration begins at the first row of
-    the page at hand, also after one that was left early. After a whole pass nothing is left.
+    Iteration fetches further pages on demand. Each iteration begins at the first row of the current
+    page, even after an iteration that was left early. After a complete iteration no rows are left.
 
     :param response_future: the execution.
-    :param initial_response: the first page: a list of rows, or the message that holds them.
+    :param initial_response: the first page: a list of rows, or the message that has them.
     """
 
-    # What most results never need has its first value here.
+    # Class attributes are the defaults of attributes that most results never set.
     _message: ResultMessage | None = None
     _page: Any = None
     _iterator: Iterator[Any] | None = None
     _is_list = False
-    # How many pages were at hand before this one: an iterator tells by it whether the page that it
-    # has read is still the one at hand.
+    # The number of earlier pages. An iterator compares it to see whether the page that it has read
+    # is still the current page.
     _pages_before = 0
-    # True if the page at hand was read to its end, but the one after it did not come.
+    # True if all rows of the current page were returned, but fetching the next page failed.
     _is_read = False
-    # True after `result[0]`, which reads no further page: an iteration then makes a list of all.
+    # True after `result[0]`, which fetches no page: an iteration then makes a list of all rows.
     _is_indexed = False
-    # True if all rows were read: none is left, but the message still says what was applied.
+    # True if all rows were returned: none is left, but the message still has "[applied]".
     _is_over = False
     _made_of: tuple[Any, Any, Any] | None = None
     _described: tuple[list[str] | None, list[Any] | None] | None = None
@@ -63,12 +63,12 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             self._take_page(initial_response)
 
     def __getattr__(self, name: str) -> Any:
-        # Called for what is not there: the future that nobody has needed yet.
+        # Called for missing attributes: the future is only created if it is needed.
         made_of = self._made_of if name == "response_future" else None
         if made_of is None:
             raise no_attribute(self, name)
         session, request, row_factory = made_of
-        # `setdefault`: if two threads ask for it, both get the same one.
+        # `setdefault` is atomic: if two threads ask for the future, both get the same.
         return self.__dict__.setdefault("response_future", session._future_of(request, row_factory))
 
     def _take_page(self, response: Any) -> None:
@@ -80,13 +80,13 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             if response.kind == RESULT_KIND_ROWS:
                 self._described = None
         else:
-            # Rows that were made elsewhere know no columns: those of the last message stay.
+            # Rows from elsewhere have no columns: keep those of the last message.
             if self._described is None and self._message is not None:
                 self._described = (self.column_names, self.column_types)
             self._message = None
             self._page = response if response is not None else []
 
-    # The private names by which a program of another driver's puts a page in place of this one.
+    # cassandra-driver's private names, with which applications replace the current page.
     @property
     def _current_rows(self) -> Any:
         return self.current_rows
@@ -100,12 +100,12 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def column_names(self) -> list[str] | None:
-        """The columns' names; None if the result does not have rows."""
+        """The names of the columns; None if the result has no rows."""
         return self._columns_at_hand()[0]
 
     @property
     def column_types(self) -> list[Any] | None:
-        """The columns' `cassandra.cqltypes` classes; None if the result does not have rows."""
+        """The columns' `cassandra.cqltypes` classes; None if the result has no rows."""
         return self._columns_at_hand()[1]
 
     def _columns_at_hand(self) -> tuple[list[str] | None, list[Any] | None]:
@@ -124,22 +124,21 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def current_rows(self) -> Any:
-        """The rows of the page at hand: a list, or the row factory's result."""
+        """The rows of the current page: a list, or the row factory's result."""
         if self._page is None:
             message = self._message
             assert message is not None
             page: Any = []
             if message.kind == RESULT_KIND_ROWS:
                 page = message.decode(self.response_future.row_factory)
-            # A row factory that gives None has taken the rows, and leaves none.
+            # A row factory that returns None has consumed the rows.
             self._page = page if page is not None else []
         return self._page
 
     @property
     def has_more_pages(self) -> bool:
-        """True if there is a page after this one."""
-        # A stand-in for a future may lack it, or have anything there (a mock, say): that is no
-        # promise of a page.
+        """True if there is a page after the current one."""
+        # A stand-in for a future may lack the attribute, or (a mock) return any object: not a page.
         return getattr(self.response_future, "has_more_pages", False) is True
 
     @property
@@ -152,14 +151,14 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return state
 
     def fetch_next_page(self) -> None:
-        """Replace the page at hand by the next one; by an empty one after the last."""
+        """Replace the current page by the next one, or by an empty page after the last."""
         if not self.has_more_pages:
             self._take_page([])
             return
         self.response_future.start_fetching_next_page()
-        following = self.response_future.result()
+        next_result = self.response_future.result()
         self._take_page(
-            following._message if following._message is not None else following.current_rows
+            next_result._message if next_result._message is not None else next_result.current_rows
         )
 
     # -- all pages ---------------------------------------------------------------------------------
@@ -176,21 +175,23 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def _rows(self) -> Iterator[T]:
         while True:
             if not self._is_read:
-                # The next page is on its way while this one is used; one page ahead, never more.
-                # Other programs make result sets of futures of their own.
+                # Request the next page while this one is used; only one page ahead. Some
+                # applications make result sets with their own future classes, which lack this
+                # method.
                 ask_ahead = getattr(self.response_future, "_ask_for_page_ahead", None)
                 if ask_ahead is not None:
                     ask_ahead()
                 page = self._pages_before
                 yield from self.current_rows
-                # Another iteration, or the program itself, may have fetched the next page already.
+                # Another iteration, or the application, may have fetched the next page already.
                 if page != self._pages_before:
                     continue
             if not self.has_more_pages:
                 self._page = []
                 self._is_over = True
                 return
-            self._is_read = True  # until the next one is there: if it fails, a retry asks again
+            # until the next page has come: if fetching fails, it can be retried
+            self._is_read = True
             try:
                 self.fetch_next_page()
             except BaseException:
@@ -203,30 +204,30 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     next = __next__
 
     def one(self, strict: bool = False) -> T | Any:
-        """Return the first row of the page at hand; None if the page is empty.
+        """Return the first row of the current page; None if the page is empty.
 
-        :param strict: look at further rows, on further pages too.
+        :param strict: check that there are no further rows, on any page.
         :raises MultipleRowsFound: with `strict`, if there are more rows.
         """
         if strict:
-            found = list(islice(self.current_rows, 2))
-            while len(found) < 2 and self.has_more_pages:  # pages may be short, or empty
+            first_rows = list(islice(self.current_rows, 2))
+            while len(first_rows) < 2 and self.has_more_pages:  # pages may have less than two rows
                 self.fetch_next_page()
-                found += islice(self.current_rows, 2 - len(found))
-            if len(found) > 1:
+                first_rows += islice(self.current_rows, 2 - len(first_rows))
+            if len(first_rows) > 1:
                 raise MultipleRowsFound("one row was expected, but there are more")
-            return found[0] if found else None
+            return first_rows[0] if first_rows else None
         rows = self.current_rows
         if not rows:
             return None
         return rows[0] if isinstance(rows, Sequence) else next(iter(rows), None)
 
     def all(self) -> list[T]:
-        """Return the rows that are left, of all pages, as a list."""
+        """Return the remaining rows of all pages as a list."""
         return list(self)
 
     def all_tuples(self) -> list[tuple[Any, ...]]:
-        """Return the rows of the page at hand as plain tuples, whatever the row factory is."""
+        """Return the rows of the current page as plain tuples, whatever the row factory is."""
         if self._message is None or self._is_over:
             return [tuple(row) for row in self._page]
         rows: list[tuple[Any, ...]] = self._message.decode(tuple_factory)
@@ -242,15 +243,20 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._message = None
         self._is_list = True
 
-    def __getitem__(self, index: int | slice) -> Any:
+    def __getitem__(self, index: int | slice | str) -> Any:
         if index == 0 and not self._is_list and self._iterator is None:
-            rows = self.current_rows  # one() of other programs: reads no further page
+            rows = self.current_rows  # like one(): fetches no page
             try:
                 first = rows[0]
             except IndexError:
                 raise IndexError(_NO_ROW) from None
             self._is_indexed = True
             return first
+        if isinstance(index, str):
+            raise TypeError(
+                f"a result has rows by position, not by name, {index!r}: write "
+                f"result.one().{index}, or [row.{index} for row in result]"
+            )
         self._enter_list_mode("indexing")
         try:
             return self._page[index]
@@ -273,12 +279,12 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def was_applied(self) -> bool:
         """True if a lightweight transaction was applied.
 
-        :raises RuntimeError: if the result is not of such a statement.
+        :raises RuntimeError: if the statement was not a lightweight transaction.
         """
         names = self.column_names or []
         if self._message is not None and APPLIED in names:
-            # Decoded anew: a row factory of the program may give anything, and the rows may have
-            # been read already.
+            # Decode again, because a user's row factory may return anything, and the rows may be
+            # consumed.
             return applied(self._message.decode(tuple_factory), names.index(APPLIED))
         first = self.one()
         if isinstance(first, dict) and APPLIED in first:
@@ -297,9 +303,10 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     # -- traces ------------------------------------------------------------------------------------
 
     def get_query_trace(self, max_wait_sec: float | None = None) -> QueryTrace | None:
-        """Read the trace of the last page; None if it was not executed with trace=True.
+        """Read the trace of the last page; None if the request was not traced.
 
-        :param max_wait_sec: seconds until it must be complete; None for `Session.max_trace_wait`.
+        :param max_wait_sec: seconds until the trace must be complete; None for
+            `Session.max_trace_wait`.
         """
         trace: QueryTrace | None = self.response_future.get_query_trace(max_wait_sec)
         return trace
@@ -307,7 +314,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def get_all_query_traces(self, max_wait_sec_per: float | None = None) -> list[QueryTrace]:
         """Read the traces of all pages.
 
-        :param max_wait_sec_per: seconds until each must be complete; None for
+        :param max_wait_sec_per: seconds until each trace must be complete; None for
             `Session.max_trace_wait`.
         """
         traces: list[QueryTrace] = self.response_future.get_all_query_traces(max_wait_sec_per)
@@ -318,14 +325,14 @@ _new = object.__new__
 
 
 def result_of(session: Any, request: Any, row_factory: Any) -> ResultSet[Any]:
-    """Return the result of a request that is over; a future of it is made if somebody asks."""
-    made: ResultSet[Any] = _new(ResultSet)
+    """Return the result of a request that is over; its future is only made if it is needed."""
+    result: ResultSet[Any] = _new(ResultSet)
     if type(request.response) is ResultMessage:
-        made._message = request.response
-    else:  # None, say, if a retry policy has ignored the error
-        made._take_page(request.response)
-    made._made_of = (session, request, row_factory)
-    return made
+        result._message = request.response
+    else:  # None if a retry policy has ignored the error
+        result._take_page(request.response)
+    result._made_of = (session, request, row_factory)
+    return result
 
 
 ResultSet.__module__ = "cassandra.cluster"

@@ -1,14 +1,15 @@
-"""The session of the blocking and future faces."""
+"""The session of the blocking and future APIs."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 from weakref import ref
 
 from cassandra._habits import SESSION, SESSION_SETTINGS, add_habits
 from cassandra._imports import Deferred, at_first_cluster
+from cassandra._unknown_options import unknown_option
 from cassandra.client.checks import (
     check_keyspace,
     check_vectors,
@@ -18,7 +19,7 @@ from cassandra.client.checks import (
 from cassandra.client.paging import NextPage
 from cassandra.client.requests import USUAL_OPTIONS
 from cassandra.client.session import SessionBase
-from cassandra.cluster.known_names import KnownSession
+from cassandra.cluster.compat_names import CompatSession
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet, result_of
 from cassandra.engine.call_options import CallOptions
@@ -45,7 +46,9 @@ if TYPE_CHECKING:
     from cassandra.engine.request import Request
     from cassandra.engine.request_bodies import ExecuteBody
     from cassandra.engine.session import EngineSession
+    from cassandra.engine.targets import check_replica
     from cassandra.metadata.host import Host
+    from cassandra.metadata.placement.tokens import Token
     from cassandra.query.prepared import PreparedStatement
     from cassandra.util.cql_text import escape_name
 else:
@@ -53,6 +56,7 @@ else:
         __name__,
         ExecuteBody="cassandra.engine.request_bodies",
         Request="cassandra.engine.request",
+        check_replica="cassandra.engine.targets",
         escape_name="cassandra.util.cql_text",
         happy_path="cassandra._impl",
         running_loop="cassandra.engine.mistakes",
@@ -69,26 +73,26 @@ __all__ = ["Session"]
 T = TypeVar("T")
 
 
-class Session(SessionBase, KnownSession):
-    """Executes statements. `Cluster.connect` makes it.
+class Session(SessionBase, CompatSession):
+    """Executes statements. `Cluster.connect` creates it.
 
-    It is safe to share between threads, and meant to live long.
+    A session can be shared by threads, and should be long-lived.
 
     :param cluster: the cluster that connected it.
-    :param hosts: the hosts known when it was made, kept as the attribute `hosts`.
-    :param keyspace: has no effect, it keeps the documented position; `set_keyspace` sets it.
+    :param hosts: the hosts known when it was made, stored in the attribute `hosts`.
+    :param keyspace: ignored; for compatibility. Use `set_keyspace`.
     :param engine: the engine's part of the session.
     """
 
     cluster: Cluster
 
     write_head_start: float = 0.01
-    """Seconds that `execute` waits at most for what the same thread has sent by `execute_async`.
+    """Seconds that `execute` waits at most for what the same thread has sent with `execute_async`.
 
-    The protocol promises no order: a server could answer a read before the write that was sent
-    first. Session stores of web frameworks rely on one: they save by `execute_async`, do not wait,
-    and load in the next request that the same thread serves. Futures that only read are not waited
-    for; 0 is for no wait.
+    The protocol does not guarantee an order: a server could answer a read before a write that was
+    sent earlier. Session stores of web frameworks rely on an order: they save with `execute_async`
+    without waiting, and the same thread loads in the next request. SELECTs are not waited for; 0
+    disables the wait.
     """
 
     def __init__(
@@ -104,8 +108,8 @@ class Session(SessionBase, KnownSession):
         self._latest: dict[int, ref[ResponseFuture]] = {}
         self.hosts = hosts
         self.is_shutdown = False
-        # Held here: after shutdown the cluster has none, and the inbox itself refuses what comes
-        # late.
+        # Stored here, because the cluster has no inbox after shutdown; the inbox itself refuses
+        # late requests.
         self._inbox = cluster._required_loop_thread.inbox
         self._path = happy_path.HappyPath(
             self,
@@ -136,6 +140,8 @@ class Session(SessionBase, KnownSession):
         execute_as: str | None = None,
         *,
         row_type: type[T],
+        shard: int | None = None,
+        token: int | Token | None = None,
     ) -> ResultSet[T]: ...
 
     @overload
@@ -151,6 +157,8 @@ class Session(SessionBase, KnownSession):
         host: Host | None = None,
         execute_as: str | None = None,
         row_type: None = None,
+        shard: int | None = None,
+        token: int | Token | None = None,
     ) -> ResultSet[Any]: ...
 
     def execute(
@@ -165,32 +173,44 @@ class Session(SessionBase, KnownSession):
         host: Host | None = None,
         execute_as: str | None = None,
         row_type: type[Any] | None = None,
+        shard: int | None = None,
+        token: int | Token | None = None,
+        **_unknown: NoReturn,
     ) -> ResultSet[Any]:
-        """Execute `query` and wait for its `ResultSet`.
+        """Execute `query`, wait, and return its `ResultSet`.
 
-        :param query: a text, or a statement.
-        :param parameters: a sequence, a mapping, or an object with attributes. In a text they take
-            the places of ``%s`` or ``%(name)s``; markers and prepared statements bind them.
+        :param query: a CQL string, or a statement.
+        :param parameters: a sequence, a mapping, or an object with attributes. In a string they
+            replace ``%s`` or ``%(name)s``; bind markers and prepared statements bind them.
         :param timeout: seconds for all attempts together; None for no limit.
-        :param trace: have the servers trace the request.
-        :param custom_payload: sent beside the statement, for custom query handlers of the server.
+        :param trace: whether the servers trace the request.
+        :param custom_payload: sent with the statement, for custom query handlers of the server.
         :param execution_profile: a profile or its name.
         :param paging_state: the page to begin with.
-        :param host: the only host to send it to.
-        :param execute_as: must be None: proxy execution is DataStax Enterprise's own.
-        :param row_type: the class to make the rows of: a dataclass, NamedTuple, TypedDict, attrs
-            class, msgspec struct or pydantic model (see the guide on results).
-        :raises RequestExecutionException: or another error of the server, InvalidRequest say.
+        :param host: the only host to send to.
+        :param execute_as: must be None: proxy execution is a feature of DataStax Enterprise.
+        :param row_type: the class of the rows: a dataclass, NamedTuple, TypedDict, attrs class,
+            msgspec struct or pydantic model (see the guide on results).
+        :param shard: the shard of `host` to send to (ScyllaDB), a number from 0. If its connection
+            is full or not open, another connection to the host is used.
+        :param token: an int or a `Token`: the replicas of this token come first in the query plan,
+            and the shard is the token's. With `host`, only that host is tried.
+        :raises ValueError: if `host` has no such shard, the token ring is unknown, or `host` is not
+            a replica of `token`.
+        :raises RequestExecutionException: or another error of the server, for example
+            InvalidRequest.
         :raises OperationTimedOut: if no answer comes within `timeout`.
         :raises NoHostAvailable: with the error of each host.
         """
+        if _unknown:
+            raise unknown_option("Session.execute", _unknown)
         if running_loop() is not None:
             warn_of_blocking("Session.execute()")
         latest = self._latest.get(threading.get_ident())
         if latest is not None:
-            sent = latest()
-            if sent is not None and not sent.is_over and self.write_head_start:
-                sent._give_head_start(self.write_head_start)
+            future = latest()
+            if future is not None and not future.is_over and self.write_head_start:
+                future._wait_for_write(self.write_head_start)
         return self.execute_async(
             query,
             parameters,
@@ -202,6 +222,8 @@ class Session(SessionBase, KnownSession):
             host,
             execute_as,
             row_type,
+            shard,
+            token,
         ).result()
 
     @overload
@@ -218,6 +240,8 @@ class Session(SessionBase, KnownSession):
         execute_as: str | None = None,
         *,
         row_type: type[T],
+        shard: int | None = None,
+        token: int | Token | None = None,
     ) -> ResponseFuture[T]: ...
 
     @overload
@@ -233,6 +257,8 @@ class Session(SessionBase, KnownSession):
         host: Host | None = None,
         execute_as: str | None = None,
         row_type: type[Any] | None = None,
+        shard: int | None = None,
+        token: int | Token | None = None,
     ) -> ResponseFuture[Any]: ...
 
     def execute_async(
@@ -247,42 +273,54 @@ class Session(SessionBase, KnownSession):
         host: Host | None = None,
         execute_as: str | None = None,
         row_type: type[Any] | None = None,
+        shard: int | None = None,
+        token: int | Token | None = None,
+        **_unknown: NoReturn,
     ) -> ResponseFuture[Any]:
         """Execute `query` and return its `ResponseFuture` at once.
 
-        The parameters are those of `execute`. Mistakes in the call itself, a wrong parameter say,
-        are raised here; the future has all other errors.
+        The parameters are those of `execute`. Mistakes in the call itself (a wrong parameter, for
+        example) are raised here; the future has all other errors.
 
-        :param query: a text, or a statement.
-        :param parameters: a sequence, a mapping, or an object with attributes; None for none.
-        :param trace: have the servers trace the execution; the traces are read by
-            `ResponseFuture.get_query_trace`.
-        :param custom_payload: a mapping of texts to bytes for the server's query handler; None for
-            the statement's.
-        :param timeout: seconds for all attempts together; None for no limit. By default that of the
-            profile.
-        :param execution_profile: an `ExecutionProfile`, or the name of one.
-        :param paging_state: the place to go on at, of an earlier result; None for the beginning.
+        :param query: a CQL string, or a statement.
+        :param parameters: a sequence, a mapping, or an object with attributes; None for no
+            parameters.
+        :param trace: whether the servers trace the execution; `ResponseFuture.get_query_trace`
+            reads the traces.
+        :param custom_payload: a mapping of strings to bytes for the server's query handler; None
+            for the statement's.
+        :param timeout: seconds for all attempts together; None for no limit. The default is the
+            profile's.
+        :param execution_profile: an `ExecutionProfile`, or its name.
+        :param paging_state: the position of an earlier result at which to continue; None for the
+            beginning.
         :param host: the only `Host` to send to; None for those of the policy's query plan.
-        :param execute_as: must be None: proxy execution is DataStax Enterprise's own.
-        :param row_type: the class to make rows of, as in `execute`; None for the row factory's
-            rows.
+        :param execute_as: must be None: proxy execution is a feature of DataStax Enterprise.
+        :param row_type: the class of the rows, as for `execute`; None for the row factory's rows.
+        :param shard: the shard of `host` to send to, as for `execute`.
+        :param token: the token whose replicas to send to first, as for `execute`.
         """
+        if _unknown:
+            raise unknown_option("Session.execute_async", _unknown)
         if execute_as is not None:
             raise NotImplementedError(
                 "execute_as is DataStax Enterprise's proxy execution, which is not supported"
             )
-        given = (timeout, trace, custom_payload, execution_profile, paging_state, host)
-        options = self._default_options if given == USUAL_OPTIONS else self._options(*given)
+        options_of_call = (timeout, trace, custom_payload, execution_profile, paging_state, host)
+        is_usual = options_of_call == USUAL_OPTIONS and shard is None and token is None
+        options = (
+            self._default_options if is_usual else self._options(*options_of_call, shard, token)
+        )
         future = ResponseFuture(self, query, options.profile.row_factory)
-        # Asked of the module each time: what it has may be replaced by that of greenlets.
+        # Look it up in the module each time: gevent and eventlet may replace it.
         thread = threading.get_ident()
         self._latest[thread] = ref(future)
         request = self._request_of(future, query, parameters, options, row_type)
         inbox = self._inbox
         if not (
             inbox.is_quiet
-            # A callback in the loop's own thread is a part of its turn: what it sends is joined.
+            # Requests of a callback in the loop's own thread are written at the end of the loop
+            # turn.
             and thread != self.loop_ident
             and inbox.is_idle()
             and request.start_directly()
@@ -290,7 +328,7 @@ class Session(SessionBase, KnownSession):
             inbox.put(request)
         return future
 
-    # For calls that may go past `execute_async`: not if a tracer has put a wrapper in its place.
+    # To detect whether a tracer has replaced `execute_async`, so that it must not be bypassed.
     _own_execute_async = execute_async
 
     def _submit_watched(
@@ -302,17 +340,16 @@ class Session(SessionBase, KnownSession):
         execution_profile: ExecutionProfile | str | None,
         row_type: type[Any] | None = None,
     ) -> None:
-        """Like `execute_async`, but hand over the future only when the request is complete.
+        """Like `execute_async`, but the future is only passed on when the request is complete.
 
         ``watcher(future, argument)`` is then called in the engine's thread.
 
-        :param query: a text, or a statement.
-        :param parameters: as in `execute_async`.
-        :param watcher: called with the future and `argument`; it must not block.
+        :param query: a CQL string, or a statement.
+        :param parameters: as for `execute_async`.
+        :param watcher: called with the future and `argument`; must not block.
         :param argument: any object.
-        :param execution_profile: an `ExecutionProfile`, or the name of one.
-        :param row_type: the class to make rows of, as in `execute`; None for the row factory's
-            rows.
+        :param execution_profile: an `ExecutionProfile`, or its name.
+        :param row_type: the class of the rows, as for `execute`; None for the row factory's rows.
         """
         options = (
             self._default_options
@@ -320,21 +357,21 @@ class Session(SessionBase, KnownSession):
             else self._options(NOT_SET, False, None, execution_profile, None, None)
         )
         future = ResponseFuture(self, query, options.profile.row_factory, (watcher, argument))
-        # Others follow: they are best written together.
+        # Queue it: more requests follow, and it is cheaper to write them together.
         self._inbox.put(self._request_of(future, query, parameters, options, row_type))
 
     def _happy_path(self) -> tuple[happy_path.HappyPath, Callable[[Any], None]]:
-        """Return the happy path, and the function that has its request started, without a future.
+        """Return the happy path, and the function that starts a request without a future.
 
-        Such a request is over in the engine's thread.
+        Such a request ends in the engine's thread.
         """
         return self._path, self._inbox.put
 
     def _future_of(self, request: Request, row_factory: Callable[..., Any]) -> ResponseFuture:
-        """Return a future of a request that is over already.
+        """Return a future of a request that is over.
 
-        :param request: the engine's request, with its answer or its error.
-        :param row_factory: the function that makes its rows.
+        :param request: the engine's request, with its answer or error.
+        :param row_factory: makes the rows.
         """
         future = ResponseFuture(self, request.statement, row_factory)
         future._watch(request)
@@ -359,8 +396,10 @@ class Session(SessionBase, KnownSession):
                 raise without_compiled_frames(error)  # noqa: B904  # it is the same error
         if request is None:
             request = self._request(query, parameters, options, future._complete)
+            if request.target is not None:
+                check_replica(request)
         future.query = request.statement
-        # Before the inbox has it: the loop may complete it at once.
+        # Before it is queued: the loop may complete it at once.
         future._request = request
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:
@@ -370,19 +409,19 @@ class Session(SessionBase, KnownSession):
     def _next_page(self, request: Request, paging_state: bytes | None) -> NextPage:
         """Send `request` again, for the page at `paging_state`.
 
-        :param request: the request that was answered with the page before.
-        :param paging_state: the bytes of that page's answer; None if it was the last one.
-        :raises QueryExhausted: if it was the last one.
+        :param request: the request of the previous page.
+        :param paging_state: the paging state of the previous page; None if that was the last page.
+        :raises QueryExhausted: if it was the last page.
         """
         return NextPage(request, paging_state, self._inbox.put)
 
     def _refuse_on_loop(self, call: str, instead: str) -> None:
-        """Raise RuntimeError if a blocking call is made from the engine's own thread.
+        """Raise RuntimeError if a blocking call is made in the engine's own thread.
 
-        It would wait for itself.
+        It would be a deadlock.
 
         :param call: the call, for the message.
-        :param instead: the call to use in its place.
+        :param instead: what to use instead.
         """
         if self._loop_thread.is_current():
             raise RuntimeError(
@@ -391,7 +430,7 @@ class Session(SessionBase, KnownSession):
             )
 
     def _refuse_in_child(self) -> None:
-        """Raise ConnectionShutdown in a forked child, where a wait would have no end."""
+        """Raise ConnectionShutdown in a forked child, where waiting would never end."""
         self._loop_thread.refuse_in_child()
 
     # -- preparing ---------------------------------------------------------------------------------
@@ -401,16 +440,20 @@ class Session(SessionBase, KnownSession):
         query: str,
         custom_payload: Mapping[str, bytes | None] | None = None,
         keyspace: str | None = None,
+        **_unknown: NoReturn,
     ) -> PreparedStatement:
-        """Have the servers prepare `query`, with ``?`` or ``:name`` for its parameters.
+        """Prepare `query` on the servers, with ``?`` or ``:name`` for its parameters.
 
-        It raises the errors of `execute`.
+        Raises the errors of `execute`.
 
-        :param query: the text.
-        :param custom_payload: a mapping of texts to bytes for the server's query handler; None for
-            none.
-        :param keyspace: for names without one (protocol version 5); None for the session's.
+        :param query: the CQL string.
+        :param custom_payload: a mapping of strings to bytes for the server's query handler, or
+            None.
+        :param keyspace: the keyspace of unqualified names (protocol version 5); None for the
+            session's.
         """
+        if _unknown:
+            raise unknown_option("Session.prepare", _unknown)
         self._refuse_on_loop("Session.prepare()", "the session of cassandra.aio")
         if running_loop() is not None:
             warn_of_blocking("Session.prepare()")
@@ -429,9 +472,9 @@ class Session(SessionBase, KnownSession):
         )
 
     def prepare_all(self, queries: Sequence[str]) -> list[PreparedStatement]:
-        """Prepare all `queries` at the same time.
+        """Prepare all `queries` concurrently.
 
-        :param queries: their texts.
+        :param queries: the CQL strings.
         :returns: the statements, in the order of the queries.
         """
         self._refuse_on_loop("Session.prepare_all()", "the session of cassandra.aio")
@@ -450,7 +493,7 @@ class Session(SessionBase, KnownSession):
 
     @property
     def keyspace(self) -> str | None:
-        """The keyspace that unqualified names belong to. Setting it calls `set_keyspace`."""
+        """The keyspace of unqualified names. Setting it calls `set_keyspace`."""
         return self._engine.keyspace
 
     @keyspace.setter
@@ -464,7 +507,8 @@ class Session(SessionBase, KnownSession):
         :raises InvalidRequest: if it does not exist.
         """
         check_keyspace(keyspace)
-        # Not by `execute`: listeners and tracers would see a request that the program did not make.
+        # We do not use `execute`: listeners and tracers would see a request that the application
+        # did not make.
         text = f"USE {escape_name(keyspace)}"
         future = ResponseFuture(self, text, self._default_options.profile.row_factory)
         request = self._request(text, None, self._default_options, future._complete)
@@ -480,13 +524,14 @@ class Session(SessionBase, KnownSession):
         where: str | None = None,
         **options: Unpack[ScanOptions],
     ) -> Scan:
-        """Read a whole table by ranges of tokens, in parallel.
+        """Read a whole table by token ranges, in parallel.
 
-        Each range is read from its replicas, pages are asked for ahead, and those that fail are
-        asked for again: each row comes once. Nothing is sent before the first row is asked for.
+        Each range is read from its replicas. Pages are requested ahead, and failed pages are
+        requested again, so each row comes exactly once. Nothing is sent before you ask for the
+        first row.
 
         :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
-        :param columns: names of columns, or a text of selectors as in CQL; None for all.
+        :param columns: column names, or a string of CQL selectors; None for all columns.
         :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
         :param options: see `cassandra.bulk.scan.ScanOptions`.
         :returns: an iterable of rows, which can also be read as Arrow batches.
@@ -494,7 +539,7 @@ class Session(SessionBase, KnownSession):
         return bulk_scan.Scan(self, table, columns, where, options)
 
     def count(self, table: str, where: str | None = None, **options: Unpack[ScanOptions]) -> int:
-        """Count the rows of a table, by ranges of tokens in parallel.
+        """Count the rows of a table, by token ranges in parallel.
 
         :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
         :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
@@ -513,17 +558,17 @@ class Session(SessionBase, KnownSession):
         compression: str | None = None,
         **options: Any,
     ) -> UnloadReport:
-        """Write a whole table into the files of a folder, and ``manifest.json`` when all is there.
+        """Write a whole table to files in a folder, and finally ``_manifest.json``.
 
         :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
-        :param target: a folder, which must be empty or not be there yet.
-        :param format: "parquet" (by pyarrow), "csv" or "jsonl".
-        :param columns: names of columns, or a text of selectors as in CQL; None for all.
+        :param target: a folder, which must be empty or not exist.
+        :param format: "parquet" (requires pyarrow), "csv" or "jsonl".
+        :param columns: column names, or a string of CQL selectors; None for all columns.
         :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
         :param compression: "gzip" for CSV and JSON lines, a codec of pyarrow for Parquet.
         :param options: see `cassandra.bulk.scan.ScanOptions`; `file_bytes`, the bytes of the
-            servers' pages after which a further file is begun, 256 MiB by default; and for text
-            files `cassandra.bulk.unload_form.FileForm`: `delimiter`, `quote`, `null`, `header`,
+            servers' pages after which a new file is begun, 256 MiB by default; and for text files
+            `cassandra.bulk.unload_form.FileForm`: `delimiter`, `quote`, `null`, `header`,
             `encoding`, `date_format` and `timestamp_format`.
         :returns: a `cassandra.bulk.unload.UnloadReport`.
         :raises FileExistsError: if the folder is not empty.
@@ -544,11 +589,11 @@ class Session(SessionBase, KnownSession):
         wait_time: float | None = None,
         scope: SchemaAgreementScope | str = SchemaAgreementScope.CLUSTER,
     ) -> bool:
-        """Wait until the connected hosts in `scope` have one schema version.
+        """Wait until the connected hosts in `scope` have the same schema version.
 
-        Each host is asked itself: one that has not heard of a change yet cannot answer for others.
+        Each host is asked itself, since other hosts may not know of its latest change.
 
-        :param wait_time: seconds; None for the setting of the cluster.
+        :param wait_time: seconds; None for the cluster's setting.
         :param scope: which hosts to ask, a value of `SchemaAgreementScope`; by default the whole
             cluster.
         :returns: False if that takes too long.
@@ -562,21 +607,21 @@ class Session(SessionBase, KnownSession):
     def load(
         self, target: str | PreparedStatement, source: Any, **options: Unpack[LoadSettings]
     ) -> LoadReport:
-        """Write all rows of a file, a frame or an iterable.
+        """Write all rows of a file, a data frame or an iterable.
 
-        Rows of one partition, or with the same replicas, go in small unlogged batches. As many
-        requests are in flight as the servers can take, and those that may be repeated are tried
-        again. See the guide on loading data.
+        Rows of the same partition, or with the same replicas, are sent in small unlogged batches.
+        The number of requests in flight adapts to the servers, and requests that may be repeated
+        are repeated after errors. See the guide on loading data.
 
         :param target: the name of a table, or a prepared statement.
-        :param source: a path or a glob of files (CSV, JSON lines, Parquet), a list of these, a
-            pandas or polars frame, Arrow data, or an iterable of tuples, mappings or objects.
-        :param options: those of `cassandra.bulk.LoadOptions`.
+        :param source: a path or glob (CSV, JSON lines, Parquet), a list of these, a pandas or
+            polars frame, Arrow data, or an iterable of tuples, mappings or objects.
+        :param options: see `cassandra.bulk.LoadOptions`.
         :returns: a report of the rows.
         :raises LoadError: if more rows fail than ``max_errors``, 0 by default, or the source cannot
-            be read to its end; its `report` says what was written.
-        :raises ValueError: if the source has other columns than the table, or a checkpoint is that
-            of something else. Nothing is written then.
+            be read completely; its `report` shows what was written.
+        :raises ValueError: if the source has other columns than the table, or the checkpoint
+            belongs to something else. Nothing is written then.
         :raises TypeError: if there is no such option.
         """
         self._refuse_on_loop("Session.load()", "the session of cassandra.aio")
@@ -587,7 +632,7 @@ class Session(SessionBase, KnownSession):
     def shutdown(self) -> None:
         """Close the session's connections.
 
-        Executions in flight fail with an error that says so. A second call does nothing.
+        Requests in flight fail with an error that says so. Repeated calls do nothing.
         """
         if self.is_shutdown:
             return
@@ -595,7 +640,7 @@ class Session(SessionBase, KnownSession):
         self.cluster._close_session(self)
 
     def _close_engine(self) -> None:
-        """The part of `shutdown` that runs on the loop."""
+        """Run the part of `shutdown` that belongs on the loop."""
         self._engine.close()
 
     def __enter__(self) -> Session:

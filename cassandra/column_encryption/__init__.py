@@ -1,4 +1,4 @@
-"""Columns that are encrypted in the program; see `cassandra.column_encryption.policies`."""
+"""Client-side column encryption; see `cassandra.column_encryption.policies`."""
 
 from cassandra._foreign import check_files
 

@@ -1,4 +1,4 @@
-"""The common part of policies with keys: columns, their types, and keys that do not show."""
+"""The common base of policies with keys: columns, their types, and hidden keys."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ AES256_KEY_SIZE_BYTES = AES256_KEY_SIZE // 8
 
 
 class UnknownColumn(KeyError, ValueError):
-    """A policy was asked for a column that was not added to it."""
+    """The column was not added to the policy."""
 
     def __str__(self) -> str:
-        return str(self.args[0])  # a KeyError would show it in quotes
+        return str(self.args[0])  # str() of a KeyError would show the message in quotes
 
 
 class ColData(NamedTuple):
@@ -55,12 +55,13 @@ class KeyedPolicy(ColumnEncryptionPolicy):
         renewed(self)
 
     def _renew_locks(self) -> None:
-        # A thread of the parent may have held it at the fork: no bind in the child would return.
+        # The lock is replaced in a forked child: a thread of the parent may have held it at the
+        # fork, and no bind in the child would return.
         self._lock = Lock()
 
     def __repr__(self) -> str:
-        places = ", ".join(sorted(map(place_of, self._columns)))
-        return f"<{type(self).__name__} of {places or 'no columns'}>"
+        columns = ", ".join(sorted(map(place_of, self._columns)))
+        return f"<{type(self).__name__} of {columns or 'no columns'}>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -80,12 +81,13 @@ class KeyedPolicy(ColumnEncryptionPolicy):
         return self._data_of(coldesc).type
 
     def encode_and_encrypt(self, coldesc: ColDesc, obj: Any) -> bytes:
-        """Return a value as the server has it, for a statement that is not prepared.
+        """Encrypt a value for a statement that is not prepared, and return the bytes.
 
-        :param obj: the value, which is not None: a null is not encrypted.
+        :param obj: the value. It must not be None, because a null is not encrypted.
         :raises ValueError: if it is None, or out of the type's range; or if the column was not
             added.
-        :raises TypeError: if it does not fit the column's type. Values are not shown.
+        :raises TypeError: if the value does not fit the column's type. The message does not show
+            the value.
         """
         if obj is None:
             raise ValueError("Object supplied to encode_and_encrypt cannot be None")
@@ -112,13 +114,13 @@ class KeyedPolicy(ColumnEncryptionPolicy):
         return True
 
     def _data_of(self, column: ColDesc) -> ColData:
-        found = self._columns.get(column)
-        if found is not None:
-            return found
-        known = sorted(one[2] for one in self._columns if one[:2] == tuple(column[:2]))
+        data = self._columns.get(column)
+        if data is not None:
+            return data
+        names = sorted(other[2] for other in self._columns if other[:2] == tuple(column[:2]))
         why = (
-            f"of table {place_of(column[:2])} it knows {', '.join(known)}"
-            if known
+            f"of table {place_of(column[:2])} it knows {', '.join(names)}"
+            if names
             else f"it knows no column of table {place_of(column[:2])}"
         )
         raise UnknownColumn(
@@ -126,10 +128,10 @@ class KeyedPolicy(ColumnEncryptionPolicy):
         )
 
     def _keep(self, column: ColDesc, key: object, kind: object) -> None:
-        """Encrypt `column` from now on, in statements that are already prepared too."""
+        """Encrypt `column` from now on, also in statements that are already prepared."""
         data = ColData(key, _type_named(kind, column))
         with self._lock:
-            # Replaced, not changed: other threads may be reading it.
+            # Replace the dict instead of changing it, because other threads may be reading it.
             self._columns = {**self._columns, ColDesc(*column): data}
             followers = list(self._followers)
         for prepared in followers:
@@ -140,7 +142,9 @@ class KeyedPolicy(ColumnEncryptionPolicy):
 
 
 def check_key(key: SecretKey | None, column: ColDesc) -> None:
-    """Raise TypeError or ValueError unless `key` has 256 bits; its bytes do not show."""
+    """Raise TypeError or ValueError unless `key` has 256 bits. The error does not show its
+    bytes.
+    """
     if column is None:
         raise ValueError("coldesc must be a ColDesc, not None")
     if key is None:
@@ -155,7 +159,7 @@ def check_key(key: SecretKey | None, column: ColDesc) -> None:
 
 
 def require_cryptography() -> None:
-    """Raise `DependencyException` if the package that encrypts is not installed."""
+    """Raise `DependencyException` if the package ``cryptography`` is not installed."""
     try:
         import_module("cryptography")
     except ImportError as error:
@@ -168,7 +172,7 @@ def require_cryptography() -> None:
 
 
 def _type_named(kind: object, column: ColDesc) -> Any:
-    """Return the class of a CQL type: of its name, or the class itself.
+    """Return the `cassandra.cqltypes` class for the name of a CQL type, or the class itself.
 
     :raises ValueError: if there is no such type. The message names the column.
     """
@@ -179,36 +183,36 @@ def _type_named(kind: object, column: ColDesc) -> Any:
     try:
         if not isinstance(kind, str):
             raise ValueError("it is not a text")
-        (made,) = _types_of(cqltype_to_python(kind))
-        made.codec()  # a list without its element has none
+        (cql_type,) = _types_of(cqltype_to_python(kind))
+        cql_type.codec()  # a list without an element type has no codec
     except (KeyError, ValueError, TypeError) as error:
         raise ValueError(
             f"{place_of(column)}: Type {kind!r} is not a supported type: {error} "
             "(user-defined types are passed as their class)"
         ) from None
-    return made
+    return cql_type
 
 
 def _types_of(nodes: Sequence[Any]) -> list[Any]:
-    """Return the types in nested lists of names, as `cqltype_to_python` makes them."""
-    found: list[Any] = []
-    at = 0
-    while at < len(nodes):
-        name, parameters = nodes[at].lower(), None
-        if at + 1 < len(nodes) and isinstance(nodes[at + 1], list):
-            parameters = nodes[at + 1]
-            at += 1
-        at += 1
-        found.append(_type_of(name, parameters))
-    return found
+    """Return the types for nested lists of names, the format of `cqltype_to_python`."""
+    types: list[Any] = []
+    index = 0
+    while index < len(nodes):
+        name, parameters = nodes[index].lower(), None
+        if index + 1 < len(nodes) and isinstance(nodes[index + 1], list):
+            parameters = nodes[index + 1]
+            index += 1
+        index += 1
+        types.append(_type_of(name, parameters))
+    return types
 
 
 def _type_of(name: str, parameters: list[Any] | None) -> Any:
     if parameters is None:
         return lookup_cqltype(name)
     if name == "frozen":
-        (made,) = _types_of(parameters)
-        return made
+        (cql_type,) = _types_of(parameters)
+        return cql_type
     if name == "vector":
         *element, dimension = parameters
         return lookup_cqltype(name).apply_parameters([*_types_of(element), dimension])

@@ -1,7 +1,8 @@
-"""Policies that encrypt columns in the program, with the package ``cryptography``.
+"""Policies that encrypt columns on the client, with the package ``cryptography``.
 
-`AES256ColumnEncryptionPolicy` writes the format of other drivers' policies of the name, and reads
-it. `AESGCMColumnEncryptionPolicy` also notices changed values, and changes keys.
+`AES256ColumnEncryptionPolicy` reads and writes the same format as the policy of that name in
+cassandra-driver and scylla-driver. `AESGCMColumnEncryptionPolicy` also detects changed values, and
+supports changing keys.
 """
 
 from __future__ import annotations
@@ -45,16 +46,16 @@ AES256_BLOCK_SIZE_BYTES = AES256_BLOCK_SIZE // 8
 
 
 class AES256ColumnEncryptionPolicy(KeyedPolicy):
-    """Encrypts with AES-256 in CBC mode: the format that today's drivers share.
+    """Encrypts with AES-256 in CBC mode: the format of cassandra-driver and scylla-driver.
 
-    A value is the initialization vector (16 bytes), and then the padded and encrypted bytes. All
-    values that one policy writes have the same vector. So equal values of a column look equal to
-    the server, which can find rows by them. Another policy finds them only with the same `iv`, and
-    decrypts them with any.
+    A value consists of the initialization vector (16 bytes), and the padded and encrypted bytes. A
+    policy uses the same vector for all values. Equal values of a column therefore have equal bytes
+    on the server, and the server can find rows by them. Another policy object only finds them with
+    the same `iv`, but it can decrypt them with any `iv`.
 
-    CBC does not notice all changes. `AESGCMColumnEncryptionPolicy` does.
+    CBC does not detect all changes. `AESGCMColumnEncryptionPolicy` does.
 
-    :param iv: 16 bytes; None draws them at random.
+    :param iv: 16 bytes; None chooses them at random.
     :raises ValueError: if `iv` has another size.
     :raises DependencyException: if ``cryptography`` is not installed.
     """
@@ -67,22 +68,22 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
                 f"initialization vector, not one of {len(iv) * 8} bits"
             )
         self._has_drawn = iv is None
-        # A copy: a bytearray that the program changes later must not change what is written.
+        # Copy the bytes: changing a passed bytearray later must not change the encryption.
         self.iv = bytes(iv) if iv is not None else os.urandom(AES256_BLOCK_SIZE_BYTES)
-        # Each policy has a cache of its own, so that no key outlives its policy.
+        # Each policy has its own cache, so that no key outlives its policy.
         self._cipher = functools.lru_cache(maxsize=128)(_cbc)
 
     def add_column(self, coldesc: ColDesc, key: bytes, type: Any) -> None:
-        """Encrypt a column from now on, in statements that are already prepared too.
+        """Encrypt a column from now on, also in statements that are already prepared.
 
-        :param coldesc: keyspace, table and name of the column, as the server has them.
+        :param coldesc: keyspace, table and name of the column, as the server stores them.
         :param key: 32 bytes.
         :param type: the CQL type of its values, such as "int" or "list<text>", or a class of
             `cassandra.cqltypes`. On the server the column is a blob.
         :raises ValueError: if the key has another size, or there is no such type.
         :raises TypeError: if the key is not bytes.
         """
-        # At once: a traceback of an error below shows this function's variables.
+        # Replace `key` now: a traceback of an error below shows this function's variables.
         secret = key = None if key is None else SecretKey(key)  # type: ignore[assignment]
         check_key(secret, coldesc)
         self._keep(coldesc, secret, type)
@@ -93,19 +94,20 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
         :raises ValueError: if the column was not added.
         """
         encryptor = self._cipher(self._data_of(coldesc).key, self.iv).encryptor()
-        # PKCS #7: a whole block is added if nothing is missing, so that the end is never unclear.
+        # PKCS #7: a whole block is added if the size is a multiple of the block size, so that the
+        # padding is never ambiguous.
         padding = AES256_BLOCK_SIZE_BYTES - len(obj_bytes) % AES256_BLOCK_SIZE_BYTES
         padded = obj_bytes + bytes((padding,)) * padding
         encrypted: bytes = encryptor.update(padded) + encryptor.finalize()
         return self.iv + encrypted
 
     def decrypt(self, coldesc: ColDesc, encrypted_bytes: bytes) -> bytes:
-        """Return the bytes that `encrypt` was given.
+        """Return the original bytes of an encrypted value.
 
         :raises ValueError: if the column was not added.
         :raises DecodeError: if the bytes were not encrypted with the column's key. It is a
-            ValueError. A wrong key goes unnoticed in 1 of 255 cases: then the value is not valid
-            for its type, or another one.
+            ValueError. In 1 of 255 cases a wrong key is not detected, and the result is invalid for
+            its type, or a wrong value.
         """
         data = self._data_of(coldesc)
         size = len(encrypted_bytes) - AES256_BLOCK_SIZE_BYTES
@@ -141,7 +143,7 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
         return super().follow(prepared)
 
     def cache_info(self) -> Any:
-        """Return the figures of the cache of ciphers: hits, misses, maxsize and currsize."""
+        """Return the statistics of the cache of ciphers: hits, misses, maxsize and currsize."""
         return self._cipher.cache_info()
 
 
@@ -159,11 +161,11 @@ _TAG_SIZE = 16
 
 
 class _Sealing(NamedTuple):
-    """Writes and reads values with one key.
+    """Encrypts and decrypts values with one key.
 
     :param cipher: the AESGCM of the key.
-    :param head: the part before the nonce: format, size and bytes of the key's id.
-    :param bound: the associated data.
+    :param head: the bytes before the nonce: format, size and bytes of the key's id.
+    :param bound: the associated data, which is authenticated but not encrypted.
     """
 
     cipher: Any
@@ -172,18 +174,18 @@ class _Sealing(NamedTuple):
 
 
 class AESGCMColumnEncryptionPolicy(KeyedPolicy):
-    """Encrypts with AES-256 in GCM mode, which notices each change of a value.
+    """Encrypts with AES-256 in GCM mode, which detects every change of a value.
 
-    Each value has a random nonce. So equal values look different: the server cannot find rows by
-    them, and a value for a column of the primary key is refused. Keyspace, table, column and key id
-    are bound to each value: it cannot be moved to another column. It can be moved to another row of
-    the same column.
+    Each value has a random nonce, so equal values have different bytes. The server cannot find rows
+    by them, and values for a column of the primary key are rejected. Keyspace, table, column and
+    key id are bound to each value, so a value cannot be moved to another column. It can be moved to
+    another row of the same column.
 
-    A column may have several keys. Values are written with the newest one and read with the one
-    whose id they name. No key should write more than 2**32 values.
+    A column may have several keys. The newest key is used to write values. Values are read with the
+    key whose id they contain. Do not write more than 2**32 values with one key.
 
-    A value is a byte 1, the size of the key id in a byte, the key id in UTF-8, the nonce (12
-    bytes), the encrypted bytes, and the tag (16 bytes).
+    A value consists of a byte 1, the size of the key id in a byte, the key id in UTF-8, the nonce
+    (12 bytes), the encrypted bytes, and the tag (16 bytes).
 
     :raises DependencyException: if ``cryptography`` is not installed.
     """
@@ -191,11 +193,11 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
     deterministic = False
 
     def add_column(self, coldesc: ColDesc, key: bytes, type: Any, key_id: str = "1") -> None:
-        """Encrypt a column from now on, in statements that are already prepared too.
+        """Encrypt a column from now on, also in statements that are already prepared.
 
-        It replaces the column's earlier entry, its keys included.
+        This replaces an earlier entry for the column, including its keys.
 
-        :param coldesc: keyspace, table and name of the column, as the server has them.
+        :param coldesc: keyspace, table and name of the column, as the server stores them.
         :param key: 32 bytes.
         :param type: the CQL type of its values, such as "int" or "list<text>", or a class of
             `cassandra.cqltypes`. On the server the column is a blob.
@@ -208,12 +210,13 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
         self._keep(coldesc, {key_id: _sealing(secret, coldesc, key_id)}, type)
 
     def add_key(self, coldesc: ColDesc, key: bytes, key_id: str) -> None:
-        """Write the values of a column with another key from now on; known keys stay readable.
+        """Use a new key to write values of a column from now on. Existing keys can still read
+        values.
 
         :param coldesc: the `ColDesc` of a column that was added.
         :param key: the secret key, 32 bytes.
-        :param key_id: the text by which values name this key.
-        :raises ValueError: if the column was not added, or has another key of this id.
+        :param key_id: the name of the key, which is stored with each value.
+        :raises ValueError: if the column was not added, or already has another key with this id.
         """
         secret = key = None if key is None else SecretKey(key)  # type: ignore[assignment]
         check_key(secret, coldesc)
@@ -221,30 +224,31 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
             data = self._data_of(coldesc)
             if key_id in data.key:
                 raise ValueError(f"{place_of(coldesc)} has a key of the id {key_id!r} already")
-            # A new dict: threads that encrypt now go on with the one that they hold.
+            # Create a new dict: threads that are encrypting continue with the old one.
             keys = {**data.key, key_id: _sealing(secret, coldesc, key_id)}
             self._columns = {**self._columns, ColDesc(*coldesc): data._replace(key=keys)}
 
     def remove_key(self, coldesc: ColDesc, key_id: str) -> None:
-        """Forget a key when no value is left that was written with it.
+        """Remove a key. Do this when no value is left that was written with it.
 
         :param coldesc: the `ColDesc` of the column.
         :param key_id: the id of the key.
-        :raises ValueError: if the column has no such key, or no other one.
+        :raises ValueError: if the column has no such key, or no other key.
         """
         with self._lock:
             data = self._data_of(coldesc)
-            # Without any key, values could be neither written nor read.
+            # Without any key, values could neither be written nor read.
             if key_id not in data.key or len(data.key) == 1:
-                known = ", ".join(map(repr, data.key))
+                existing = ", ".join(map(repr, data.key))
                 raise ValueError(
-                    f"the key {key_id!r} of {place_of(coldesc)} cannot be removed: it has {known}"
+                    f"the key {key_id!r} of {place_of(coldesc)} cannot be removed: "
+                    f"it has {existing}"
                 )
-            keys = {known: data.key[known] for known in data.key if known != key_id}
+            keys = {other_id: data.key[other_id] for other_id in data.key if other_id != key_id}
             self._columns = {**self._columns, ColDesc(*coldesc): data._replace(key=keys)}
 
     def key_ids(self, coldesc: ColDesc) -> list[str]:
-        """Return the ids of a column's keys; values are written with the last one.
+        """Return the ids of a column's keys. The last key is used to write values.
 
         :param coldesc: the `ColDesc` of the column.
         """
@@ -254,41 +258,44 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
         """Return the id of the key that a value was written with.
 
         :param coldesc: the `ColDesc` of the column.
-        :param encrypted_bytes: a value as the server has it.
-        :raises DecodeError: if the bytes are not a value that this policy has written.
+        :param encrypted_bytes: a value as stored by the server.
+        :raises DecodeError: if the bytes were not written by this type of policy.
         """
         return self._opened(coldesc, encrypted_bytes)[0]
 
     def encrypt(self, coldesc: ColDesc, obj_bytes: bytes) -> bytes:
-        """Return the encrypted form of `obj_bytes`, other bytes at each call.
+        """Return the encrypted form of `obj_bytes`, which differs at each call.
 
         :raises ValueError: if the column was not added.
         """
         keys = self._data_of(coldesc).key
-        # The newest key writes, and a dict keeps the order in which keys were added.
+        # The newest key is used. A dict keeps the order in which keys were added.
         sealing: _Sealing = keys[next(reversed(keys))]
         nonce = os.urandom(_NONCE_SIZE)
         sealed: bytes = sealing.cipher.encrypt(nonce, obj_bytes, sealing.bound)
         return b"".join((sealing.head, nonce, sealed))
 
     def decrypt(self, coldesc: ColDesc, encrypted_bytes: bytes) -> bytes:
-        """Return the bytes that `encrypt` was given.
+        """Return the original bytes of an encrypted value.
 
         :raises ValueError: if the column was not added.
-        :raises DecodeError: if the value was written for another column or with another key, or
-            was changed. It is a ValueError.
+        :raises DecodeError: if the value was written for another column or with another key, or if
+            it was changed. It is a ValueError.
         """
         from cryptography.exceptions import InvalidTag
 
-        key_id, at = self._opened(coldesc, encrypted_bytes)
+        key_id, offset = self._opened(coldesc, encrypted_bytes)
         keys = self._data_of(coldesc).key
         sealing: _Sealing | None = keys.get(key_id)
         if sealing is None:
-            known = ", ".join(map(repr, keys))
+            existing = ", ".join(map(repr, keys))
             raise self._refusal(
-                coldesc, f"it was written with the key {key_id!r}, and known are {known}"
+                coldesc, f"it was written with the key {key_id!r}, and known are {existing}"
             )
-        nonce, sealed = encrypted_bytes[at : at + _NONCE_SIZE], encrypted_bytes[at + _NONCE_SIZE :]
+        nonce, sealed = (
+            encrypted_bytes[offset : offset + _NONCE_SIZE],
+            encrypted_bytes[offset + _NONCE_SIZE :],
+        )
         try:
             plain: bytes = sealing.cipher.decrypt(nonce, sealed, sealing.bound)
         except InvalidTag:
@@ -300,13 +307,13 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
         return plain
 
     def _opened(self, column: ColDesc, data: bytes) -> tuple[str, int]:
-        """Return (key id, offset of the nonce) of a value."""
+        """Return (key id, offset of the nonce) for an encrypted value."""
         self._data_of(column)
         if len(data) >= 2 and data[:1] == _FORMAT:
-            at = 2 + data[1]
-            if len(data) >= at + _NONCE_SIZE + _TAG_SIZE:
+            offset = 2 + data[1]
+            if len(data) >= offset + _NONCE_SIZE + _TAG_SIZE:
                 try:
-                    return bytes(data[2:at]).decode(), at
+                    return bytes(data[2:offset]).decode(), offset
                 except UnicodeDecodeError:
                     pass
         raise self._refusal(
@@ -323,7 +330,7 @@ def _sealing(key: SecretKey | None, column: ColDesc, key_id: str) -> _Sealing:
         raise ValueError(
             f"{place_of(column)}: a key id has 1 to 255 bytes, but {key_id!r} has {len(name)}"
         )
-    # The size before each part: no two columns have the same associated data.
+    # Each part is preceded by its size, so that no two columns have the same associated data.
     parts = [part.encode() for part in column] + [name]
     bound = b"turbocql column" + _FORMAT
     bound += b"".join(len(part).to_bytes(4, "big") + part for part in parts)

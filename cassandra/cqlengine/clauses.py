@@ -1,8 +1,7 @@
-"""Parts of statements: in WHERE, IF, SET and behind DELETE.
+"""Parts of statements: clauses of WHERE, IF, SET and DELETE.
 
-A clause knows its text around markers, and the values that the markers stand for, in the same
-order. So the documented text
-(``"id" = %(0)s``) and the one that is prepared (``"id" = ?``) come from the same lines.
+A clause knows its CQL around markers, and the values for the markers, in the same order. So the
+documented CQL (``"id" = %(0)s``) and the prepared CQL (``"id" = ?``) come from the same code.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ PREPARED = "?"
 
 
 class StatementException(Exception):
-    """A statement that is put together wrongly."""
+    """A statement is put together wrongly."""
 
 
 class ValueQuoter(UnicodeMixin):
-    """A value in a text.
+    """A value in CQL text.
 
     :param value: the value.
     """
@@ -67,7 +66,7 @@ class ValueQuoter(UnicodeMixin):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self)) and self.value == other.value
 
-    # Equality looks at the value, which may be a list: there is no hash that fits it.
+    # Equality compares the value, which may be a list: no hash agrees with it.
     __hash__ = None  # type: ignore[assignment]
 
 
@@ -98,16 +97,16 @@ class BaseClause(UnicodeMixin):
     def text(self, markers: Sequence[str]) -> str:
         """Return the clause around `markers`, of which there are `get_context_size`.
 
-        :param markers: the texts of its markers, such as ``?``.
+        :param markers: the CQL of its markers, such as ``?``.
         """
         raise NotImplementedError
 
     def bound(self) -> list[Any]:
-        """Return the values to bind, one a marker, in the order of the text."""
+        """Return the values to bind, one for each marker, in the order of the CQL."""
         return [self.value]
 
     def context(self) -> list[Any]:
-        """Return the values for the documented text, one a marker."""
+        """Return the values for the documented CQL, one for each marker."""
         return self.bound()
 
     def get_context_size(self) -> int:
@@ -115,7 +114,7 @@ class BaseClause(UnicodeMixin):
         return len(self.bound())
 
     def set_context_id(self, i: int) -> None:
-        """Number the markers from `i` on.
+        """Number the markers, starting with `i`.
 
         :param i: the number of the first marker.
         """
@@ -124,26 +123,27 @@ class BaseClause(UnicodeMixin):
     def update_context(self, ctx: dict[str, Any]) -> None:
         """Add the values to `ctx`, by the numbers of their markers.
 
-        :param ctx: the dict of values by the texts of their numbers.
+        :param ctx: a dict whose keys are the markers' numbers as strings.
         """
         first = self.context_id or 0
-        ctx.update({str(first + at): value for at, value in enumerate(self.context())})
+        ctx.update({str(first + number): value for number, value in enumerate(self.context())})
 
     def prepared(self) -> str:
-        """Return the text with ``?`` for each value."""
+        """Return the CQL with ``?`` for each value."""
         return self.text([PREPARED] * self.get_context_size())
 
     def __str__(self) -> str:
         size = self.get_context_size()
         if self.context_id is None:
             return self.text(["%(None)s"] * size)
-        return self.text([f"%({self.context_id + at})s" for at in range(size)])
+        return self.text([f"%({self.context_id + number})s" for number in range(size)])
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self}>"
 
     def __eq__(self, other: object) -> bool:
-        # The exact class: an assignment and a condition of one column are different clauses.
+        # Compared by exact class: an assignment and a condition of one column are different
+        # clauses.
         return type(other) is type(self) and self.field == other.field and self.value == other.value
 
     __hash__ = None  # type: ignore[assignment]
@@ -156,7 +156,7 @@ class WhereClause(BaseClause):
     :param operator: an instance of a `BaseWhereOperator`.
     :param value: the value, as the database takes it, or a `QueryValue`.
     :param quote_field: False if `field` is an expression, such as ``token("id")``.
-    :raises StatementException: if `operator` is not one.
+    :raises StatementException: if `operator` is not an operator instance.
     """
 
     __slots__ = ("operator", "quote_field")
@@ -168,7 +168,8 @@ class WhereClause(BaseClause):
             raise StatementException(
                 f"operator must be of type {BaseWhereOperator}, got {type(operator)}"
             )
-        # Not by super().__init__: each filter of each query makes such an object.
+        # super().__init__ is not called, to save time: each filter of each query makes such an
+        # object.
         self.field = field
         self.value = value
         self.context_id = None
@@ -176,7 +177,7 @@ class WhereClause(BaseClause):
         self.quote_field = quote_field
 
     def shape(self) -> tuple[Any, ...]:
-        """Return the key that the prepared text depends on."""
+        """Return the key that the prepared CQL depends on."""
         value = self.value
         if isinstance(value, QueryValue):
             return (self.field, type(self.operator), type(value), value.get_context_size())
@@ -186,15 +187,15 @@ class WhereClause(BaseClause):
     def text(self, markers: Sequence[str]) -> str:
         field = escape_name(self.field) if self.quote_field else self.field
         value = self.value
-        shown = value.text(markers) if isinstance(value, QueryValue) else markers[0]
-        return f"{field} {self.operator} {shown}"
+        value_text = value.text(markers) if isinstance(value, QueryValue) else markers[0]
+        return f"{field} {self.operator} {value_text}"
 
     def bound(self) -> list[Any]:
         value = self.value
         return value.bound() if isinstance(value, QueryValue) else [value]
 
     def context(self) -> list[Any]:
-        # The client renders the documented text, where IN needs parentheses around its values.
+        # The client renders the documented CQL, where IN needs parentheses around its values.
         if isinstance(self.operator, InOperator):
             return [ValueSequence(self.value)]
         return self.bound()
@@ -210,7 +211,7 @@ class WhereClause(BaseClause):
 
 
 class AnnClause(BaseClause):
-    """The ordering by how near the vector of a column is to another one.
+    """The ordering by the distance of a column's vector from another vector.
 
     :param field: the column's name in the database.
     :param value: the vector.
@@ -269,7 +270,7 @@ class IsNotNullClause(WhereClause):
 
 
 class IsNotNull(IsNotNullClause):
-    """``Model.filter(IsNotNull("name"))``."""
+    """The filter ``Model.filter(IsNotNull("name"))``."""
 
     __slots__ = ()
 
@@ -306,7 +307,7 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
     :param value: the new collection, or the operand of `operation`.
     :param operation: "add" or "remove" for a set, "append", "prepend" or "remove" for a list,
         "update" or "remove" for a map. None changes the parts that differ from `previous`.
-    :param previous: the column's value before; None if that is not known.
+    :param previous: the column's value before; None if it is not known.
     """
 
     __slots__ = ("operation", "previous")
@@ -322,7 +323,7 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
         self.previous = previous
 
     def parts(self) -> list[tuple[str, list[Any]]]:
-        """Return each assignment: its text with ``{}`` for markers, and the values."""
+        """Return (CQL with ``{}`` for markers, values) for each assignment."""
         raise NotImplementedError
 
     def text(self, markers: Sequence[str]) -> str:
@@ -334,7 +335,7 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
 
     def _name(self) -> str:
         """The quoted column, safe inside a template."""
-        # `text` fills templates by str.format, which would take braces in a name for markers.
+        # `text` fills templates with str.format, which would take braces in a name for markers.
         quoted = escape_name(self.field)
         return quoted.replace("{", "{{").replace("}", "}}")
 
@@ -350,23 +351,23 @@ class SetUpdateClause(ContainerUpdateClause):
         if self.operation in ("add", "remove"):
             sign = "+" if self.operation == "add" else "-"
             return [(f"{name} = {name} {sign} {{}}", [self.value])]
-        # Without a known value there is no difference to write. An empty set is assigned too, which
-        # deletes all elements at once.
+        # Assign the set if its old value is not known, because there is no difference to write.
+        # Assign an empty set too, which deletes all elements at once.
         if self.previous is None or not self.value:
             return [(f"{name} = {{}}", [self.value])]
-        # An assignment writes a tombstone for the whole set and loses what others add meanwhile.
-        # Differences do neither.
+        # An assignment writes a tombstone for the whole set and loses elements that others add at
+        # the same time. Differences do neither.
         value, previous = set(self.value), set(self.previous)
-        found = []
+        clauses = []
         if value - previous:
-            found.append((f"{name} = {name} + {{}}", [value - previous]))
+            clauses.append((f"{name} = {name} + {{}}", [value - previous]))
         if previous - value:
-            found.append((f"{name} = {name} - {{}}", [previous - value]))
-        return found
+            clauses.append((f"{name} = {name} - {{}}", [previous - value]))
+        return clauses
 
 
 class ListUpdateClause(ContainerUpdateClause):
-    """A change of a list: items before and behind the old ones, or all of it."""
+    """A change of a list: items before and behind the old items, or the whole list."""
 
     __slots__ = ()
     col_type = "list"
@@ -380,24 +381,24 @@ class ListUpdateClause(ContainerUpdateClause):
         if self.operation == "remove":
             return [(f"{name} = {name} - {{}}", [self.value])]
         previous, value = self.previous, self.value
-        # CQL extends a list at its two ends without reading it. Any other change rewrites the list,
-        # because elements have no identity that a client knows.
+        # CQL can extend a list at both ends without reading it. Any other change rewrites the list,
+        # because a client cannot identify elements.
         if previous and value and len(previous) < len(value):
             old, new = list(previous), list(value)
-            for at in range(len(new) - len(old) + 1):
-                if new[at : at + len(old)] == old:
-                    return self._around(name, new[:at], new[at + len(old) :])
+            for index in range(len(new) - len(old) + 1):
+                if new[index : index + len(old)] == old:
+                    return self._extend_both_ends(name, new[:index], new[index + len(old) :])
         return [(f"{name} = {{}}", [value])]
 
-    def _around(
+    def _extend_both_ends(
         self, name: str, before: list[Any], behind: list[Any]
     ) -> list[tuple[str, list[Any]]]:
-        found = []
+        clauses = []
         if before:
-            found.append((f"{name} = {{}} + {name}", [before]))
+            clauses.append((f"{name} = {{}} + {name}", [before]))
         if behind:
-            found.append((f"{name} = {name} + {{}}", [behind]))
-        return found
+            clauses.append((f"{name} = {name} + {{}}", [behind]))
+        return clauses
 
 
 class MapUpdateClause(ContainerUpdateClause):
@@ -410,22 +411,22 @@ class MapUpdateClause(ContainerUpdateClause):
         name = self._name()
         value, previous = self.value, self.previous
         if self.operation == "remove":
-            # CQL subtracts a set of keys from a map, whatever collection the program gave.
+            # CQL subtracts a set of keys from a map, whatever collection the application passed.
             return [(f"{name} = {name} - {{}}", [set(value)])]
-        # There is no key to update in an empty map. Assigning it deletes all keys.
+        # An empty map has no key to update. Assigning it deletes all keys.
         if self.operation != "update" and not value:
             return [(f"{name} = {{}}", [value])]
-        # Without `previous`, an assignment adds its keys to those that the row has: what other keys
-        # there are is not known.
+        # Without `previous`, an assignment adds its keys to those of the row, whose other keys are
+        # not known.
         old: Mapping[Any, Any] = previous or {}
-        found = [
+        clauses = [
             (f"{name}[{{}}] = {{}}", [key, item])
             for key, item in value.items()
             if key not in old or old[key] != item
         ]
         # A null as the value deletes the key, so the same statement serves instead of a DELETE.
-        found += [(f"{name}[{{}}] = {{}}", [key, None]) for key in old if key not in value]
-        return found
+        clauses += [(f"{name}[{{}}] = {{}}", [key, None]) for key in old if key not in value]
+        return clauses
 
     def is_assignment(self) -> bool:
         """Return True if the whole map is assigned."""
@@ -447,8 +448,8 @@ class CounterUpdateClause(AssignmentClause):
         self.previous = previous or 0
 
     def text(self, markers: Sequence[str]) -> str:
-        # CQL changes counters by a difference only. The sign stands in the documented text, so the
-        # number that is bound is never negative.
+        # CQL changes counters by a difference only. The sign is in the documented CQL, so the bound
+        # number is never negative.
         sign = "-" if self.value < self.previous else "+"
         name = escape_name(self.field)
         return f"{name} = {name} {sign} {markers[0]}"
@@ -458,13 +459,13 @@ class CounterUpdateClause(AssignmentClause):
 
 
 class BaseDeleteClause(BaseClause):
-    """The part of a statement that stands behind DELETE."""
+    """A part of a statement that follows DELETE."""
 
     __slots__ = ()
 
 
 class FieldDeleteClause(BaseDeleteClause):
-    """A column.
+    """A column to delete.
 
     :param field: the column's name in the database.
     """
@@ -482,11 +483,11 @@ class FieldDeleteClause(BaseDeleteClause):
 
 
 class MapDeleteClause(BaseDeleteClause):
-    """Keys of a map: those of `previous` that `value` has not.
+    """Keys of a map to delete: the keys of `previous` that `value` does not have.
 
     :param field: the column's name in the database.
     :param value: the map without the keys to delete.
-    :param previous: the map as it was; None for an empty one.
+    :param previous: the map as it was; None for an empty map.
     """
 
     __slots__ = ("previous",)
@@ -505,7 +506,7 @@ class MapDeleteClause(BaseDeleteClause):
         return [key for key in self.previous if key not in value]
 
 
-# Programs and pickles know these classes by the module that documents them.
+# Applications and pickles know these classes by the module that documents them.
 for _class in list(vars().values()):
     if isinstance(_class, type) and _class.__module__ == __name__:
         _class.__module__ = "cassandra.cqlengine.statements"

@@ -1,7 +1,8 @@
-"""Connections: the sessions that the mapper uses, by name."""
+"""Connections: the mapper's sessions, by name."""
 
 from __future__ import annotations
 
+import copy
 import logging
 import threading
 import weakref
@@ -63,8 +64,9 @@ __all__ = [
 
 log = logging.getLogger("cassandra.cqlengine.connection")
 
-# A text for each set of columns that a program writes: without a bound, these could be very many.
-MOST_PREPARED = 1000  # statements that a connection keeps
+# The number is bounded: each set of columns that an application writes has a query string, and
+# there could be very many.
+MOST_PREPARED = 1000  # maximum number of prepared statements of a connection
 
 
 class _DefaultConnection:
@@ -72,7 +74,7 @@ class _DefaultConnection:
         return "DEFAULT_CONNECTION"
 
 
-# An object rather than a name, because a program may name a connection "default" itself.
+# An object rather than a name, because an application may name a connection "default" itself.
 DEFAULT_CONNECTION: Any = _DefaultConnection()
 
 cluster: Any = None
@@ -80,11 +82,12 @@ cluster: Any = None
 session: Any = None
 """The session of the default connection; None before it is connected."""
 
-# User types may be declared before there is a connection: they are registered when one is made.
+# An application may declare user types before it connects: they are registered when a connection is
+# made.
 udt_by_keyspace: dict[str | None, dict[str, Any]] = defaultdict(dict)
 
 _connections: dict[Any, Connection] = {}
-# Reentrant: `_add` holds it while it calls `set_default_connection`.
+# Reentrant: `_add` holds the lock while it calls `set_default_connection`.
 _registry = threading.RLock()
 
 
@@ -95,16 +98,16 @@ def _renew_lock() -> None:
 
 
 class UndefinedKeyspaceException(CQLEngineException):
-    """No default keyspace was given."""
+    """No default keyspace was set."""
 
 
 class Connection:
     """A session with its settings.
 
-    :param name: for models, querysets and batches.
+    :param name: the name that models, querysets and batches use.
     :param hosts: contact points.
-    :param consistency: of statements that have none of their own; None for the session's.
-    :param lazy_connect: connect when it is first used.
+    :param consistency: the consistency level of statements without a level; None for the session's.
+    :param lazy_connect: connect on first use.
     :param retry_connect: try again at the next use if connecting failed.
     :param cluster_options: further settings of the `Cluster`.
     """
@@ -138,19 +141,19 @@ class Connection:
         self.prepared: dict[str, Any] = {}
 
     def _renew_locks(self) -> None:
-        """In a forked child: a thread of the parent may have held it."""
+        """Replace the lock in a forked child: a thread of the parent may have held it."""
         self.lazy_connect_lock = threading.RLock()
 
     @classmethod
     def from_session(cls, name: Hashable, session: Session | AsyncSession) -> Connection:
-        """Return a connection that uses `session`, blocking or of `cassandra.aio`.
+        """Return a connection that uses `session`, which may be blocking or from `cassandra.aio`.
 
         :param name: the connection's name in the registry.
         :param session: a connected session.
         """
-        made = cls(name, None)
-        made.adopt(session, owned=False)
-        return made
+        connection = cls(name, None)
+        connection.adopt(session, owned=False)
+        return connection
 
     @property
     def label(self) -> str:
@@ -160,7 +163,7 @@ class Connection:
     def adopt(self, session: Session | AsyncSession, owned: bool) -> None:
         """Use `session` from now on.
 
-        :param session: a session, blocking or of `cassandra.aio`.
+        :param session: a session, blocking or from `cassandra.aio`.
         :param owned: True if the session's cluster is shut down with this connection.
         """
         self.session = session
@@ -173,11 +176,11 @@ class Connection:
     def keep(self, text: str, prepared: PreparedStatement) -> PreparedStatement:
         """Remember the prepared statement of `text`; returns it.
 
-        :param text: the CQL text.
-        :param prepared: the `PreparedStatement` of it.
+        :param text: the query string.
+        :param prepared: the `PreparedStatement` of `text`.
         """
-        # All are dropped at once, because an order of use would cost a lock at each statement. It
-        # is a new dict: threads read the old one without a lock.
+        # Drop all statements at once, because an order of use would cost a lock at each statement.
+        # Create a new dict: threads read the old dict without a lock.
         if len(self.prepared) >= MOST_PREPARED:
             self.prepared = {}
         self.prepared[text] = prepared
@@ -185,16 +188,16 @@ class Connection:
         return prepared
 
     def setup(self) -> None:
-        """Connect, unless that is left to the first use."""
+        """Connect, unless the connection connects on first use."""
         if self.lazy_connect or self.session is not None:
             return
-        made = Cluster(self.hosts if self.hosts is not None else NOT_SET, **self.cluster_options)
+        cluster = Cluster(self.hosts if self.hosts is not None else NOT_SET, **self.cluster_options)
         try:
-            connected = made.connect()
+            session = cluster.connect()
         except BaseException:
             # A cluster that failed to connect may have threads and sockets, which would outlive the
             # attempt.
-            made.shutdown()
+            cluster.shutdown()
             if self.retry_connect:
                 log.warning(
                     format_log_context(
@@ -203,58 +206,61 @@ class Connection:
                 )
                 self.lazy_connect = True
             raise
-        self.adopt(connected, owned=True)
+        self.adopt(session, owned=True)
         self._set_defaults()
         self.setup_session()
 
     async def asetup(self) -> None:
-        """`setup` on a cluster of `cassandra.aio`, of the running loop."""
-        made = AsyncCluster(
+        """Set up the connection on a cluster of `cassandra.aio`, on the running loop."""
+        cluster = AsyncCluster(
             self.hosts if self.hosts is not None else NOT_SET, **self.cluster_options
         )
         try:
-            connected = await made.connect()
+            session = await cluster.connect()
         except BaseException:
-            await made.shutdown()
+            await cluster.shutdown()
             raise
-        self.adopt(connected, owned=True)
+        self.adopt(session, owned=True)
         self._set_defaults()
-        # Not by `setup_session`: on this kind of cluster, registering a type has to be awaited.
+        # `setup_session` cannot do this: on this kind of cluster, registering a type has to be
+        # awaited.
         for keyspace, types in list(udt_by_keyspace.items()):
             for type_name, klass in types.items():
                 try:
-                    await made.register_user_type(
+                    await cluster.register_user_type(
                         keyspace or self.default_keyspace or "", type_name, klass
                     )
                 except UserTypeDoesNotExist:
                     pass
 
     def _set_defaults(self) -> None:
-        """Set the row factory and the consistency that programs expect of a session."""
+        """Set the row factory and the consistency level that applications expect of the session."""
         try:
             self.session.row_factory = dict_factory
             if self.consistency is not None:
                 self.session.default_consistency_level = self.consistency
         except ValueError:
-            # The program's profiles decide; the mapper's statements have level and dicts anyway.
+            # The application's profiles decide; the mapper's statements have their own level and
+            # row factory anyway.
             log.debug(format_log_context("the session has execution profiles", self.name))
 
     def setup_session(self) -> None:
         """Register the user types that were declared."""
-        # Copied first: other threads may declare models meanwhile.
+        # Copied first: other threads may declare models at the same time.
         for keyspace, types in list(udt_by_keyspace.items()):
             for type_name, klass in types.items():
                 _register(self, keyspace, type_name, klass)
 
     def handle_lazy_connect(self) -> None:
-        """Connect now if that was left to the first use.
+        """Connect now if the connection connects on first use.
 
-        :raises CQLEngineException: if there is no session, and none can be made.
+        :raises CQLEngineException: if there is no session, and the connection cannot create one.
         """
         if self.session is not None:
             return
         with self.lazy_connect_lock:
-            # Checked again: another thread may have connected while this one waited for the lock.
+            # Checked again: another thread may have connected while this thread waited for the
+            # lock.
             if self._is_connected():
                 return
             if not self.lazy_connect:
@@ -263,8 +269,8 @@ class Connection:
                     "retry_connect is not set"
                 )
             log.debug(format_log_context("lazy connecting", self.name))
-            # `setup` leaves connecting to the first use while this is True. It is set back if
-            # connecting fails, so that the next use tries again.
+            # While this is True, `setup` leaves connecting to the first use. The value is restored
+            # if connecting fails, so that the next use tries again.
             self.lazy_connect = False
             try:
                 self.setup()
@@ -277,47 +283,47 @@ class Connection:
         return self.session is not None
 
     def close(self) -> None:
-        """Shut the cluster down if the connection made it."""
+        """Shut the cluster down if the connection created it."""
         # A cluster of `cassandra.aio` is shut down by awaiting it on its loop:
-        # `aunregister_connection` does that.
+        # `aunregister_connection` does so.
         if self.owns_cluster and not self.is_async and self.cluster is not None:
             self.cluster.shutdown()
         self.session = self.cluster = None
 
 
 def _show_default(connection: Connection) -> None:
-    """Keep `cluster` and `session` of this module those of the default connection."""
+    """Set `cluster` and `session` of this module to those of the default connection."""
     global cluster, session
     if _connections.get(DEFAULT_CONNECTION) is connection:
         cluster, session = connection.cluster, connection.session
 
 
 def get_connection(name: Hashable = None) -> Connection:
-    """Return the connection `name`, connected; the default one for None.
+    """Return the connection `name`, connected; None is the default connection.
 
     :param name: its name in the registry.
-    :raises CQLEngineException: if there is none of that name, or connecting failed before.
+    :raises CQLEngineException: if the name is not registered, or connecting failed before.
     """
-    found = registered(name)
-    if found.session is None:
-        found.handle_lazy_connect()
-    return found
+    connection = registered(name)
+    if connection.session is None:
+        connection.handle_lazy_connect()
+    return connection
 
 
 def registered(name: Hashable = None) -> Connection:
-    """Return the connection `name`, connected or not; the default one for None."""
-    found = _connections.get(DEFAULT_CONNECTION if name is None else name)
-    if found is None:
+    """Return the connection `name`, connected or not; None is the default connection."""
+    connection = _connections.get(DEFAULT_CONNECTION if name is None else name)
+    if connection is None:
         if name is None:
             raise CQLEngineException(
                 "there is no default connection: call connection.setup(hosts, keyspace) or "
                 "connection.set_session(session) first"
             )
-        known = ", ".join(repr(key) for key in _connections if key is not DEFAULT_CONNECTION)
+        names = ", ".join(repr(key) for key in _connections if key is not DEFAULT_CONNECTION)
         raise CQLEngineException(
-            f"Connection name '{name}' doesn't exist in the registry (which has {known or 'none'})."
+            f"Connection name '{name}' doesn't exist in the registry (which has {names or 'none'})."
         )
-    return found
+    return connection
 
 
 def register_connection(
@@ -332,47 +338,49 @@ def register_connection(
 ) -> Connection:
     """Add a connection to the registry.
 
-    :param name: the name to look it up by.
+    :param name: the name to register.
     :param hosts: contact points; a new `Cluster` is connected to them.
     :param consistency: a value of `ConsistencyLevel` for all statements; None for the session's.
     :param lazy_connect: connect when the connection is first used.
-    :param retry_connect: connect again when it is next used if the first try fails.
+    :param retry_connect: connect again at the next use if the first attempt fails.
     :param cluster_options: keywords of the `Cluster`; None for none.
     :param default: make it the default connection.
-    :param session: a session to use instead, of `cassandra.cluster` or of `cassandra.aio`.
-    :raises CQLEngineException: if both a session and settings of a new one are given.
+    :param session: a session to use instead, from `cassandra.cluster` or `cassandra.aio`.
+    :raises CQLEngineException: if both a session and settings of a new session are passed.
     """
     options = Secret(cluster_options)
-    del cluster_options  # an error shows local variables
+    del cluster_options  # error reports may show local variables
     if session is not None:
         if hosts is not None or consistency or lazy_connect or retry_connect or options.reveal():
             raise CQLEngineException(
                 "Session configuration arguments and 'session' argument are mutually exclusive"
             )
-        made = Connection.from_session(name, session)
-        if not made.is_async:
-            made.setup_session()
+        connection = Connection.from_session(name, session)
+        if not connection.is_async:
+            connection.setup_session()
     else:
-        made = Connection(name, hosts, consistency, lazy_connect, retry_connect, options.reveal())
+        connection = Connection(
+            name, hosts, consistency, lazy_connect, retry_connect, options.reveal()
+        )
         try:
-            made.setup()
+            connection.setup()
         except NoHostAvailable:
-            # With `retry_connect` it is registered although it is not connected: the first use
-            # tries again.
+            # With `retry_connect` the connection is registered although it is not connected: the
+            # first use tries again.
             if not retry_connect:
                 raise
-    return _add(name, made, default)
+    return _add(name, connection, default)
 
 
-def _add(name: Hashable, made: Connection, default: bool) -> Connection:
+def _add(name: Hashable, connection: Connection, default: bool) -> Connection:
     with _registry:
         if name in _connections:
-            # The one before is not closed: its session may be in use.
+            # The previous connection is not closed: its session may be in use.
             log.warning("Registering connection %r, which is in the registry already", name)
-        _connections[name] = made
+        _connections[name] = connection
         if default:
             set_default_connection(name)
-    return made
+    return connection
 
 
 async def aregister_connection(
@@ -382,26 +390,26 @@ async def aregister_connection(
     cluster_options: Mapping[str, Any] | None = None,
     default: bool = False,
 ) -> Connection:
-    """`register_connection` of a new cluster of `cassandra.aio`, on the running loop.
+    """Register a connection with a new cluster of `cassandra.aio`, on the running loop.
 
-    :param name: the name to look it up by.
+    :param name: the name to register.
     :param hosts: contact points.
     :param consistency: a value of `ConsistencyLevel` for all statements; None for the session's.
     :param cluster_options: keywords of the `Cluster`; None for none.
     :param default: make it the default connection.
     """
-    made = Connection(name, hosts, consistency, cluster_options=cluster_options)
-    del cluster_options  # an error shows local variables
-    await made.asetup()
-    return _add(name, made, default)
+    connection = Connection(name, hosts, consistency, cluster_options=cluster_options)
+    del cluster_options  # error reports may show local variables
+    await connection.asetup()
+    return _add(name, connection, default)
 
 
 def unregister_connection(name: Hashable) -> None:
-    """Forget the connection `name`; a cluster that it made is shut down.
+    """Remove the connection `name`; if it created its cluster, the cluster is shut down.
 
-    Does nothing if there is none.
+    Does nothing if the name is not registered.
 
-    :param name: the name to look it up by.
+    :param name: its name in the registry.
     """
     connection = _forget(name)
     if connection is not None:
@@ -409,18 +417,19 @@ def unregister_connection(name: Hashable) -> None:
 
 
 async def aunregister_connection(name: Hashable = None) -> None:
-    """`unregister_connection` of a connection of `cassandra.aio`; the default one for None.
+    """Remove a connection of `cassandra.aio` and shut its cluster down; None is the default
+    connection.
 
-    :param name: the name to look it up by.
+    :param name: its name in the registry.
     """
     connection = _forget(DEFAULT_CONNECTION if name is None else name)
     if connection is None:
         return
-    made = connection.cluster
-    if connection.owns_cluster and connection.is_async and made is not None:
-        # Taken away before the wait, so that nobody gets a session that is being closed.
+    cluster = connection.cluster
+    if connection.owns_cluster and connection.is_async and cluster is not None:
+        # Removed before the wait, so that nobody gets a session that is being closed.
         connection.session = connection.cluster = None
-        await made.shutdown()
+        await cluster.shutdown()
     else:
         connection.close()
 
@@ -433,7 +442,8 @@ def _forget(name: Hashable) -> Connection | None:
             return None
         if _connections.get(DEFAULT_CONNECTION) is connection:
             del _connections[DEFAULT_CONNECTION]
-        # A connection may have several names. All of them go, because it is closed next.
+        # A connection may have several names. All are removed, because the connection is closed
+        # next.
         for key in [key for key, value in _connections.items() if value is connection]:
             del _connections[key]
         if DEFAULT_CONNECTION not in _connections:
@@ -442,73 +452,74 @@ def _forget(name: Hashable) -> Connection | None:
 
 
 def set_default_connection(name: Hashable) -> None:
-    """Make the connection `name` the default one.
+    """Make the connection `name` the default connection.
 
     :param name: its name in the registry.
-    :raises CQLEngineException: if there is none of that name.
+    :raises CQLEngineException: if the name is not registered.
     """
     with _registry:
-        found = _connections.get(name)
-        if found is None:
+        connection = _connections.get(name)
+        if connection is None:
             raise CQLEngineException(f"Connection '{name}' doesn't exist.")
-        _connections[DEFAULT_CONNECTION] = found
-        _show_default(found)
+        _connections[DEFAULT_CONNECTION] = connection
+        _show_default(connection)
 
 
 def default() -> None:
-    """Connect the default connection to this machine, with the driver's own settings."""
+    """Connect the default connection to this machine, with the driver's default settings."""
     _replace_default(Connection(DEFAULT_CONNECTION, None))
 
 
-def _replace_default(made: Connection, connect: bool = True) -> None:
+def _replace_default(connection: Connection, connect: bool = True) -> None:
     with _registry:
         previous = _connections.pop(DEFAULT_CONNECTION, None)
         if previous is not None:
             if _connections.get("default") is previous:
                 del _connections["default"]
             log.debug("the default connection is replaced")
-            # A connection that is registered under a name too is still in use.
+            # A connection that is also registered under a name is still in use.
             if previous not in _connections.values():
                 previous.close()
-    # Without the lock, because connecting waits for the network.
+    # Connect without the lock, because connecting waits for the network.
     if connect:
         try:
-            made.setup()
+            connection.setup()
         except NoHostAvailable:
-            if not made.retry_connect:
+            if not connection.retry_connect:
                 raise
     with _registry:
-        # Under the name too by which programs ask for it, and shut it down.
-        _connections[DEFAULT_CONNECTION] = _connections["default"] = made
-        _show_default(made)
+        # Also register it under the name "default", with which applications look it up and shut it
+        # down.
+        _connections[DEFAULT_CONNECTION] = _connections["default"] = connection
+        _show_default(connection)
 
 
 def set_session(s: Session | AsyncSession) -> None:
-    """Use the session `s`, blocking or of `cassandra.aio`, as default connection.
+    """Use the session `s`, blocking or from `cassandra.aio`, as default connection.
 
     :param s: a connected session.
-    :raises CQLEngineException: if it has no keyspace and no default keyspace is known to
-        models; never for its row factory.
+    :raises CQLEngineException: if the session has no keyspace and models have no default keyspace;
+        never because of the session's row factory.
     """
-    made = Connection.from_session(DEFAULT_CONNECTION, s)
-    _replace_default(made, connect=False)
+    connection = Connection.from_session(DEFAULT_CONNECTION, s)
+    _replace_default(connection, connect=False)
     keyspace = getattr(s, "keyspace", None)
     if isinstance(keyspace, str):
         set_default_keyspace(keyspace)
-    if not made.is_async:
-        made.setup_session()
+    if not connection.is_async:
+        connection.setup_session()
 
 
 _default_keyspace: list[str | None] = [None]
 
 
 def default_keyspace() -> str | None:
-    """Return the keyspace of models that have none."""
+    """Return the keyspace of models that name none."""
     return _default_keyspace[0]
 
 
 def set_default_keyspace(keyspace: str | None) -> None:
-    """Keep the keyspace of models that have none."""
+    """Set the keyspace of models that name none."""
     _default_keyspace[0] = keyspace
 
 
@@ -523,19 +534,21 @@ def setup(
     """Set up the default connection.
 
     :param hosts: contact points.
-    :param default_keyspace: of models that have none of their own.
+    :param default_keyspace: the keyspace of models that name none.
     :param consistency: the default consistency level; None for the session's.
-    :param lazy_connect: connect when it is first used.
+    :param lazy_connect: connect on first use.
     :param retry_connect: try again at the next use if connecting fails.
     :param kwargs: further settings of the `Cluster`.
     :raises NoHostAvailable: if no host can be connected to.
     """
-    # Before connecting: types without a keyspace are registered in this one.
+    # Set before connecting: types without a keyspace are registered in this keyspace.
     set_default_keyspace(default_keyspace)
-    made = Connection(DEFAULT_CONNECTION, hosts, consistency, lazy_connect, retry_connect, kwargs)
+    connection = Connection(
+        DEFAULT_CONNECTION, hosts, consistency, lazy_connect, retry_connect, kwargs
+    )
     del kwargs
-    made.default_keyspace = default_keyspace
-    _replace_default(made)
+    connection.default_keyspace = default_keyspace
+    _replace_default(connection)
 
 
 async def asetup(
@@ -544,7 +557,7 @@ async def asetup(
     consistency: int | None = None,
     **kwargs: Any,
 ) -> None:
-    """`setup` with a cluster of `cassandra.aio`, on the running loop.
+    """Set up the default connection with a cluster of `cassandra.aio`, on the running loop.
 
     :param hosts: contact points.
     :param default_keyspace: the keyspace of models that name none.
@@ -552,17 +565,17 @@ async def asetup(
     :param kwargs: further keywords of `cassandra.aio.Cluster`.
     """
     set_default_keyspace(default_keyspace)
-    made = Connection(DEFAULT_CONNECTION, hosts, consistency, cluster_options=kwargs)
+    connection = Connection(DEFAULT_CONNECTION, hosts, consistency, cluster_options=kwargs)
     del kwargs
-    made.default_keyspace = default_keyspace
-    await made.asetup()
-    _replace_default(made, connect=False)
+    connection.default_keyspace = default_keyspace
+    await connection.asetup()
+    _replace_default(connection, connect=False)
 
 
 def get_session(connection: Hashable | None = None) -> Any:
     """Return the session of the connection `connection`.
 
-    :param connection: its name; None for the default one.
+    :param connection: its name; None for the default connection.
     """
     return get_connection(connection).session
 
@@ -570,19 +583,20 @@ def get_session(connection: Hashable | None = None) -> Any:
 def get_cluster(connection: Hashable | None = None) -> Any:
     """Return the cluster of the connection `connection`.
 
-    :param connection: its name; None for the default one.
-    :raises CQLEngineException: if there is none of that name.
+    :param connection: its name; None for the default connection.
+    :raises CQLEngineException: if the name is not registered.
     """
     return get_connection(connection).cluster
 
 
 def _rendered(
-    found: Connection,
+    connection: Connection,
     query: str | Statement | PreparedStatement | BaseCQLStatement,
     params: object,
     consistency_level: int | None,
 ) -> tuple[Any, Any]:
-    """The statement that `query` is, and its parameters."""
+    """Return the statement for `query`, and its parameters."""
+    is_shared = False  # True for the application's own statement
     if isinstance(query, BaseCQLStatement):
         params = query.get_context()
         query = SimpleStatement(text_of(query, params), fetch_size=query.fetch_size)
@@ -592,9 +606,15 @@ def _rendered(
         query, params = query.bind(() if params is None else params), None
     elif not isinstance(query, Statement):
         raise CQLEngineException(f"a query is a str or a statement, not {query!r}")
-    level = found.consistency if consistency_level is None else consistency_level
-    # The level of the call wins over that of the statement, and that one over the connection's.
+    else:
+        is_shared = True
+    level = connection.consistency if consistency_level is None else consistency_level
+    # The level of the call has precedence over the statement's, and the statement's over the
+    # connection's.
     if level is not None and (consistency_level is not None or query.consistency_level is None):
+        if is_shared:
+            # A copy: the application may execute its statement elsewhere, with another level.
+            query = copy.copy(query)
         query.consistency_level = level
     return query, params
 
@@ -606,27 +626,27 @@ def execute(
     timeout: float | None = NOT_SET,
     connection: Hashable | None = None,
 ) -> Any:
-    """Execute a text or a statement; rows are dicts.
+    """Execute a query string or a statement; rows are dicts.
 
-    :param query: a text with markers, or a statement, a prepared one too.
+    :param query: a query string with markers, or a statement, which may be prepared.
     :param params: a sequence or a mapping, for ``%s`` and ``%(name)s``, or for ``?``.
     :param consistency_level: a value of `ConsistencyLevel`; None for the statement's, or the
         session's.
-    :param timeout: seconds; None for no limit. By default that of the session.
-    :param connection: the name of the connection; None for the default one.
+    :param timeout: seconds; None for no limit; the session's by default.
+    :param connection: the name of the connection; None for the default connection.
     :returns: the result, as `Session.execute` does.
     """
-    found = get_connection(connection)
-    if found.is_async:
+    target = get_connection(connection)
+    if target.is_async:
         raise CQLEngineException(
-            f"the connection {found.label} has a session of cassandra.aio: await "
+            f"the connection {target.label} has a session of cassandra.aio: await "
             "connection.aexecute(...)"
         )
-    statement, params = _rendered(found, query, params, consistency_level)
+    statement, params = _rendered(target, query, params, consistency_level)
     if log.isEnabledFor(logging.DEBUG):
-        hooks.log_statement(log, found, getattr(statement, "query_string", statement), params)
-    result = found.session.execute(statement, params, timeout=timeout)
-    # On this result alone: a session may be shared with code that expects other rows.
+        hooks.log_statement(log, target, getattr(statement, "query_string", statement), params)
+    result = target.session.execute(statement, params, timeout=timeout)
+    # Set on this result alone: a session may be shared with code that expects other rows.
     with_rows_of(result, dict_factory)
     return result
 
@@ -638,24 +658,24 @@ async def aexecute(
     timeout: float | None = NOT_SET,
     connection: Hashable | None = None,
 ) -> Any:
-    """`execute` on a connection of `cassandra.aio`.
+    """Execute a query string or a statement on a connection of `cassandra.aio`; rows are dicts.
 
-    :param query: a text with markers, or a statement, a prepared one too.
+    :param query: a query string with markers, or a statement, which may be prepared.
     :param params: a sequence or a mapping; None for none.
     :param consistency_level: a value of `ConsistencyLevel`; None for the statement's, or the
         session's.
-    :param timeout: seconds; None for no limit. By default that of the session.
-    :param connection: the name of the connection; None for the default one.
+    :param timeout: seconds; None for no limit; the session's by default.
+    :param connection: the name of the connection; None for the default connection.
     """
-    found = get_connection(connection)
-    if not found.is_async:
+    target = get_connection(connection)
+    if not target.is_async:
         raise CQLEngineException(
-            f"the connection {found.label} has a blocking session: use connection.execute(...)"
+            f"the connection {target.label} has a blocking session: use connection.execute(...)"
         )
-    statement, params = _rendered(found, query, params, consistency_level)
+    statement, params = _rendered(target, query, params, consistency_level)
     if log.isEnabledFor(logging.DEBUG):
-        hooks.log_statement(log, found, getattr(statement, "query_string", statement), params)
-    future = found.session.execute(statement, params, timeout=timeout)
+        hooks.log_statement(log, target, getattr(statement, "query_string", statement), params)
+    future = target.session.execute(statement, params, timeout=timeout)
     future.row_factory = dict_factory
     return await future
 
@@ -663,34 +683,35 @@ async def aexecute(
 def register_udt(
     keyspace: str | None, type_name: str, klass: type, connection: Hashable | None = None
 ) -> None:
-    """Have rows give values of the type as instances of `klass`, on this connection and those to
-    come.
+    """Read values of the type as instances of `klass`, on this connection and on later connections.
 
     :param keyspace: the name of the type's keyspace.
     :param type_name: the name of the type.
     :param klass: a subclass of `UserType`.
-    :param connection: the name of the connection; None for the default one.
+    :param connection: the name of the connection; None for the default connection.
     """
     udt_by_keyspace[keyspace][type_name] = klass
-    found = _connections.get(DEFAULT_CONNECTION if connection is None else connection)
+    target = _connections.get(DEFAULT_CONNECTION if connection is None else connection)
     # On `cassandra.aio` registering has to be awaited, which this function cannot do.
-    if found is not None and found.session is not None and not found.is_async:
-        _register(found, keyspace, type_name, klass)
+    if target is not None and target.session is not None and not target.is_async:
+        _register(target, keyspace, type_name, klass)
 
 
-def _register(found: Connection, keyspace: str | None, type_name: str, klass: type) -> None:
+def _register(connection: Connection, keyspace: str | None, type_name: str, klass: type) -> None:
     keyspace = keyspace or _default_keyspace[0]
     if keyspace is None:
         return
     try:
-        found.cluster.register_user_type(keyspace, type_name, klass)
+        connection.cluster.register_user_type(keyspace, type_name, klass)
     except UserTypeDoesNotExist:
-        pass  # it will be registered by sync_type
+        pass  # sync_type will register the class
 
 
 def __getattr__(name: str) -> Any:
-    """``cql_cluster`` and ``cql_session``, as programs call the two of the default connection."""
-    known = {"cql_cluster": cluster, "cql_session": session}
-    if name in known:
-        return known[name]
+    """Return the cluster or session of the default connection, for the module's attributes
+    ``cql_cluster`` and ``cql_session``.
+    """
+    lookups = {"cql_cluster": cluster, "cql_session": session}
+    if name in lookups:
+        return lookups[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,6 @@
 """The descriptors of models.
 
-Columns, querysets, and options that work on classes and on instances.
+Descriptors of columns and querysets, and of options that work on classes and on instances.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 from cassandra.cqlengine.columns.base import Column
+from cassandra.cqlengine.columns.scalars import Blob
+from cassandra.cqlengine.copies import IMMUTABLE_CLASSES, is_immutable, snapshot
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.query.errors import (
     IfExistsWithCounterColumn,
@@ -16,8 +18,8 @@ from cassandra.cqlengine.query.errors import (
 )
 from cassandra.cqlengine.query.expressions import ColumnQueryEvaluator
 from cassandra.cqlengine.query.model_queryset import ModelQuerySet
-from cassandra.cqlengine.statements import Timestamp
-from cassandra.cqlengine.values import own, values_read
+from cassandra.cqlengine.statements import Timestamp, check_timestamp
+from cassandra.cqlengine.values import values_of, values_read
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.models import BaseModel
@@ -41,10 +43,10 @@ M = TypeVar("M", bound="BaseModel")
 
 
 class ColumnDescriptor:
-    """A column's value on instances, and on the class the start of filters.
+    """A column: its value on instances; on the class, the start of filter expressions.
 
     :param column: the column.
-    :param position: its place among the values of an instance, from 0.
+    :param position: its position among the values of an instance, from 0.
     """
 
     __slots__ = ("column", "position", "query_evaluator")
@@ -57,46 +59,76 @@ class ColumnDescriptor:
     def __get__(self, instance: BaseModel | None, owner: type) -> Any:
         if instance is None:
             return self.query_evaluator
-        # `_row` is the tuple of the row until something changes, so a read costs one index.
+        # `_row` is the tuple of the row until a value changes, so a read costs one index.
         return instance._row[self.position]
 
     def __set__(self, instance: BaseModel, value: object) -> None:
-        values = own(instance)
+        values = values_of(instance)
         values[self.position] = value
-        # Noted even if the value is None: a null that was given has to be written.
+        # Recorded even if the value is None: a null that was set has to be written.
         values.explicit |= 1 << self.position
 
     def __delete__(self, instance: BaseModel) -> None:
         if self.column.primary_key:
             raise AttributeError(f"cannot delete {self.column.label}: it is part of the key")
-        # What is null already stays so, whatever others have written since: only None that is
-        # assigned takes that away.
+        # A value that is null already stays null, whatever others have written since. Only
+        # assigning None deletes their value.
         if not self.column.is_null(instance._row[self.position]):
             self.__set__(instance, None)
 
 
 class _MutableDescriptor(ColumnDescriptor):
-    """The same for collections and user-defined types, which may change in place once they are
-    handed out.
+    """A column of collections or user-defined types, which may change in place once the application
+    has read them.
     """
 
-    __slots__ = ()
+    __slots__ = ("isolated",)
+
+    def __init__(self, column: Column[Any], position: int = 0) -> None:
+        super().__init__(column, position)
+        self.isolated = self._isolator()
+
+    def _isolator(self) -> Callable[[Any], Any]:
+        return self.column._isolator()
 
     def __get__(self, instance: BaseModel | None, owner: type) -> Any:
         if instance is None:
             return self.query_evaluator
-        # `own`, because the program may change the collection in place: the tuple of the row stays
-        # as what the database has.
-        return values_read(own(instance), self.position, self.column)
+        # `values_of`, because the application may change the collection in place: the tuple of the
+        # row remains as the database's values.
+        return values_read(values_of(instance), self.position, self.isolated)
 
     def __set__(self, instance: BaseModel, value: object) -> None:
         super().__set__(instance, value)
-        # What the program gave is what it gets back: it is not converted before it is saved.
-        own(instance).exposed |= 1 << self.position
+        # Reading returns the object that the application assigned: it is not converted before it is
+        # saved.
+        values_of(instance).exposed |= 1 << self.position
+
+
+class _AnyValueDescriptor(_MutableDescriptor):
+    """A column whose values may or may not change in place: a tuple of collections, or a column of
+    an application's own class.
+
+    Instances have the values of rows in the right form already; values that may change are copied.
+    """
+
+    __slots__ = ()
+
+    def _isolator(self) -> Callable[[Any], Any]:
+        return self.column._copier() or snapshot
+
+    def __get__(self, instance: BaseModel | None, owner: type) -> Any:
+        if instance is None:
+            return self.query_evaluator
+        value = instance._row[self.position]
+        # By its exact class first, because most values are numbers or strings.
+        if type(value) in IMMUTABLE_CLASSES or is_immutable(value):
+            return value
+        return values_read(values_of(instance), self.position, self.isolated)
 
 
 class _CounterDescriptor(ColumnDescriptor):
-    """The same for counters, which are 0 where the database has none."""
+    """A column of counters, which are 0 where the database has null."""
 
     __slots__ = ()
 
@@ -107,16 +139,21 @@ class _CounterDescriptor(ColumnDescriptor):
 
 
 def descriptor_of(column: Column[Any], position: int) -> ColumnDescriptor:
-    """Return the descriptor of `column`, which stands at `position` in the values of instances."""
+    """Return the descriptor of `column`, whose values are at `position` in instances."""
     if column.mutable:
         return _MutableDescriptor(column, position)
+    # The values of a row's Blob are bytes: only an application's own bytearray may change, and
+    # `commit` copies it.
+    is_blob = isinstance(column, Blob) and column._is_stock()
+    if column._copier() is not None and not is_blob:
+        return _AnyValueDescriptor(column, position)
     return (_CounterDescriptor if column.is_counter else ColumnDescriptor)(column, position)
 
 
 class PartitionKeyDescriptor:
-    """``pk``: the partition key of an instance, its value or a tuple of its values.
+    """``pk``: the partition key of an instance, as a value or a tuple of values.
 
-    On the class, of a model with one partition key column: that column, for filters.
+    On a class with one partition key column, ``pk`` is that column, for filters.
     """
 
     def __get__(self, instance: BaseModel | None, owner: type[BaseModel]) -> Any:
@@ -139,12 +176,12 @@ class PartitionKeyDescriptor:
 class AbstractModelException(CQLEngineException, AttributeError):
     """An abstract model has no table.
 
-    An AttributeError, so that tools can look through its class.
+    The exception is an AttributeError, so that tools can inspect the class's attributes.
     """
 
 
 class hybrid_classmethod:
-    """A method that is one thing on the class and another on instances.
+    """A method that does one thing on the class and another on instances.
 
     :param clsmethod: called with the class, as a class method is.
     :param instmethod: called with the instance.
@@ -160,12 +197,14 @@ class hybrid_classmethod:
         return self.instmethod.__get__(instance, owner)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Raise NotImplementedError: it exists for code that checks if this can be called."""
+        """Raise NotImplementedError: the method exists for code that checks if this object is
+        callable.
+        """
         raise NotImplementedError
 
 
 class QuerySetDescriptor:
-    """``Model.objects``: a new queryset at each look."""
+    """``Model.objects``: a new queryset at each access."""
 
     def __get__(self, obj: object, model: type[M]) -> ModelQuerySet[M]:
         if model.__abstract__:
@@ -181,10 +220,10 @@ class QuerySetDescriptor:
 
 
 class _OptionDescriptor:
-    """An option.
+    """A method that sets an option.
 
-    On the class a queryset with it; on an instance it is set for its writes, and gives the
-    instance.
+    On the class, the method returns a queryset with the option. On an instance, it sets the option
+    for the instance's writes and returns the instance.
     """
 
     name: ClassVar[str] = ""
@@ -192,7 +231,7 @@ class _OptionDescriptor:
     def changes(self, instance: BaseModel, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Return the changed options, after a check of the arguments.
 
-        :param instance: the one whose next write they are for.
+        :param instance: the instance that will be written with the options.
         :param args: the arguments of the option.
         :param kwargs: its arguments by name.
         """
@@ -204,15 +243,15 @@ class _OptionDescriptor:
     def __get__(self, instance: M, model: type[M]) -> Callable[..., M]: ...
     def __get__(self, instance: Any, model: Any) -> Any:
         if instance is None:
-            # For those who look through the class: it fails when it is called.
+            # Inspecting an abstract class must not fail: the method fails when it is called.
             if model.__abstract__:
                 return lambda *args, **kwargs: model.objects
             return getattr(model.objects, self.name)
 
         def set_option(*args: Any, **kwargs: Any) -> Any:
             changes = self.changes(instance, *args, **kwargs)
-            values = own(instance)
-            values.how = values.how.but(**changes)
+            values = values_of(instance)
+            values.options = values.options.with_changes(**changes)
             return instance
 
         set_option.__name__ = self.name
@@ -230,11 +269,14 @@ class TTLDescriptor(_OptionDescriptor):
 
 
 class TimestampDescriptor(_OptionDescriptor):
-    """``timestamp(moment)``: of the next write; a datetime, or a timedelta from now."""
+    """``timestamp(moment)``: the timestamp of the next write; a datetime, or a timedelta from
+    now.
+    """
 
     name = "timestamp"
 
     def changes(self, instance: BaseModel, timestamp: Timestamp) -> dict[str, Any]:
+        check_timestamp(timestamp)
         return {"timestamp": timestamp}
 
 
@@ -244,7 +286,7 @@ class IfNotExistsDescriptor(_OptionDescriptor):
     name = "if_not_exists"
 
     def changes(self, instance: BaseModel, value: bool = True) -> dict[str, Any]:
-        # Servers refuse conditional writes of counters. Said here, it does not cost a request.
+        # Servers refuse conditional writes of counters. Checking here saves a request.
         if type(instance).__mapping__.has_counter:
             raise IfNotExistsWithCounterColumn(
                 "if_not_exists cannot be used with tables containing counter columns"
@@ -285,7 +327,7 @@ class ConsistencyDescriptor(_OptionDescriptor):
 
 
 class UsingDescriptor(_OptionDescriptor):
-    """``using(keyspace=, connection=)``: where the row is."""
+    """``using(keyspace=, connection=)``: the keyspace and the connection of the row."""
 
     name = "using"
 
@@ -293,15 +335,16 @@ class UsingDescriptor(_OptionDescriptor):
         self, instance: BaseModel, keyspace: str | None = None, connection: str | None = None
     ) -> dict[str, Any]:
         # A batch is one request, so all its statements go to one connection.
-        if connection is not None and own(instance).how.batch is not None:
+        if connection is not None and values_of(instance).options.batch is not None:
             raise CQLEngineException("Cannot specify a connection on model in batch mode.")
-        found = {"keyspace": keyspace, "connection": connection}
-        # None leaves what an earlier `using` has said.
-        return {name: value for name, value in found.items() if value is not None}
+        target = {"keyspace": keyspace, "connection": connection}
+        # None keeps the value of an earlier `using`.
+        return {name: value for name, value in target.items() if value is not None}
 
 
 for _class in list(vars().values()):
-    # Errors are found where they are, by pickle say; descriptors look as those of a model.
+    # Exceptions keep the module that defines them, so that pickle finds them; descriptors are
+    # documented in `models`.
     is_descriptor = isinstance(_class, type) and not issubclass(_class, Exception)
     if is_descriptor and _class.__module__ == __name__:
         _class.__module__ = "cassandra.cqlengine.models"

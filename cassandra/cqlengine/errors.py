@@ -1,4 +1,4 @@
-"""The errors of the whole mapper; those of one room stand in that room."""
+"""The errors of the whole mapper; each subpackage defines its more special errors."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ __all__ = ["CQLEngineException", "UnicodeMixin", "ValidationError"]
 
 
 class CQLEngineException(Exception):
-    """Base of the mapper's errors."""
+    """Base class of the mapper's errors."""
 
 
 class ValidationError(CQLEngineException):
-    """A value that its column cannot hold, or a column that the model does not have."""
+    """A column cannot hold its value, or the model does not have the column."""
 
 
 class UnicodeMixin:
-    """Base of objects with a text; kept for programs that name it."""
+    """Base class of objects with a string form; kept for applications that use its name."""
 
     __slots__ = ()
 

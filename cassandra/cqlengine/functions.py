@@ -1,4 +1,4 @@
-"""Values of filters that are computed by the server: tokens, and the bounds of time uuids."""
+"""Values of filters that the server computes: tokens, and the limits of time uuids."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class QueryValue(UnicodeMixin):
         self.context_id: int | None = None
 
     def text(self, markers: Sequence[str]) -> str:
-        """Return the value's text around its `markers`, of which there are `get_context_size`.
+        """Return the value's CQL around its `markers`, of which there are `get_context_size`.
 
-        :param markers: the texts of its markers, such as ``?``.
+        :param markers: the CQL of its markers, such as ``?``.
         """
         return self.template.format(*markers)
 
     def bound(self) -> list[Any]:
-        """Return the values to bind, one a marker."""
+        """Return the values to bind, one for each marker."""
         return [self.value]
 
     def get_context_size(self) -> int:
@@ -60,7 +60,7 @@ class QueryValue(UnicodeMixin):
         return len(self.bound())
 
     def set_context_id(self, ctx_id: int) -> None:
-        """Number the markers from `ctx_id` on.
+        """Number the markers, starting with `ctx_id`.
 
         :param ctx_id: the number of the first marker.
         """
@@ -69,28 +69,28 @@ class QueryValue(UnicodeMixin):
     def update_context(self, ctx: dict[str, Any]) -> None:
         """Add the values to `ctx`, by the numbers of their markers.
 
-        :param ctx: the dict of values by the texts of their numbers.
+        :param ctx: a dict whose keys are the markers' numbers as strings.
         """
         first = self.context_id or 0
-        ctx.update({str(first + at): value for at, value in enumerate(self.bound())})
+        ctx.update({str(first + number): value for number, value in enumerate(self.bound())})
 
     def __str__(self) -> str:
         size = self.get_context_size()
         if self.context_id is None:
             return self.text(["%(None)s"] * size)
-        return self.text([f"%({self.context_id + at})s" for at in range(size)])
+        return self.text([f"%({self.context_id + number})s" for number in range(size)])
 
 
 class BaseQueryFunction(QueryValue):
-    """Base of the functions."""
+    """Base class of the functions."""
 
     __slots__ = ()
 
 
 class TimeUUIDQueryFunction(BaseQueryFunction):
-    """A bound of the time uuids of one moment.
+    """The smallest or the largest time uuid of a time.
 
-    :param value: the moment, a datetime; a naive one is UTC.
+    :param value: the time, a datetime; a naive datetime is UTC.
     :raises ValidationError: if `value` is not a datetime.
     """
 
@@ -102,7 +102,7 @@ class TimeUUIDQueryFunction(BaseQueryFunction):
         super().__init__(value)
 
     def to_database(self, val: datetime.datetime) -> int:
-        """Return `val` as milliseconds since 1970 (UTC; a naive one is taken as UTC).
+        """Return `val` as milliseconds since 1970 in UTC; a naive datetime is UTC.
 
         :param val: a datetime.
         """
@@ -117,7 +117,7 @@ class TimeUUIDQueryFunction(BaseQueryFunction):
 
 
 class MinTimeUUID(TimeUUIDQueryFunction):
-    """The smallest time uuid of a moment: ``Event.filter(at__gt=MinTimeUUID(moment))``."""
+    """The smallest time uuid of a time: ``Event.filter(at__gt=MinTimeUUID(moment))``."""
 
     __slots__ = ()
     format_string = "MinTimeUUID(%({0})s)"
@@ -125,7 +125,7 @@ class MinTimeUUID(TimeUUIDQueryFunction):
 
 
 class MaxTimeUUID(TimeUUIDQueryFunction):
-    """The largest time uuid of a moment."""
+    """The largest time uuid of a time."""
 
     __slots__ = ()
     format_string = "MaxTimeUUID(%({0})s)"
@@ -141,14 +141,15 @@ class Token(BaseQueryFunction):
     __slots__ = ("columns",)
 
     def __init__(self, *values: Any) -> None:
-        # Programs pass `instance.pk`, which is a tuple if the partition key has several columns.
+        # Applications pass `instance.pk`, which is a tuple if the partition key has several
+        # columns.
         if len(values) == 1 and isinstance(values[0], (list, tuple)):
             values = tuple(values[0])
         super().__init__(values)
         self.columns: Sequence[Any] | None = None
 
     def set_columns(self, columns: Sequence[Any]) -> None:
-        """Take over the partition key's columns, which convert the values.
+        """Set the partition key's columns, which convert the values.
 
         :param columns: the columns, in order.
         """

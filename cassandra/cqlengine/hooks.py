@@ -1,4 +1,4 @@
-"""The ways in which programs see the mapper's statements: logs, and a wrapped `Session.execute`."""
+"""Ways for applications to see the mapper's statements: logs, and a wrapped `Session.execute`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["forget", "format_log_context", "log_statement", "text_of", "with_row
 def format_log_context(
     msg: str, connection: Hashable | None = None, keyspace: str | None = None
 ) -> str:
-    """Return `msg` behind the connection's name and the keyspace, for logs.
+    """Return `msg` after the connection's name and the keyspace, for logs.
 
-    :param msg: the text to log.
-    :param connection: the connection's name; None is left out.
-    :param keyspace: the keyspace's name; None is left out.
+    :param msg: the message to log.
+    :param connection: the connection's name; None to leave it out.
+    :param keyspace: the keyspace's name; None to leave it out.
     """
     name = "DEFAULT_CONNECTION" if connection is None else connection
     where = f"Connection: {name}" + (f", Keyspace: {keyspace}" if keyspace else "")
@@ -26,49 +26,49 @@ def format_log_context(
 
 
 def log_statement(log: logging.Logger, connection: Any, text: object, values: object) -> None:
-    """Log a statement at DEBUG, without values if the cluster encrypts columns.
+    """Log a statement at DEBUG level, without values if the cluster encrypts columns.
 
     :param log: the logger of `cassandra.cqlengine.connection`.
-    :param connection: the `Connection` that executes it.
-    :param text: the statement's text.
+    :param connection: the `Connection` that executes the statement.
+    :param text: the statement's CQL.
     :param values: its values.
     """
     hidden = getattr(connection.cluster, "column_encryption_policy", None) is not None
-    shown = "values that are not shown" if hidden else values
-    log.debug("[Connection: %s] %s with %s", connection.label, text, shown)
+    logged_values = "values that are not shown" if hidden else values
+    log.debug("[Connection: %s] %s with %s", connection.label, text, logged_values)
 
 
 def with_rows_of(result: Any, factory: Any) -> None:
-    """Have the rows of a blocking result made by `factory`, when they are looked at.
+    """Set the row factory that makes the rows of a blocking result when they are read.
 
     :param result: the result of `Session.execute`.
     :param factory: the row factory.
     """
     future = getattr(result, "response_future", None)
-    # None for what a program's wrapper of `Session.execute` gives instead.
+    # None if an application's wrapper of `Session.execute` returns something else.
     if future is not None:
         future.row_factory = factory
 
 
 def forget(connection: weakref.ref[Any], text: str) -> None:
-    """Prepare `text` anew at its next use: its columns have other types by now.
+    """Prepare `text` again at its next use: its columns have new types.
 
-    :param connection: a reference to the `Connection` that keeps it.
-    :param text: the CQL text.
+    :param connection: a reference to the `Connection` that has prepared it.
+    :param text: the query string.
     """
-    found = connection()
-    if found is not None:
-        found.prepared.pop(text, None)
+    target = connection()
+    if target is not None:
+        target.prepared.pop(text, None)
 
 
 def text_of(statement: object, context: Mapping[str, Any]) -> str:
-    """Return the documented text of a statement, for values to be put into it.
+    """Return the documented CQL of a statement, ready for values to be inserted.
 
     :param statement: a `BaseCQLStatement`.
-    :param context: its values; without any, nothing is put into the text.
+    :param context: its values; without values, nothing is inserted.
     """
     text = str(statement)
     if not context or '"' not in text:
         return text
     # A quoted name may have a percent sign in it, which is not a marker.
-    return re.sub(r'"(?:[^"]|"")*"', lambda found: found[0].replace("%", "%%"), text)
+    return re.sub(r'"(?:[^"]|"")*"', lambda match: match[0].replace("%", "%%"), text)

@@ -1,6 +1,6 @@
 """Schema management.
 
-Keyspaces, tables and types as models say. Nothing is ever dropped or narrowed by syncing.
+Creates keyspaces, tables and types as models declare them. Syncing never drops or narrows anything.
 """
 
 from __future__ import annotations
@@ -71,19 +71,21 @@ def _check_environment() -> None:
             "of this package will require "
             "this variable to enable management functions."
         )
-        # Only a warning: programs that do not set the variable have to keep working.
+        # Only a warning: applications that do not set the variable have to keep working.
         warnings.warn(message, stacklevel=4)
         log.warning(message)
 
 
-def _names(names: Sequence[str] | None, what: str) -> list[str | None]:
-    """The names to go through; one None if there are none."""
+def _names(names: Sequence[str] | None, argument: str) -> list[str | None]:
+    """Return the names to iterate over; [None] if there are no names."""
     if names is None:
-        # None stands for the model's keyspace or the default connection, which saves a case.
+        # None represents the model's keyspace or the default connection, so callers need no special
+        # case.
         return [None]
-    # A text would be taken letter by letter. An iterator would be empty for the second connection.
+    # A string would be taken letter by letter. An iterator would be empty for the second
+    # connection.
     if isinstance(names, str) or not isinstance(names, (list, tuple)):
-        raise ValueError(f"{what} must be a list or a tuple, not {names!r}")
+        raise ValueError(f"{argument} must be a list or a tuple, not {names!r}")
     return list(names)
 
 
@@ -91,7 +93,8 @@ def _names(names: Sequence[str] | None, what: str) -> list[str | None]:
 
 
 def _replicated(name: str, replication: Mapping[str, Any], durable_writes: bool) -> str:
-    # CQL takes replication factors as text too, so one quoting serves the class and the numbers.
+    # CQL accepts replication factors as strings too, so the class and the numbers are quoted in the
+    # same way.
     pairs = ", ".join(
         f"{cql_string(str(key))}: {cql_string(str(value))}" for key, value in replication.items()
     )
@@ -101,7 +104,9 @@ def _replicated(name: str, replication: Mapping[str, Any], durable_writes: bool)
     )
 
 
-def _everywhere(text: str, connections: Connections, dry_run: bool = False) -> Operation[list[str]]:
+def _on_each_connection(
+    text: str, connections: Connections, dry_run: bool = False
+) -> Operation[list[str]]:
     _check_environment()
     names = _names(connections, "connections")
     for connection in names:
@@ -117,7 +122,7 @@ def _simple(
     name: str, factor: int, durable: bool, connections: Connections, dry_run: bool
 ) -> Operation[list[str]]:
     replication = {"class": "SimpleStrategy", "replication_factor": factor}
-    return _everywhere(_replicated(name, replication, durable), connections, dry_run)
+    return _on_each_connection(_replicated(name, replication, durable), connections, dry_run)
 
 
 def _network(
@@ -128,12 +133,12 @@ def _network(
     dry_run: bool,
 ) -> Operation[list[str]]:
     replication = {"class": "NetworkTopologyStrategy", **factors}
-    return _everywhere(_replicated(name, replication, durable), connections, dry_run)
+    return _on_each_connection(_replicated(name, replication, durable), connections, dry_run)
 
 
 def _dropped(name: str, connections: Connections) -> Operation[list[str]]:
     text = f"DROP KEYSPACE IF EXISTS {protect_name(name)}"
-    return _everywhere(text, connections)
+    return _on_each_connection(text, connections)
 
 
 def create_keyspace_simple(
@@ -143,12 +148,12 @@ def create_keyspace_simple(
     connections: Connections = None,
     dry_run: bool = False,
 ) -> list[str]:
-    """Create a keyspace with SimpleStrategy; one that exists stays as it is.
+    """Create a keyspace with SimpleStrategy; an existing keyspace stays as it is.
 
     :param name: the name of the keyspace.
-    :param replication_factor: how many replicas each partition has.
+    :param replication_factor: the number of replicas of each partition.
     :param durable_writes: False to bypass the commit log.
-    :param connections: names of the connections to create it on; None for the default one.
+    :param connections: names of the connections to create it on; None for the default connection.
     :param dry_run: print the statement, and do not execute it.
     :returns: the statement, for each connection.
     """
@@ -162,12 +167,13 @@ async def acreate_keyspace_simple(
     connections: Connections = None,
     dry_run: bool = False,
 ) -> list[str]:
-    """`create_keyspace_simple` on connections of `cassandra.aio`.
+    """Create a keyspace with SimpleStrategy, on connections of `cassandra.aio`; an existing
+    keyspace stays as it is.
 
     :param name: the name of the keyspace.
-    :param replication_factor: how many replicas each partition has.
+    :param replication_factor: the number of replicas of each partition.
     :param durable_writes: False to bypass the commit log.
-    :param connections: names of the connections to create it on; None for the default one.
+    :param connections: names of the connections to create it on; None for the default connection.
     :param dry_run: print the statement, and do not execute it.
     :returns: the statement, for each connection.
     """
@@ -181,12 +187,12 @@ def create_keyspace_network_topology(
     connections: Connections = None,
     dry_run: bool = False,
 ) -> list[str]:
-    """Create a keyspace with NetworkTopologyStrategy; one that exists stays as it is.
+    """Create a keyspace with NetworkTopologyStrategy; an existing keyspace stays as it is.
 
     :param name: the name of the keyspace.
     :param dc_replication_map: replication factor by data center.
     :param durable_writes: False to bypass the commit log.
-    :param connections: names of the connections to create it on; None for the default one.
+    :param connections: names of the connections to create it on; None for the default connection.
     :param dry_run: print the statement, and do not execute it.
     :returns: the statement, for each connection.
     """
@@ -200,12 +206,13 @@ async def acreate_keyspace_network_topology(
     connections: Connections = None,
     dry_run: bool = False,
 ) -> list[str]:
-    """`create_keyspace_network_topology` on connections of `cassandra.aio`.
+    """Create a keyspace with NetworkTopologyStrategy, on connections of `cassandra.aio`; an
+    existing keyspace stays as it is.
 
     :param name: the name of the keyspace.
     :param dc_replication_map: replication factor by data center.
     :param durable_writes: False to bypass the commit log.
-    :param connections: names of the connections to create it on; None for the default one.
+    :param connections: names of the connections to create it on; None for the default connection.
     :param dry_run: print the statement, and do not execute it.
     :returns: the statement, for each connection.
     """
@@ -213,19 +220,19 @@ async def acreate_keyspace_network_topology(
 
 
 def drop_keyspace(name: str, connections: Connections = None) -> None:
-    """Drop a keyspace with all that is in it, if it exists.
+    """Drop a keyspace with all its tables and types, if it exists.
 
     :param name: the name of the keyspace.
-    :param connections: names of the connections to drop it on; None for the default one.
+    :param connections: names of the connections to drop it on; None for the default connection.
     """
     run(_dropped(name, connections))
 
 
 async def adrop_keyspace(name: str, connections: Connections = None) -> None:
-    """`drop_keyspace` on connections of `cassandra.aio`.
+    """Drop a keyspace, if it exists, on connections of `cassandra.aio`.
 
     :param name: the name of the keyspace.
-    :param connections: names of the connections to drop it on; None for the default one.
+    :param connections: names of the connections to drop it on; None for the default connection.
     """
     await arun(_dropped(name, connections))
 
@@ -234,13 +241,14 @@ async def adrop_keyspace(name: str, connections: Connections = None) -> None:
 
 
 def _rows(table: str, connection: str | None, **keys: str) -> Generator[Request, Any, list[Any]]:
-    """The rows of a schema table, as dicts."""
+    """Return the rows of a schema table, as dicts."""
     where = " AND ".join(f"{name} = ?" for name in keys)
     # `*`, because the columns of these tables differ between servers and their versions.
     text = f"SELECT * FROM system_schema.{table} WHERE {where}"
     request = Request(text, list(keys.values()), connection)
-    # All pages: what is missing here counts as missing on the server, and would be added again.
-    request.whole = True
+    # Read all pages: a row that is missing here counts as missing on the server, and would be added
+    # again.
+    request.all_pages = True
     rows: list[Any] = yield request
     return rows
 
@@ -265,14 +273,14 @@ def _fields(
     keyspace: str, name: str, connection: str | None
 ) -> Generator[Request, Any, dict[str, str] | None]:
     rows = yield from _rows("types", connection, keyspace_name=keyspace, type_name=name)
-    # None tells a type that does not exist from one without fields.
+    # None means that the type does not exist; a type without fields has an empty dict.
     if not rows:
         return None
     return dict(zip(rows[0]["field_names"], rows[0]["field_types"], strict=True))
 
 
 class _Changes:
-    """Changes of the schema, made or only told."""
+    """Changes of the schema, which are executed or, in a dry run, only printed."""
 
     def __init__(self, connection: str | None, keyspace: str, dry_run: bool) -> None:
         self.connection = connection
@@ -283,9 +291,9 @@ class _Changes:
     def make(self, text: str) -> Operation[bool]:
         """Execute `text`.
 
-        False if another process was quicker, so that the schema has to be read again.
+        Returns False if another process was quicker, so that the schema has to be read again.
         """
-        # Before the check for a dry run: callers return these texts in that case too.
+        # Recorded before the check for a dry run: callers return these statements in that case too.
         self.texts.append(text)
         if self.dry_run:
             print(f"{text};")
@@ -294,12 +302,14 @@ class _Changes:
         try:
             yield simple_request(text, self.connection, DDL_TIMEOUT)
         except AlreadyExists:
-            # Until then, the next look might reach a node that does not have the other's change.
+            # Before agreement, the next read might reach a node that does not have the other
+            # process's change.
             yield self.agreement()
             return False
         except InvalidRequest as error:
-            # An ALTER that adds what somebody has just added; all else is the program's mistake.
-            if not _is_there(str(error)):
+            # An ALTER may add what another process has just added; any other refusal is the
+            # application's mistake.
+            if not _means_already_there(str(error)):
                 raise
             yield self.agreement()
             return False
@@ -312,14 +322,14 @@ class _Changes:
         )
 
     def warn(self, message: str) -> None:
-        """Tell about differences that cannot be changed."""
+        """Warn about a difference that cannot be changed."""
         warnings.warn(message, stacklevel=6)
         log.warning(format_log_context(message, self.connection, self.keyspace))
 
 
-def _is_there(message: str) -> bool:
+def _means_already_there(message: str) -> bool:
     text = message.lower()
-    # A duplicate column is a plain InvalidRequest, which only its text tells from others.
+    # A duplicate column raises a plain InvalidRequest, which only its message distinguishes.
     return "already exist" in text or "conflicts with an existing" in text or "conflict" in text
 
 
@@ -327,7 +337,7 @@ def _is_there(message: str) -> bool:
 
 
 def get_create_type(type_model: type[UserType], keyspace: str) -> str:
-    """Return the CREATE TYPE of a user-defined type.
+    """Return the CREATE TYPE statement of a user-defined type.
 
     :param type_model: a subclass of `UserType`.
     :param keyspace: the name of the keyspace.
@@ -336,25 +346,26 @@ def get_create_type(type_model: type[UserType], keyspace: str) -> str:
 
 
 def _sync_type(type_model: object, changes: _Changes) -> Operation[None]:
-    """Create or extend a type, behind those that it needs."""
+    """Create or extend a type, after the types that it needs."""
+    _check_class(type_model, UserType, "sync_type")
     if not isinstance(type_model, type) or not issubclass(type_model, UserType):
         raise CQLEngineException(f"Types must be derived from base UserType, not {type_model!r}.")
     needed: list[type[UserType]] = []
     for column in type_model.fields().values():
         resolve_udts(column, needed)
-    # Before the type itself: servers refuse a field whose type does not exist yet.
+    # Needed types first: servers refuse a field whose type does not exist yet.
     for inner in dict.fromkeys(needed):
         yield from _sync_type(inner, changes)
     keyspace, connection = changes.keyspace, changes.connection
     existing = yield from _fields(keyspace, type_model.type_name(), connection)
     if existing is None:
-        made = yield from changes.make(get_create_type(type_model, keyspace))
-        # The type of the process that was quicker may lack fields of this one.
-        if not made:
+        is_applied = yield from changes.make(get_create_type(type_model, keyspace))
+        # The other process's type may lack fields of this type.
+        if not is_applied:
             existing = yield from _fields(keyspace, type_model.type_name(), connection)
     if existing is not None:
-        alters, told = schema_changes.add_fields(type_model, keyspace, existing)
-        for message in told:
+        alters, warnings = schema_changes.add_fields(type_model, keyspace, existing)
+        for message in warnings:
             changes.warn(message)
         for text in alters:
             yield from changes.make(text)
@@ -362,7 +373,8 @@ def _sync_type(type_model: object, changes: _Changes) -> Operation[None]:
     if not changes.dry_run:
         name = type_model.type_name()
         yield Call(
-            lambda found: found.cluster.register_user_type(keyspace, name, type_model), connection
+            lambda registered: registered.cluster.register_user_type(keyspace, name, type_model),
+            connection,
         )
 
 
@@ -381,11 +393,11 @@ def sync_type(
     connection: str | None = None,
     dry_run: bool = False,
 ) -> list[str]:
-    """Create a user-defined type, or add the fields that it lacks; types that it needs too.
+    """Create a user-defined type, or add the fields that it lacks; the types that it needs too.
 
     :param ks_name: the name of the keyspace.
     :param type_model: a subclass of `UserType`.
-    :param connection: the name of the connection; None for the default one.
+    :param connection: the name of the connection; None for the default connection.
     :param dry_run: print the statements, and execute none.
     :returns: the statements.
     """
@@ -398,11 +410,12 @@ async def async_type(
     connection: str | None = None,
     dry_run: bool = False,
 ) -> list[str]:
-    """`sync_type` on a connection of `cassandra.aio`.
+    """Create or extend a user-defined type, as `sync_type` does, on a connection of
+    `cassandra.aio`.
 
     :param ks_name: the name of the keyspace.
     :param type_model: a subclass of `UserType`.
-    :param connection: the name of the connection; None for the default one.
+    :param connection: the name of the connection; None for the default connection.
     :param dry_run: print the statements, and execute none.
     """
     return await arun(_type_operation(ks_name, type_model, connection, dry_run))
@@ -411,7 +424,16 @@ async def async_type(
 # -- tables ----------------------------------------------------------------------------------------
 
 
-def _check_model(model: object) -> None:
+def _check_class(model: object, base: type, function: str) -> None:
+    """Raise an error that names the class if a function got an instance of it."""
+    if isinstance(model, base):
+        raise CQLEngineException(
+            f"{function} takes the class {type(model).__name__}, not an instance"
+        )
+
+
+def _check_model(model: object, function: str) -> None:
+    _check_class(model, BaseModel, function)
     if not isinstance(model, type) or not issubclass(model, BaseModel):
         raise CQLEngineException(f"Models must be derived from base Model, not {model!r}.")
 
@@ -420,7 +442,7 @@ def _sync_operation(
     model: type[BaseModel], keyspaces: Keyspaces, connections: Connections, dry_run: bool
 ) -> Operation[list[str]]:
     _check_environment()
-    _check_model(model)
+    _check_model(model, "sync_table")
     if model.__abstract__:
         raise CQLEngineException(f"cannot create table from abstract model {model.__name__}")
     schema_changes.check_options(model)
@@ -438,12 +460,13 @@ def _sync_operation(
 
 def _sync_one(model: type[BaseModel], table: str, changes: _Changes) -> Operation[None]:
     keyspace, connection = changes.keyspace, changes.connection
-    found = yield from _rows("keyspaces", connection, keyspace_name=keyspace)
-    # Not created here: only the program knows which replication it needs.
-    if not found:
+    keyspaces = yield from _rows("keyspaces", connection, keyspace_name=keyspace)
+    # The keyspace is not created here: only the application knows which replication it needs.
+    if not keyspaces:
         raise CQLEngineException(f"Keyspace '{keyspace}' for model {model.__name__} does not exist")
     if model.__default_ttl__ and "default_time_to_live" not in (model.__options__ or {}):
-        # With today's drivers it has no effect: rows of programs that set it must not expire now.
+        # In cassandra-driver the attribute has no effect: rows of applications that set it must not
+        # expire now.
         changes.warn(
             f"{model.__name__}.__default_ttl__ = {model.__default_ttl__!r} has no effect: say "
             f'__options__ = {{"default_time_to_live": {model.__default_ttl__!r}}}'
@@ -459,9 +482,9 @@ def _sync_one(model: type[BaseModel], table: str, changes: _Changes) -> Operatio
     existing = yield from _columns(keyspace, name, connection)
     if not existing:
         yield from changes.make(schema_changes.create_table(model, table))
-        # Another process may have created it meanwhile, with fewer columns.
+        # Another process may have created the table at the same time, with fewer columns.
         existing = yield from _columns(keyspace, name, connection)
-    if existing:  # not in a dry run of a table that is not there
+    if existing:  # false in a dry run if the table does not exist
         yield from _alter(model, table, name, existing, changes)
     # Indexes last: their columns may have been added just now.
     indexes = yield from _rows("indexes", connection, keyspace_name=keyspace, table_name=name)
@@ -477,14 +500,14 @@ def _alter(
     existing: dict[str, ServerColumn],
     changes: _Changes,
 ) -> Operation[None]:
-    alters, told = schema_changes.add_columns(model, table, existing)
-    for message in told:
+    alters, warnings = schema_changes.add_columns(model, table, existing)
+    for message in warnings:
         changes.warn(message)
     for text in alters:
         if not (yield from changes.make(text)):
-            again = yield from _columns(changes.keyspace, name, changes.connection)
-            # No new column: the refusal had another reason than a process that was quicker.
-            if len(again) <= len(existing):
+            columns = yield from _columns(changes.keyspace, name, changes.connection)
+            # No new column: another process was not the reason for the refusal.
+            if len(columns) <= len(existing):
                 raise CQLEngineException(f"{text} was refused, and the column is not there")
     rows = yield from _rows(
         "tables", changes.connection, keyspace_name=changes.keyspace, table_name=name
@@ -502,15 +525,14 @@ def sync_table(
 ) -> list[str]:
     """Create the table of `model`, or add the columns that it lacks.
 
-    Columns, indexes and types are added, and options are set that differ.
+    Columns, indexes and types are added, and options that differ are set.
 
-    Nothing is dropped or narrowed. A warning names differences that cannot be changed.
-    Several processes may do this at
-    the same time.
+    Nothing is dropped or narrowed. A warning names differences that cannot be changed. Several
+    processes may sync at the same time.
 
     :param model: the model class, which is not abstract.
     :param keyspaces: names of the keyspaces; None for the model's.
-    :param connections: names of the connections; None for the model's, or the default one.
+    :param connections: names of the connections; None for the model's, or the default connection.
     :param dry_run: print the statements, and execute none.
     :returns: the statements.
     :raises CQLEngineException: if the keyspace does not exist, or the table has another primary
@@ -525,11 +547,12 @@ async def async_table(
     connections: Connections = None,
     dry_run: bool = False,
 ) -> list[str]:
-    """`sync_table` on connections of `cassandra.aio`.
+    """Create or extend the table of `model`, as `sync_table` does, on connections of
+    `cassandra.aio`.
 
     :param model: the model class, which is not abstract.
     :param keyspaces: names of the keyspaces; None for the model's.
-    :param connections: names of the connections; None for the model's, or the default one.
+    :param connections: names of the connections; None for the model's, or the default connection.
     :param dry_run: print the statements, and execute none.
     """
     return await arun(_sync_operation(model, keyspaces, connections, dry_run))
@@ -539,7 +562,7 @@ def _drop_operation(
     model: type[BaseModel], keyspaces: Keyspaces, connections: Connections
 ) -> Operation[None]:
     _check_environment()
-    _check_model(model)
+    _check_model(model, "drop_table")
     for connection in _names(connections, "connections"):
         for keyspace in _names(keyspaces, "keyspaces"):
             table = model.__mapping__.table_name(keyspace)
@@ -555,7 +578,7 @@ def drop_table(
 
     :param model: the model class.
     :param keyspaces: names of the keyspaces; None for the model's.
-    :param connections: names of the connections; None for the model's, or the default one.
+    :param connections: names of the connections; None for the model's, or the default connection.
     """
     run(_drop_operation(model, keyspaces, connections))
 
@@ -563,11 +586,11 @@ def drop_table(
 async def adrop_table(
     model: type[BaseModel], keyspaces: Keyspaces = None, connections: Connections = None
 ) -> None:
-    """`drop_table` on connections of `cassandra.aio`.
+    """Drop the table of `model` with all its rows, if it exists, on connections of `cassandra.aio`.
 
     :param model: the model class.
     :param keyspaces: names of the keyspaces; None for the model's.
-    :param connections: names of the connections; None for the model's, or the default one.
+    :param connections: names of the connections; None for the model's, or the default connection.
     """
     await arun(_drop_operation(model, keyspaces, connections))
 

@@ -1,4 +1,4 @@
-"""`Mapping`: a model's table by its class, looked at once when the class is made."""
+"""`Mapping`: a model's table, computed once when the class is created."""
 
 from __future__ import annotations
 
@@ -30,21 +30,22 @@ __all__ = [
 
 Arrange = Callable[[Sequence[Any], tuple[Any, ...]], Sequence[Any]]
 
-# A text for each set of columns that is written: without a bound, these could be very many.
-MOST_SHAPES = 512  # shapes of statements that one model keeps
-_EMPTY_DEFAULTS = (set, list, dict)  # of collections: null reads as these anyway
+# The number is bounded: each set of written columns has a statement, and there could be very many.
+MOST_SHAPES = 512  # maximum number of statement shapes that one model caches
+# defaults of collections: null is read as an empty collection anyway
+_EMPTY_DEFAULTS = (set, list, dict)
 
 
 class ModelException(CQLEngineException):
-    """A model that is used, or declared, wrongly."""
+    """A model is used, or declared, wrongly."""
 
 
 class ModelDefinitionException(ModelException):
-    """A model that is declared wrongly."""
+    """A model is declared wrongly."""
 
 
 class PolymorphicModelException(ModelException):
-    """A row whose class is not known, or an instance of a class that has no rows of its own."""
+    """The class of a row is not known, or the class of an instance has no rows of its own."""
 
 
 for _class in (ModelException, ModelDefinitionException, PolymorphicModelException):
@@ -53,10 +54,11 @@ del _class
 
 
 class StatementPlan:
-    """A statement of one shape.
+    """A prepared statement of one shape.
 
-    :param text: to prepare.
-    :param fixed: of a select: which filters fix columns that are not selected, with these columns.
+    :param text: the CQL to prepare.
+    :param fixed: for a select: the positions of filters that fix columns which are not selected,
+        with these columns.
     """
 
     __slots__ = ("fixed", "fixed_names", "text")
@@ -67,77 +69,98 @@ class StatementPlan:
         self.fixed_names = tuple(column.db_field_name for _, column in fixed)
 
     def fixed_values(self, clauses: Sequence[Any]) -> list[Any]:
-        """Return the values of the fixed columns by the filters `clauses`."""
+        """Return the values of the fixed columns, taken from the filters `clauses`."""
         return [
-            column.to_python(clauses[at].value) if column.converts else clauses[at].value
-            for at, column in self.fixed
+            column.to_python(clauses[index].value) if column.converts else clauses[index].value
+            for index, column in self.fixed
         ]
 
 
 class Mapping:
     """The columns of a model, by name and by position, and its statement plans.
 
-    They are found by the shape of a statement, so that a text is put together once for a
-    shape, not once for a call.
+    A statement's shape is the key of its plan, so that the CQL is built once for each shape, not
+    for each call.
     """
 
     def __init__(self, columns: dict[str, Column[Any]]) -> None:
         self.columns = columns
-        self.model: Any = None  # set when the class is there
-        self.base: Mapping = self  # of the classes that share a table: the mapping of the first one
-        self.shares: Any = None  # the parent whose table it is, of a class that adds nothing to it
-        self.classes: dict[Any, Any] = {}  # of the base: by discriminator value
+        self.model: Any = None  # set when the class exists
+        self.base: Mapping = self  # for classes that share a table: the mapping of the first class
+        self.shares: Any = None  # for a class that adds nothing to its parent's table: the parent
+        self.classes: dict[Any, Any] = {}  # on the base mapping: the classes by discriminator value
         self.names = tuple(columns)
         self.order = tuple(columns.values())
-        self.index = {name: at for at, name in enumerate(columns)}
-        self.db_index = {column.db_field_name: at for at, column in enumerate(self.order)}
+        self.index = {name: index for index, name in enumerate(columns)}
+        self.db_index = {
+            column.db_field_name: position for position, column in enumerate(self.order)
+        }
         self.primary_keys = {n: c for n, c in columns.items() if c.primary_key}
         self.partition_keys = {n: c for n, c in columns.items() if c.partition_key}
         self.clustering_keys = {n: c for n, c in self.primary_keys.items() if not c.partition_key}
         self.key_positions = tuple(self.index[name] for name in self.primary_keys)
         self.partition_positions = tuple(self.index[name] for name in self.partition_keys)
         self.has_counter = any(column.is_counter for column in self.order)
-        self.mutable = tuple(at for at, column in enumerate(self.order) if column.mutable)
+        self.mutable = tuple(
+            position for position, column in enumerate(self.order) if column.mutable
+        )
+        # for these positions: `to_python`, with a result that the application may change
+        self.isolators = {position: self.order[position]._isolator() for position in self.mutable}
+        # (position, copier) for the other columns whose values may change in place: tuples of
+        # collections, an application's own classes, and bytearrays
+        self.copiers = tuple(
+            (position, copied)
+            for position, column in enumerate(self.order)
+            if not column.mutable and (copied := column._copier()) is not None
+        )
+        changing = {*self.mutable, *(position for position, _ in self.copiers)}
         self.discriminator = next(
             (name for name, column in columns.items() if column.discriminator_column), None
         )
         self.wires = tuple(column.wire for column in self.order)
-        # (position, its bit, what converts given values, the same if they are validated next,
-        # whether they change in place); None for a converter if values are taken as they are.
+        # (position, its bit, a converter, the converter if the value is validated next, whether
+        # values may change in place); None for a converter if values are taken as they are.
         self.init = {
-            name: (at, 1 << at, _converter(column), _early_converter(column), column.mutable)
-            for at, (name, column) in enumerate(columns.items())
+            name: (
+                position,
+                1 << position,
+                _converter(column),
+                _early_converter(column),
+                position in changing,
+            )
+            for position, (name, column) in enumerate(columns.items())
         }
-        self.has_own_init = False  # a program's class has an __init__ of its own
+        self.has_own_init = False  # whether the application's class has an __init__ of its own
         self.defaults = tuple(
-            (at, column)
-            for at, column in enumerate(self.order)
+            (position, column)
+            for position, column in enumerate(self.order)
             if column.has_default and column.default not in _EMPTY_DEFAULTS
         )
-        # (position, validate, whether None needs no look, whether it may change in place)
+        # (position, validate, whether None needs no check, whether values may change in place)
         self.checks = tuple(
-            (at, column.validate, _takes_none(column), column.mutable)
-            for at, column in enumerate(self.order)
+            (position, column.validate, _takes_none(column), column.mutable)
+            for position, column in enumerate(self.order)
         )
         self.blank = (None,) * len(self.order)
         self.statement_plans: dict[Any, StatementPlan] = {}
         self.layouts: dict[Any, Arrange] = {}
         self.terms: dict[str, Any] = {}
         self.tables: dict[str | None, str] = {}
-        self.key_checks = tuple((at, self.order[at]) for at in self.key_positions)
-        self.contexts: dict[Any, Any] = {}  # of the model: by keyspace and connection
+        self.key_checks = tuple((position, self.order[position]) for position in self.key_positions)
+        # context classes of the model, by keyspace and connection
+        self.contexts: dict[Any, Any] = {}
 
     # -- values of new instances ----------------------------------------------------------------
 
-    def new_row(self, given: dict[str, Any]) -> Values:
-        """Return the values of a new instance; names that no column has are not looked at."""
+    def new_row(self, arguments: dict[str, Any]) -> Values:
+        """Return the values of a new instance; names without a column are ignored."""
         row = Values(self.blank)
         explicit = 0
-        for name, value in given.items():
-            found = self.init.get(name)
-            if found is None:
+        for name, value in arguments.items():
+            initializer = self.init.get(name)
+            if initializer is None:
                 continue
-            position, bit, to_python, _, mutable = found
+            position, bit, to_python, _, mutable = initializer
             explicit |= bit
             if value is None:
                 continue
@@ -147,15 +170,17 @@ class Mapping:
         row.explicit = explicit
         return self._with_defaults(row)
 
-    def row_to_insert(self, given: dict[str, Any]) -> Values:
-        """`new_row` of values that are validated next, which converts those of stock columns."""
+    def row_to_insert(self, arguments: dict[str, Any]) -> Values:
+        """Return the values of a new instance that is validated next; validation converts values of
+        stock columns.
+        """
         row = Values(self.blank)
         explicit = 0
-        for name, value in given.items():
-            found = self.init.get(name)
-            if found is None:
+        for name, value in arguments.items():
+            initializer = self.init.get(name)
+            if initializer is None:
                 continue
-            position, bit, _, to_python, mutable = found
+            position, bit, _, to_python, mutable = initializer
             explicit |= bit
             if value is None:
                 continue
@@ -167,14 +192,14 @@ class Mapping:
 
     def _with_defaults(self, row: Values) -> Values:
         for position, column in self.defaults:
-            # None that was given wins over the default.
+            # None that was passed explicitly has precedence over the default.
             if not row.explicit >> position & 1:
                 row[position] = column.to_python(column.get_default())
         return row
 
-    def unknown_columns(self, given: dict[str, Any]) -> ValidationError:
-        """Return the error for values of columns that are not there."""
-        unknown = ", ".join(sorted(given.keys() - self.columns.keys()))
+    def unknown_columns(self, arguments: dict[str, Any]) -> ValidationError:
+        """Return the error for values of columns that do not exist."""
+        unknown = ", ".join(sorted(arguments.keys() - self.columns.keys()))
         return ValidationError(
             f"Incorrect columns passed: {unknown}; "
             f"{self.model.__name__} has {', '.join(self.columns)}"
@@ -185,7 +210,7 @@ class Mapping:
     def set_discriminator(self, values: list[Any]) -> None:
         """Write the class's discriminator value into the values of an instance.
 
-        :raises PolymorphicModelException: if the class has none.
+        :raises PolymorphicModelException: if the class has no discriminator value.
         """
         value = self.model.__discriminator_value__
         if value is None:
@@ -198,7 +223,8 @@ class Mapping:
     def class_of(self, value: object) -> Any:
         """Return the class of rows with the discriminator `value`.
 
-        :raises PolymorphicModelException: if there is none, or it is not a subclass of this one.
+        :raises PolymorphicModelException: if the value is unknown, or its class is not a subclass
+            of this class.
         """
         name = self.model.__name__
         if value is None:
@@ -207,21 +233,24 @@ class Mapping:
                     f"a row of {name} has null in its discriminator column {self.discriminator}"
                 )
             return self.model
-        found = self.base.classes.get(value)
-        if found is None:
-            known = ", ".join(map(repr, self.base.classes)) or "none"
+        cls = self.base.classes.get(value)
+        if cls is None:
+            values = ", ".join(map(repr, self.base.classes)) or "none"
             raise PolymorphicModelException(
-                f"unrecognized discriminator column {value!r} for class {name}, which knows {known}"
+                f"unrecognized discriminator column {value!r} for class {name}, "
+                f"which knows {values}"
             )
         if value == self.model.__discriminator_value__:
             return self.model
         origin = getattr(self.model, "__context_of__", self.model)
-        if not issubclass(found, origin):
-            raise PolymorphicModelException(f"{found.__name__} is not a subclass of {name}")
-        return found
+        if not issubclass(cls, origin):
+            raise PolymorphicModelException(f"{cls.__name__} is not a subclass of {name}")
+        return cls
 
     def has_other_columns(self) -> bool:
-        """Return True if subclasses on the same table have columns that this class has not."""
+        """Return True if subclasses on the same table have columns that this class does not
+        have.
+        """
         if self.discriminator is None:
             return False
         return any(
@@ -232,22 +261,22 @@ class Mapping:
 
     # -- statement plans ------------------------------------------------------------------------
 
-    def statement_plan(self, key: object, made: Callable[[], StatementPlan]) -> StatementPlan:
-        """Return the statement plan of the shape `key`, made now if it is not known."""
-        known = self.statement_plans.get(key)
-        if known is None:
-            known = made()
+    def statement_plan(self, key: object, build: Callable[[], StatementPlan]) -> StatementPlan:
+        """Return the statement plan of the shape `key`; build it if it is not cached."""
+        plan = self.statement_plans.get(key)
+        if plan is None:
+            plan = build()
             with _lock:
                 if len(self.statement_plans) >= MOST_SHAPES:
                     self.statement_plans.clear()
-                self.statement_plans[key] = known
-        return known
+                self.statement_plans[key] = plan
+        return plan
 
     def table_name(self, keyspace: str | None) -> str:
-        """Return the table's name, in `keyspace` or the model's own."""
+        """Return the table's name, in `keyspace` or the model's own keyspace."""
         keyspace = keyspace or self.model.__keyspace__ or default_keyspace()
-        found = self.tables.get(keyspace)
-        if found is None:
+        table = self.tables.get(keyspace)
+        if table is None:
             name = self.model.column_family_name(include_keyspace=False)
             if keyspace is None:
                 raise CQLEngineException(
@@ -255,18 +284,18 @@ class Mapping:
                     f"{self.model.__name__}.__keyspace__, "
                     "or call connection.setup(hosts, keyspace) first"
                 )
-            found = self.tables[keyspace] = f"{protect_name(keyspace)}.{name}"
-        return found
+            table = self.tables[keyspace] = f"{protect_name(keyspace)}.{name}"
+        return table
 
     def column_of(self, name: str) -> Column[Any] | None:
-        """Return the column named `name`, ``pk`` meaning a single key column.
+        """Return the column named `name`; ``pk`` is the name of a single key column.
 
-        None if there is none.
+        None if there is no such column.
         """
-        found = self.columns.get(name)
-        if found is None and name == "pk" and len(self.partition_keys) == 1:
+        column = self.columns.get(name)
+        if column is None and name == "pk" and len(self.partition_keys) == 1:
             return next(iter(self.partition_keys.values()))
-        return found
+        return column
 
     def rows(self, names: Sequence[str], filled: tuple[str, ...]) -> Arrange:
         """Return a function that brings rows of the columns `names` into the model's order.
@@ -275,40 +304,40 @@ class Mapping:
             values.
         """
         key = (tuple(names), filled)
-        found = self.layouts.get(key)
-        if found is None:
-            found = layout(self, *key)
+        arrange = self.layouts.get(key)
+        if arrange is None:
+            arrange = layout(self, *key)
             if len(self.layouts) >= MOST_SHAPES:
                 self.layouts.clear()
-            self.layouts[key] = found
-        return found
+            self.layouts[key] = arrange
+        return arrange
 
 
 def context_class(
-    model: Any, keyspace: str | None, connection: Hashable | None, own: bool = False
+    model: Any, keyspace: str | None, connection: Hashable | None, is_private: bool = False
 ) -> Any:
     """Return the class of rows of `model` in another keyspace, or on another connection.
 
-    Instances write to where they were read. It is a subclass of the same name and table, unknown to
-    the model's other subclasses.
+    Instances are written where they were read. The class is a subclass of the same name and table,
+    unknown to the model's other subclasses.
 
-    :param own: make a new class, which only the caller has.
+    :param is_private: create a new class, which only the caller has.
     """
     origin, context = vars(model).get("__context_of__", model), (None, None)
     if origin is not model:
         context = vars(model)["__context__"]
-    where = (keyspace or context[0], context[1] if connection is None else connection)
-    if where == context and not own:
+    context_key = (keyspace or context[0], context[1] if connection is None else connection)
+    if context_key == context and not is_private:
         return model
-    known = origin.__mapping__.contexts
-    found = None if own else known.get(where)
-    if found is None:
-        found = _context_class(origin, *where)
-        if not own:
-            if len(known) >= MOST_SHAPES:
-                known.clear()
-            found = known.setdefault(where, found)
-    return found
+    contexts = origin.__mapping__.contexts
+    context_model = None if is_private else contexts.get(context_key)
+    if context_model is None:
+        context_model = _context_class(origin, *context_key)
+        if not is_private:
+            if len(contexts) >= MOST_SHAPES:
+                contexts.clear()
+            context_model = contexts.setdefault(context_key, context_model)
+    return context_model
 
 
 def _context_class(origin: Any, keyspace: str | None, connection: Hashable | None) -> Any:
@@ -338,24 +367,28 @@ def _renew_lock() -> None:
 
 
 def _converter(column: Column[Any]) -> Callable[[Any], Any] | None:
-    """The function that makes a given value one of an instance; None if values stay as they are."""
+    """Return the function that converts a value for an instance; None if values stay as they
+    are.
+    """
     return None if type(column).to_python is Column.to_python else column.to_python
 
 
 def _early_converter(column: Column[Any]) -> Callable[[Any], Any] | None:
-    """`_converter` of values that are validated next: stock columns convert then."""
+    """Return the converter of values that are validated next; stock columns convert when they
+    validate.
+    """
     if not _is_stock(column):
         return _converter(column)
     return _as_collection(column) if isinstance(column, (List, Set)) else None
 
 
 def _as_collection(column: List[Any] | Set[Any]) -> Callable[[Any], Any]:
-    """Any iterable but texts, bytes and maps as the constructor takes it."""
+    """Return a function that converts iterables to collections, but not strings, bytes and maps."""
     as_they_are = (list if column.cql_name == "list" else set, str, bytes, AnyMapping)
 
     def converted(value: Any) -> Any:
         if isinstance(value, as_they_are) or not isinstance(value, Iterable):
-            return value  # validation copies it, or refuses it
+            return value  # validation copies or refuses the value
         return column.to_python(value)
 
     return converted
@@ -366,9 +399,9 @@ def _is_stock(column: Column[Any]) -> bool:
 
 
 def _takes_none(column: Column[Any]) -> bool:
-    """Return True if None is a value of the column that needs no look.
+    """Return True if None is a value of the column that needs no check.
 
-    Not if a program's own class validates.
+    False if the column's class is the application's own, which may check None.
     """
     return _is_stock(column) and not column.required and not getattr(column, "min_length", None)
 
@@ -376,19 +409,21 @@ def _takes_none(column: Column[Any]) -> bool:
 def layout(mapping: Mapping, names: tuple[str, ...], filled: tuple[str, ...]) -> Arrange:
     """Return the function for `Mapping.rows`, called with rows and a tail.
 
-    The filled values, and a None.
+    The tail is the filled values and a None.
     """
-    given = (*names, *filled)
+    columns = (*names, *filled)
     sources = {
-        mapping.db_index[name]: at for at, name in enumerate(given) if name in mapping.db_index
+        mapping.db_index[name]: index
+        for index, name in enumerate(columns)
+        if name in mapping.db_index
     }
-    picks = [sources.get(position, len(given)) for position in range(len(mapping.order))]
+    picks = [sources.get(position, len(columns)) for position in range(len(mapping.order))]
     converts = [
         (position, column)
         for position, column in enumerate(mapping.order)
         if column.converts and not column.mutable and position in sources
     ]
-    # All in C: this runs for each row.
+    # `itemgetter` runs in C: it is called for each row.
     pick: Any = itemgetter(*picks) if len(picks) > 1 else _single(picks[0])
     as_they_are = picks == list(range(len(names))) and not filled
 
@@ -396,26 +431,26 @@ def layout(mapping: Mapping, names: tuple[str, ...], filled: tuple[str, ...]) ->
         return rows if as_they_are else [pick(row + tail) for row in rows]
 
     def converted(rows: Sequence[Any], tail: tuple[Any, ...]) -> Sequence[Any]:
-        made = []
+        converted_rows = []
         for row in arranged(rows, tail):
             values = list(row)
             for position, column in converts:
                 values[position] = column.to_python(values[position])
-            made.append(tuple(values))
-        return made
+            converted_rows.append(tuple(values))
+        return converted_rows
 
     return converted if converts else arranged
 
 
-def _single(at: int) -> Callable[[Sequence[Any]], tuple[Any]]:
-    return lambda row: (row[at],)
+def _single(index: int) -> Callable[[Sequence[Any]], tuple[Any]]:
+    return lambda row: (row[index],)
 
 
 class InstanceRows:
-    """A row factory that makes instances of a model.
+    """A row factory that creates instances of a model.
 
     :param filled: names of the columns that the statement fixes and does not select.
-    :param values: their values.
+    :param values: the values of these columns.
     """
 
     __slots__ = ("_filled", "_model", "_tail")
@@ -430,36 +465,36 @@ class InstanceRows:
     def __call__(self, names: Sequence[str], rows: Sequence[Any]) -> list[BaseModel]:
         model = self._model
         mapping = model.__mapping__
-        found = mapping.rows(names, self._filled)(rows, self._tail)
+        arranged = mapping.rows(names, self._filled)(rows, self._tail)
         if mapping.discriminator is not None:
             field = mapping.columns[mapping.discriminator].db_field_name
-            if field in names or field in self._filled:  # not with DISTINCT
-                return self._polymorphic(names, rows, found)
-        # Not by __init__, which would set defaults where the row has null.
+            if field in names or field in self._filled:  # False with DISTINCT
+                return self._polymorphic(names, rows, arranged)
+        # __init__ is not called: it would set defaults where the row has null.
         new = model.__new__
-        made: list[BaseModel] = []
-        append = made.append
-        for row in found:
+        instances: list[BaseModel] = []
+        append = instances.append
+        for row in arranged:
             instance = new(model)
             instance._row = row
             append(instance)
-        return made
+        return instances
 
     def _polymorphic(
-        self, names: Sequence[str], rows: Sequence[Any], found: Sequence[Any]
+        self, names: Sequence[str], rows: Sequence[Any], arranged: Sequence[Any]
     ) -> list[BaseModel]:
-        """Each row as an instance of the class that its discriminator names."""
+        """Return each row as an instance of the class of its discriminator value."""
         mapping = self._model.__mapping__
-        at = mapping.index[mapping.discriminator or ""]
+        position = mapping.index[mapping.discriminator or ""]
         context = getattr(self._model, "__context__", None)
-        made = []
-        for raw, row in zip(rows, found, strict=True):
-            model = mapping.class_of(row[at])
+        instances = []
+        for raw, row in zip(rows, arranged, strict=True):
+            model = mapping.class_of(row[position])
             if model is not self._model:
                 if context is not None:
                     model = context_class(model, *context)
                 (row,) = model.__mapping__.rows(names, self._filled)((raw,), self._tail)
             instance = model.__new__(model)
             instance._row = row
-            made.append(instance)
-        return made
+            instances.append(instance)
+        return instances

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import copy
+import logging
 import sys
+import uuid
 from abc import ABCMeta
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from cassandra._habits import MODEL, add_habits
+from cassandra._misspelt import ALIKE, nearest, warn_of_misspelt
 from cassandra.cqlengine import connection
 from cassandra.cqlengine.columns.annotated import columns_of_annotations
 from cassandra.cqlengine.columns.base import Column
@@ -41,7 +45,7 @@ from cassandra.cqlengine.query.batch import BatchQuery
 from cassandra.cqlengine.query.expressions import ColumnQueryEvaluator
 from cassandra.cqlengine.query.model_queryset import ModelQuerySet
 from cassandra.cqlengine.running import Operation, arun, run
-from cassandra.cqlengine.values import Values, changed_positions, own
+from cassandra.cqlengine.values import Values, changed_positions, values_of
 from cassandra.util.cql_text import escape_name, protect_name
 
 if TYPE_CHECKING:
@@ -72,30 +76,34 @@ __all__ = [
     "protect_name",
 ]
 
+log = logging.getLogger(__name__)
+
 DEFAULT_KEYSPACE: str | None
 
 
 class UndefinedKeyspaceWarning(Warning):
-    """A model has no keyspace, and there is no default one."""
+    """A model has no keyspace, and no default keyspace is set."""
 
 
 # -- making classes -------------------------------------------------------------------------------
 
 
 def _columns_of(bases: Sequence[type], attrs: dict[str, Any]) -> dict[str, Column[Any]]:
-    """The columns of the bases, then those of the class, whose names may replace theirs."""
+    """Return the columns of the bases, then the class's own columns, which may replace columns of
+    the bases.
+    """
     columns: dict[str, Column[Any]] = {}
-    # Reversed, so that the first base wins, as in the method resolution order.
+    # Reversed, so that the first base has precedence, as in the method resolution order.
     for base in reversed(bases):
         for parent in reversed(base.__mro__):
             mapping = vars(parent).get("__mapping__")
             if mapping is not None:
                 columns.update(mapping.columns)
-            else:  # a plain class that holds columns for several models
+            else:  # a plain class with columns for several models
                 columns.update({n: c for n, c in vars(parent).items() if isinstance(c, Column)})
     declared = {name: value for name, value in attrs.items() if isinstance(value, Column)}
     columns.update(sorted(declared.items(), key=lambda item: item[1].instance_counter))
-    # Copies: what a class says of its columns must not change those of its bases.
+    # Copies: changing a column of a class must not change the column of its bases.
     return {
         name: copy.copy(column)
         for name, column in columns.items()
@@ -109,9 +117,9 @@ def _check_names(name: str, columns: dict[str, Column[Any]]) -> None:
             raise ModelDefinitionException(
                 f"column '{column_name}' conflicts with built-in attribute/method"
             )
-    seen: dict[str, str] = {}
+    first_use: dict[str, str] = {}
     for column_name, column in columns.items():
-        other = seen.setdefault(column.db_field_name, column_name)
+        other = first_use.setdefault(column.db_field_name, column_name)
         if other != column_name:
             raise ModelException(
                 f"{name} defines the column '{column.db_field_name}' more than once: as {other} "
@@ -119,12 +127,28 @@ def _check_names(name: str, columns: dict[str, Column[Any]]) -> None:
             )
 
 
-def _check_keys(name: str, columns: dict[str, Column[Any]], abstract: bool) -> None:
+def _no_columns(attrs: dict[str, Any]) -> str:
+    """Return advice for an error message if the class has classes in place of columns."""
+    for name, value in attrs.items():
+        if isinstance(value, type) and not name.startswith("_"):
+            call = f"columns.{value.__name__}" if issubclass(value, Column) else "columns.Integer"
+            return (
+                f" {name} is the class {value.__name__}, not a column: "
+                f"write {name} = {call}(primary_key=True)"
+            )
+    return ""
+
+
+def _check_keys(
+    name: str, columns: dict[str, Column[Any]], abstract: bool, attrs: dict[str, Any]
+) -> None:
     keys = [column for column in columns.values() if column.primary_key]
     if not keys:
         if abstract:
             return
-        raise ModelDefinitionException(f"At least 1 primary key is required: {name} has none.")
+        raise ModelDefinitionException(
+            f"At least 1 primary key is required: {name} has none.{_no_columns(attrs)}"
+        )
     for column in keys:
         if column.is_counter:
             raise ModelDefinitionException(
@@ -164,15 +188,72 @@ def _check_kinds(name: str, columns: dict[str, Column[Any]]) -> None:
         raise ModelDefinitionException("counter models may not have data columns")
 
 
-class ModelMetaClass(ABCMeta):
-    """Makes models: collects the columns, checks them, and gives each model its `DoesNotExist`.
+_SETTINGS = {
+    "abstract": "__abstract__",
+    "connection": "__connection__",
+    "discriminator_value": "__discriminator_value__",
+    "keyspace": "__keyspace__",
+    "options": "__options__",
+    "table_name": "__table_name__",
+}
+_KNOWN = frozenset(
+    (
+        *_SETTINGS.values(),
+        "__compute_routing_key__",
+        "__consistency__",
+        "__default_ttl__",
+        "__table_name_case_sensitive__",
+    )
+)
 
-    An `ABCMeta`, so that models may have abstract base classes beside `Model`.
+
+def _warn_of_settings(name: str, attrs: dict[str, Any]) -> None:
+    """Log a warning for each class attribute that is probably a misspelt setting."""
+    # Python renames `__keyspace` to `_Class__keyspace`.
+    prefix = f"_{name.lstrip('_')}__"
+    for attribute, value in attrs.items():
+        if not attribute.startswith(("__", prefix)) or attribute in _KNOWN or callable(value):
+            continue
+        core = attribute.removeprefix(prefix).strip("_")
+        # SQLAlchemy's models have a `__table__`, which is not similar enough.
+        near = "table_name" if core == "table" else nearest(core, _SETTINGS, ALIKE)
+        if near is not None:
+            log.warning(
+                "%s: %s is not a setting and is not read: write %s",
+                name,
+                attribute.replace(prefix, "__", 1),
+                _SETTINGS[near],
+            )
+
+
+def _warn_of_key_defaults(
+    name: str, columns: dict[str, Column[Any]], parents: Sequence[Any]
+) -> None:
+    """Log a warning for each key column whose default is one UUID, which all new rows would get."""
+    inherited = {column for parent in parents for column in parent.__mapping__.columns}
+    for column_name, column in columns.items():
+        default = column.default
+        if column_name in inherited or not column.primary_key or not isinstance(default, uuid.UUID):
+            continue
+        log.warning(
+            "%s.%s: this default is one value for all rows: write default=uuid.uuid%d",
+            name,
+            column_name,
+            1 if default.version == 1 else 4,
+        )
+
+
+class ModelMetaClass(ABCMeta):
+    """Creates models: collects the columns, checks them, and gives each model its `DoesNotExist`.
+
+    The metaclass derives from `ABCMeta`, so that models may have abstract base classes besides
+    `Model`.
     """
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any
     ) -> ModelMetaClass:
+        _warn_of_settings(name, attrs)
         abstract = attrs.setdefault("__abstract__", False)
         attrs.update(columns_of_annotations(name, attrs, ModelDefinitionException))
         declares = any(isinstance(value, Column) for value in attrs.values())
@@ -182,36 +263,37 @@ class ModelMetaClass(ABCMeta):
             column.owner = name
             column.set_column_name(column_name)
         _check_names(name, columns)
-        _check_keys(name, columns, abstract)
+        _check_keys(name, columns, abstract, attrs)
         _check_kinds(name, columns)
+        _warn_of_key_defaults(name, columns, parents)
         mapping = attrs["__mapping__"] = Mapping(columns)
         for position, (column_name, column) in enumerate(columns.items()):
             attrs[column_name] = descriptor_of(column, position)
         attrs["__discriminator_value__"] = attrs.get("__discriminator_value__")
         for error in ("DoesNotExist", "MultipleObjectsReturned"):
-            # Derived from the errors of the bases, so that catching theirs catches those of
-            # subclasses.
-            known = tuple(vars(p)[error] for p in parents if error in vars(p))
+            # Derived from the errors of the bases, so that a handler for a base's error also
+            # catches the errors of subclasses.
+            base_errors = tuple(vars(p)[error] for p in parents if error in vars(p))
             attrs[error] = type(
                 error,
-                known or (getattr(query_errors, error),),
+                base_errors or (getattr(query_errors, error),),
                 {
                     "__module__": attrs.get("__module__"),
                     "__qualname__": f"{attrs.get('__qualname__', name)}.{error}",
                 },
             )
-        made: Any = super().__new__(mcs, name, bases, attrs, **kwargs)
-        mapping.model = made
-        ttl = (made.__options__ or {}).get("default_time_to_live")
+        model: Any = super().__new__(mcs, name, bases, attrs, **kwargs)
+        mapping.model = model
+        ttl = (model.__options__ or {}).get("default_time_to_live")
         if ttl is not None:
-            made.__default_ttl__ = ttl
+            model.__default_ttl__ = ttl
         mapping.has_own_init = any(
-            "__init__" in vars(cls) for cls in made.__mro__[:-1] if cls.__module__ != __name__
+            "__init__" in vars(cls) for cls in model.__mro__[:-1] if cls.__module__ != __name__
         )
         if not abstract and not declares:
             mapping.shares = _shared(columns, parents)
-        _join_family(made, mapping, parents, abstract)
-        return made  # type: ignore[no-any-return]
+        _join_family(model, mapping, parents, abstract)
+        return model  # type: ignore[no-any-return]
 
     def __init__(
         cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any
@@ -222,7 +304,9 @@ class ModelMetaClass(ABCMeta):
 
 
 def _shared(columns: dict[str, Column[Any]], parents: Sequence[Any]) -> Any:
-    """The parent whose rows are those of a class that adds methods alone; None for others."""
+    """Return the parent whose rows a class shares that only adds methods; None for other
+    classes.
+    """
     tables = [parent for parent in parents if not parent.__abstract__]
     if len(tables) != 1 or columns.keys() != tables[0].__mapping__.columns.keys():
         return None
@@ -230,16 +314,17 @@ def _shared(columns: dict[str, Column[Any]], parents: Sequence[Any]) -> Any:
 
 
 def _adopt(model: type[Any]) -> None:
-    """Make a model of a class whose metaclass has a `__new__` of its own, and descriptors of
+    """Complete a model whose metaclass has a `__new__` of its own, from the descriptors of its
     columns.
     """
     declared = {
         name: descriptor.column
         for name, descriptor in vars(model).items()
-        if isinstance(descriptor, ColumnDescriptor) and name != "pk"  # the key column once more
+        # `pk` is the key column a second time
+        if isinstance(descriptor, ColumnDescriptor) and name != "pk"
     }
     columns = _columns_of(model.__bases__, declared)
-    _check_keys(model.__name__, columns, model.__abstract__)
+    _check_keys(model.__name__, columns, model.__abstract__, {})
     mapping = model.__mapping__ = Mapping(columns)
     mapping.model = model
     for position, (column_name, column) in enumerate(columns.items()):
@@ -251,7 +336,7 @@ def _adopt(model: type[Any]) -> None:
 def _join_family(
     model: type[Any], mapping: Mapping, parents: Sequence[Any], abstract: bool
 ) -> None:
-    """Let the classes that share a table know each other by their discriminator values."""
+    """Register the class by its discriminator value with the classes that share its table."""
     if mapping.discriminator is None:
         return
     for parent in parents:
@@ -270,21 +355,21 @@ def _join_family(
             f"{value!r}"
         )
     mapping.base.classes[value] = model
-    # What bases select depends on the columns of their subclasses.
+    # The columns that bases select depend on the columns of their subclasses.
     for parent in model.__mro__:
-        known = vars(parent).get("__mapping__")
-        if known is not None:
-            known.statement_plans.clear()
+        parent_mapping = vars(parent).get("__mapping__")
+        if parent_mapping is not None:
+            parent_mapping.statement_plans.clear()
 
 
 # -- models ---------------------------------------------------------------------------------------
 
 
 class BaseModel(metaclass=ModelMetaClass):
-    """The base of `Model`.
+    """The base class of `Model`.
 
-    :param values: values by column; for the others their defaults. The instance is inserted
-        when it is saved.
+    :param values: values by column; other columns get their defaults. The instance is inserted when
+        it is saved.
     """
 
     __slots__ = ("_row",)
@@ -373,91 +458,98 @@ class BaseModel(metaclass=ModelMetaClass):
 
     def __reduce__(self) -> tuple[Any, ...]:
         row = self._row
-        known = None
+        saved_state = None
         if type(row) is not tuple:
-            known = (row.was, row.explicit, row.exposed, row.unknown)
-        state = (tuple(row), known)
-        kind: Any = type(self)
-        if "__context__" in vars(kind):  # no module has this class under its name
-            kind = (kind.__context_of__, *kind.__context__)
-        return _restored, (kind, *state, dict(getattr(self, "__dict__", {})))
+            saved_state = (row.stored, row.explicit, row.exposed, row.unknown)
+        state = (tuple(row), saved_state)
+        model: Any = type(self)
+        if "__context__" in vars(model):  # the class cannot be imported from a module by its name
+            model = (model.__context_of__, *model.__context__)
+        return _restored, (model, *state, dict(getattr(self, "__dict__", {})))
 
     # -- what is known of the row ---------------------------------------------------------------
 
     def get_changed_columns(self) -> list[str]:
-        """Return the names of the columns that were changed since the row was read or saved."""
+        """Return the names of the columns that have changed since the row was read or saved."""
         row = self._row
         if type(row) is tuple:
             return []
         mapping = self.__mapping__
-        return [mapping.names[at] for at in changed_positions(row, mapping)]
+        return [mapping.names[position] for position in changed_positions(row, mapping)]
 
     def validate(self) -> None:
-        """Check the values, and convert them to the stored form. Subclasses may check more.
+        """Check the values, and convert them to the stored form. Subclasses may add checks.
 
         :raises ValidationError: if a column cannot hold its value.
         """
-        row = own(self)
-        # Collections that were never handed out cannot have changed: checking them would copy each.
-        untouched = 0 if row.was is None else ~(row.exposed | row.explicit)
-        for at, check, takes_none, mutable in self.__mapping__.checks:
-            value = row[at]
+        row = values_of(self)
+        # Collections that the application has never read cannot have changed: checking would copy
+        # each of them.
+        untouched = 0 if row.stored is None else ~(row.exposed | row.explicit)
+        for position, check, takes_none, mutable in self.__mapping__.checks:
+            value = row[position]
             if value is None and takes_none:
                 continue
-            if mutable and untouched >> at & 1:
+            if mutable and untouched >> position & 1:
                 continue
             valid = check(value)
             if valid is not value:
-                row[at] = valid
+                row[position] = valid
 
     # -- writing --------------------------------------------------------------------------------
 
     def _write(self, operation: Operation[Any]) -> Operation[Any]:
-        """Run `operation`, then forget the options that are for one write, whether it went well or
+        """Run `operation`, then drop the options for a single write, whether it succeeded or
         not.
         """
+        attributes = getattr(self, "__dict__", None)
+        if attributes:
+            warn_of_misspelt(type(self), attributes, self.__mapping__.columns)
         try:
             return (yield from operation)
         finally:
-            row = own(self)
-            how = row.how
-            if how is not DEFAULTS and (how.timestamp is not None or how.is_conditional):
-                row.how = how.for_later()
+            row = values_of(self)
+            options = row.options
+            if options is not DEFAULTS and (
+                options.timestamp is not None or options.is_conditional
+            ):
+                row.options = options.for_later()
 
     def save(self) -> Self:
-        """Insert the row, or update columns that changed since it was read or saved; returns self.
+        """Insert the row, or update columns that have changed since it was read or saved; returns
+        self.
 
         :raises ValidationError: if a column cannot hold its value, or the key is not complete.
-        :raises LWTException: if it is conditional and was not applied.
+        :raises LWTException: if the write is conditional and was not applied.
         """
-        if not dml.by_program(self, "save"):
+        if not dml.run_custom_dmlquery(self, "save"):
             run(self._write(dml.save(self)))
         return self
 
     async def asave(self) -> Self:
-        """`save` on a connection of `cassandra.aio`."""
+        """Save the instance on a connection of `cassandra.aio`."""
         await arun(self._write(dml.save(self)))
         return self
 
     def update(self, **values: Any) -> Self:
         """Write `values` and other changes; returns self.
 
-        If it fails, the instance is as before.
+        If this fails, the instance is as before.
 
         :param values: values by the attributes' names.
-        :raises ValidationError: for unknown columns, the primary key's, and values that columns
-            cannot hold.
-        :raises LWTException: if it is conditional and was not applied.
+        :raises ValidationError: for unknown columns, columns of the primary key, and values that
+            columns cannot hold.
+        :raises LWTException: if the update is conditional and was not applied.
         """
         if self.__dmlquery__ is dml.DMLQuery:
             run(self._write(dml.update(self, values)))
             return self
         dml.assign(self, values)
-        dml.by_program(self, "update")
+        dml.run_custom_dmlquery(self, "update")
         return self
 
     async def aupdate(self, **values: Any) -> Self:
-        """`update` on a connection of `cassandra.aio`.
+        """Update the row on a connection of `cassandra.aio`.
 
         :param values: values by the attributes' names.
         """
@@ -466,11 +558,11 @@ class BaseModel(metaclass=ModelMetaClass):
 
     def delete(self) -> None:
         """Delete the row."""
-        if not dml.by_program(self, "delete"):
+        if not dml.run_custom_dmlquery(self, "delete"):
             run(self._write(dml.delete(self)))
 
     async def adelete(self) -> None:
-        """`delete` on a connection of `cassandra.aio`."""
+        """Delete the row on a connection of `cassandra.aio`."""
         await arun(self._write(dml.delete(self)))
 
     def timeout(self, timeout: float | None) -> Self:
@@ -479,22 +571,22 @@ class BaseModel(metaclass=ModelMetaClass):
         :param timeout: the seconds.
         :raises AssertionError: in batch mode: the batch has a timeout of its own.
         """
-        row = own(self)
-        if row.how.batch is not None:
+        row = values_of(self)
+        if row.options.batch is not None:
             raise AssertionError("Setting both timeout and batch is not supported")
-        row.how = row.how.but(timeout=timeout)
+        row.options = row.options.with_changes(timeout=timeout)
         return self
 
     def _batch(self, batch: BatchQuery | None) -> Self:
-        """Add the writes to `batch` until it is executed or its block is left; returns self."""
-        row = own(self)
+        """Add the writes to `batch` until the batch is executed or its block ends; returns self."""
+        row = values_of(self)
         if batch is not None and not isinstance(batch, BatchQuery):
             raise CQLEngineException("batch_obj must be a BatchQuery instance or None")
-        if batch is not None and row.how.timeout is not connection.NOT_SET:
+        if batch is not None and row.options.timeout is not connection.NOT_SET:
             raise AssertionError("Setting both timeout and batch is not supported")
-        if batch is not None and row.how.connection is not None:
+        if batch is not None and row.options.connection is not None:
             raise CQLEngineException("Cannot specify a connection on model in batch mode.")
-        row.how = row.how.but(batch=batch)
+        row.options = row.options.with_changes(batch=batch)
         if batch is not None:
             batch.hold(row)
         return self
@@ -511,7 +603,7 @@ class BaseModel(metaclass=ModelMetaClass):
     def column_family_name(cls, include_keyspace: bool = True) -> str:
         """Return the table's name.
 
-        :param include_keyspace: with the keyspace in front.
+        :param include_keyspace: put the keyspace in front.
         :raises CQLEngineException: if there is no keyspace.
         """
         if include_keyspace:
@@ -521,7 +613,7 @@ class BaseModel(metaclass=ModelMetaClass):
 
     @classmethod
     def _table_name(cls) -> str:
-        """The table's name as the server has it, without quotes."""
+        """Return the table's name as the server stores it, without quotes."""
         name = cls.__table_name__
         if not name:
             base = cls.__mapping__.base.model
@@ -548,25 +640,25 @@ class BaseModel(metaclass=ModelMetaClass):
 
     @classmethod
     def get(cls, *args: Any, **kwargs: Any) -> Self:
-        """Return the only row for which the filters hold.
+        """Return the only row that matches the filters.
 
         :param args: conditions, such as ``Model.age > 5``.
         :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
-        :raises DoesNotExist: if there is none.
-        :raises MultipleObjectsReturned: if there are more.
+        :raises DoesNotExist: if no row matches.
+        :raises MultipleObjectsReturned: if several rows match.
         """
-        found: Self = cls.objects.get(*args, **kwargs)
-        return found
+        instance: Self = cls.objects.get(*args, **kwargs)
+        return instance
 
     @classmethod
     async def aget(cls, *args: Any, **kwargs: Any) -> Self:
-        """`get` on a connection of `cassandra.aio`.
+        """Return the only row that matches the filters, on a connection of `cassandra.aio`.
 
         :param args: conditions, such as ``Model.age > 5``.
         :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
         """
-        found: Self = await cls.objects.aget(*args, **kwargs)
-        return found
+        instance: Self = await cls.objects.aget(*args, **kwargs)
+        return instance
 
     @classmethod
     def create(cls, **kwargs: Any) -> Self:
@@ -577,31 +669,31 @@ class BaseModel(metaclass=ModelMetaClass):
         """
         if not cls.__mapping__.columns.keys() >= kwargs.keys():
             raise cls.__mapping__.unknown_columns(kwargs)
-        # By the queryset, which may be the program's.
-        made: Self = cls.objects.create(**kwargs)
-        return made
+        # Created by the queryset, which may be of the application's own class.
+        instance: Self = cls.objects.create(**kwargs)
+        return instance
 
     @classmethod
     async def acreate(cls, **kwargs: Any) -> Self:
-        """`create` on a connection of `cassandra.aio`.
+        """Insert a row on a connection of `cassandra.aio` and return its instance.
 
         :param kwargs: values by the attributes' names.
         """
         if not cls.__mapping__.columns.keys() >= kwargs.keys():
             raise cls.__mapping__.unknown_columns(kwargs)
-        made: Self = await cls.objects.acreate(**kwargs)
-        return made
+        instance: Self = await cls.objects.acreate(**kwargs)
+        return instance
 
 
 def _origin(model: Any) -> Any:
-    """The program's class, of one for another keyspace or connection."""
+    """Return the application's class for a class of another keyspace or connection."""
     return vars(model).get("__context_of__", model)
 
 
 def _restored(
     model: Any, values: Sequence[Any], state: Any, attributes: dict[str, Any]
 ) -> BaseModel:
-    """An instance from the state of `BaseModel.__reduce__`."""
+    """Return an instance from the state of `BaseModel.__reduce__`."""
     if isinstance(model, tuple):
         model = context_class(*model)
     instance: BaseModel = model.__new__(model)
@@ -610,13 +702,14 @@ def _restored(
     else:
         row = Values(values, state[0])
         row.explicit, row.exposed = state[1:3]
-        row.unknown = state[3] if len(state) > 3 else 0  # of a version that did not have it
+        # pickles of an older version lack this item
+        row.unknown = state[3] if len(state) > 3 else 0
         instance._row = row
     instance.__dict__.update(attributes)
     return instance
 
 
-# Names that columns cannot have. The awaitable forms are not among them: a column may hide those.
+# Names that columns cannot have. The awaitable methods are not reserved: a column may hide them.
 _RESERVED = frozenset(
     name
     for name in vars(BaseModel)
@@ -625,24 +718,24 @@ _RESERVED = frozenset(
 
 
 class Model(BaseModel):
-    """Base of a program's models: columns are class attributes.
+    """Base class of an application's models: columns are class attributes.
 
     ``class Person(Model): id = columns.UUID(primary_key=True); name = columns.Text()``
 
-    :param values: values by column; for the others their defaults.
+    :param values: values by column; other columns get their defaults.
     """
 
     __abstract__: ClassVar[bool] = True
-    """*Optional.* True for models that are only bases of others: they have no table."""
+    """*Optional.* True for models that are only base classes of others: they have no table."""
 
     __table_name__: ClassVar[str | None] = None
-    """*Optional.* The table's name; that of the class in snake case if it is not given."""
+    """*Optional.* The table's name; by default the class name in snake case."""
 
     __table_name_case_sensitive__: ClassVar[bool] = False
-    """*Optional.* Keep upper and lower case of `__table_name__`."""
+    """*Optional.* True to keep upper and lower case of `__table_name__`."""
 
     __keyspace__: ClassVar[str | None] = None
-    """The keyspace; the default one of the connection if it is not given."""
+    """The keyspace; by default the connection's default keyspace."""
 
     __connection__: ClassVar[str | None] = None
     """The name of the connection."""
@@ -651,17 +744,23 @@ class Model(BaseModel):
     """*Optional.* Options of the table, for `sync_table`."""
 
     __default_ttl__: ClassVar[int | None] = None
-    """The table's ``default_time_to_live`` option, for reading. It is set by `__options__`."""
+    """The table's ``default_time_to_live`` option, for reading. `__options__` sets it."""
 
     __discriminator_value__: ClassVar[Any] = None
-    """*Optional.* What the discriminator column holds in rows of this class."""
+    """*Optional.* The value of the discriminator column in rows of this class."""
 
     __compute_routing_key__: ClassVar[bool] = True
-    """Kept for programs that set it: prepared statements know their routing keys."""
+    """Kept for applications that set it: prepared statements know their routing keys."""
+
+
+# After the reserved names: a column may have any of these names.
+add_habits(Model, MODEL)
 
 
 class _Module(ModuleType):
-    """This module: `DEFAULT_KEYSPACE` of it is the connection module's, for reading and writing."""
+    """This module's class: `DEFAULT_KEYSPACE` reads and writes the connection module's
+    attribute.
+    """
 
     @property
     def DEFAULT_KEYSPACE(self) -> str | None:

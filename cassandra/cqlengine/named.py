@@ -30,12 +30,12 @@ __all__ = [
 ]
 
 
-# Names with capitals that are not quoted mean the same in small letters.
+# An unquoted name with capitals is the same as the name in lower case.
 _FOLDED = re.compile(r"[A-Za-z]\w*", re.ASCII)
 
 
 class QuerySetDescriptor:
-    """``table.objects``: a new queryset at each look."""
+    """``table.objects``: a new queryset at each access."""
 
     def __get__(self, obj: object, model: object) -> SimpleQuerySet:
         if obj is None:
@@ -44,7 +44,7 @@ class QuerySetDescriptor:
 
 
 class NamedColumn(AbstractQueryableColumn):
-    """A column, of which nothing is known but the name.
+    """A column of which only the name is known.
 
     :param name: the name in the database.
     """
@@ -57,7 +57,7 @@ class NamedColumn(AbstractQueryableColumn):
 
     @property
     def label(self) -> str:
-        """The name, for errors."""
+        """The name for error messages."""
         return self.name
 
     @property
@@ -72,12 +72,12 @@ class NamedColumn(AbstractQueryableColumn):
 
     def get_cql(self) -> str:
         """Return the quoted name."""
-        # Always quoted: the name is the database's own, in which case counts.
+        # Always quoted: the name is the database's own name, where case matters.
         return escape_name(self.name)
 
     @property
     def sub_types(self) -> list[Column[Any]]:
-        """Nothing is known of elements."""
+        """An empty list, because the elements' types are not known."""
         return []
 
     def to_database(self, val: object) -> Any:
@@ -85,14 +85,14 @@ class NamedColumn(AbstractQueryableColumn):
 
         :param val: the value.
         """
-        # No type is known here; the prepared statement's types convert the value.
+        # The type is not known here; the prepared statement's types convert the value.
         return val
 
     to_filter = to_database
 
 
 class NamedTable:
-    """A table.
+    """A table of which only keyspace and name are known.
 
     :param keyspace: the keyspace's name.
     :param name: the table's name.
@@ -128,43 +128,46 @@ class NamedTable:
     def column_family_name(self, include_keyspace: bool = True) -> str:
         """Return the table's name.
 
-        :param include_keyspace: with the keyspace in front.
+        :param include_keyspace: put the keyspace in front.
         """
         return self.name_in(self.keyspace) if include_keyspace else self.name
 
     def name_in(self, keyspace: str) -> str:
-        """Return the table's name in `keyspace`, as it stands in CQL.
+        """Return the table's name in `keyspace`, as CQL.
 
         :param keyspace: the keyspace's name.
         """
-        given = keyspace + self.name
+        full_name = keyspace + self.name
         quoted = f"{protect_name(keyspace)}.{protect_name(self.name)}"
         plain = _FOLDED.fullmatch(keyspace) and _FOLDED.fullmatch(self.name)
-        if given == given.lower() or not plain or self._is_known(keyspace):
+        if full_name == full_name.lower() or not plain or self._exists_in(keyspace):
             return quoted
-        # Capitals are folded by the server, as with today's drivers, unless there is a table of
-        # just this name.
+        # The server folds capitals to lower case, as with cassandra-driver, unless a table with
+        # exactly this name exists.
         return f"{keyspace}.{self.name}"
 
-    def _is_known(self, keyspace: str) -> bool:
+    def _exists_in(self, keyspace: str) -> bool:
         try:
-            known = get_cluster(self.__connection__).metadata.keyspaces.get(keyspace)
-        except CQLEngineException:  # not connected: only the text is wanted
+            metadata = get_cluster(self.__connection__).metadata.keyspaces.get(keyspace)
+        except CQLEngineException:  # not connected: only the CQL is needed
             return False
-        return known is not None and (self.name in known.tables or self.name in known.views)
+        return metadata is not None and (
+            self.name in metadata.tables or self.name in metadata.views
+        )
 
     def partition_columns(self, connection: str | None = None) -> Sequence[str]:
-        """Return the names of the partition key's columns, as the cluster has them.
+        """Return the names of the partition key's columns, from the cluster's metadata.
 
-        :param connection: the name of the connection; None for the table's, or the default one.
-        :raises CQLEngineException: if there is no such table.
+        :param connection: the name of the connection; None for the table's, or the default
+            connection.
+        :raises CQLEngineException: if the table does not exist.
         """
         try:
-            # Not kept: the table may be dropped and created again with another key.
+            # Not cached: the table may be dropped and created again with another key.
             keyspace = get_cluster(connection or self.__connection__).metadata.keyspaces[
                 self.keyspace
             ]
-            # A materialized view is read like a table, but the metadata has it apart.
+            # A materialized view is read like a table, but the metadata stores views separately.
             table = keyspace.tables.get(self.name) or keyspace.views[self.name]
         except KeyError:
             raise CQLEngineException(
@@ -178,10 +181,10 @@ class NamedTable:
 
         :param connection: the name of the connection.
         """
-        # A new object: others may use this one, on the connection that it has.
-        made = type(self)(self.keyspace, self.name)
-        made.__connection__ = connection
-        return made
+        # A new object: other code may use this table on its present connection.
+        table = type(self)(self.keyspace, self.name)
+        table.__connection__ = connection
+        return table
 
     def all(self) -> SimpleQuerySet:
         """Return a queryset of all rows."""
@@ -196,7 +199,7 @@ class NamedTable:
         return self.objects.filter(*args, **kwargs)
 
     def get(self, *args: Any, **kwargs: Any) -> ResultObject:
-        """Return the only row for which the filters hold.
+        """Return the only row that matches the filters.
 
         :param args: conditions, such as ``table.column("age") > 5``.
         :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
@@ -204,7 +207,7 @@ class NamedTable:
         return self.objects.get(*args, **kwargs)
 
     async def aget(self, *args: Any, **kwargs: Any) -> ResultObject:
-        """`get` on a connection of `cassandra.aio`.
+        """Return the only row that matches the filters, on a connection of `cassandra.aio`.
 
         :param args: conditions, such as ``table.column("age") > 5``.
         :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
@@ -213,7 +216,7 @@ class NamedTable:
 
 
 class NamedKeyspace:
-    """A keyspace.
+    """A keyspace, for its tables.
 
     :param name: its name.
     """

@@ -1,4 +1,4 @@
-"""Names of tables and types from names of classes."""
+"""Converts names of classes to names of tables and types."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import re
 
 __all__ = ["MOST_CHARACTERS", "snake_case"]
 
-# Servers refuse longer names of tables.
-MOST_CHARACTERS = 48  # of a table's name
+# Servers refuse longer table names.
+MOST_CHARACTERS = 48  # maximum length of a table name
 
-# Tables exist under the names that this rule of today's drivers has made: with another rule, models
-# would look for other tables. Digits are neither small nor capital letters.
+# cassandra-driver created tables with this rule: with another rule, models would look for other
+# tables. Digits are neither lower-case nor upper-case letters.
 _HUMP = re.compile(r"([a-z])([A-Z])")
 
 
 def snake_case(name: str) -> str:
-    """Return a class's name as a table's.
+    """Return the table name for a class name.
 
-    ``ExampleModel`` is ``example_model``; the last 48 characters of a longer one, without leading
-    underscores.
+    ``ExampleModel`` becomes ``example_model``; a longer name is cut to its last 48 characters,
+    without leading underscores.
     """
     return _HUMP.sub(r"\1_\2", name)[-MOST_CHARACTERS:].lower().lstrip("_")

@@ -1,4 +1,6 @@
-"""The operators of filters and conditions, found by the name behind the two underscores."""
+"""The operators of filters and conditions, which are found by the name after the two
+underscores.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ class OpMapMeta(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> None:
         super().__init__(name, bases, dct)
-        # Each family has a map of its own: an operator of one must not be found in another.
+        # Each family has a map of its own: an operator of one family must not be found in another.
         if "opmap" not in dct and not hasattr(cls, "opmap"):
             cls.opmap = {}
         symbol = dct.get("symbol")
@@ -54,7 +56,8 @@ class BaseQueryOperator(UnicodeMixin):
         return self.cql_symbol or ""
 
     def __eq__(self, other: object) -> bool:
-        # By symbol: each clause has an operator object of its own, and equal clauses compare equal.
+        # Compared by symbol: each clause has an operator object of its own, and equal clauses
+        # compare equal.
         return isinstance(other, BaseQueryOperator) and self.cql_symbol == other.cql_symbol
 
     def __hash__(self) -> int:
@@ -62,22 +65,22 @@ class BaseQueryOperator(UnicodeMixin):
 
     @classmethod
     def get_operator(cls, symbol: str) -> type[BaseWhereOperator]:
-        """Return the operator class named `symbol`, upper or lower case.
+        """Return the operator class named `symbol`, in upper or lower case.
 
         :param symbol: such as ``GT``.
-        :raises QueryOperatorException: if there is none.
+        :raises QueryOperatorException: if the operator is unknown.
         """
-        found: type[BaseWhereOperator] | None = cls.opmap.get(symbol.upper())
-        if found is None:
-            known = ", ".join(sorted(name.lower() for name in cls.opmap))
+        operator: type[BaseWhereOperator] | None = cls.opmap.get(symbol.upper())
+        if operator is None:
+            symbols = ", ".join(sorted(name.lower() for name in cls.opmap))
             raise QueryOperatorException(
-                f"{symbol} doesn't map to a QueryOperator; there are {known}"
+                f"{symbol} doesn't map to a QueryOperator; there are {symbols}"
             )
-        return found
+        return operator
 
 
 class BaseWhereOperator(BaseQueryOperator, metaclass=OpMapMeta):
-    """Base of the operators of WHERE and IF."""
+    """Base class of the operators of WHERE and IF."""
 
 
 class EqualsOperator(BaseWhereOperator):
@@ -87,9 +90,10 @@ class EqualsOperator(BaseWhereOperator):
     cql_symbol = "="
 
 
-# Programs know these as subclasses of `=`. Code that means `=` alone asks for the exact class.
+# Applications know these classes as subclasses of `=`. Code that means `=` only compares the exact
+# class.
 class NotEqualsOperator(EqualsOperator):
-    """``!=``; the servers take it in conditions alone."""
+    """The operator ``!=``; servers accept it only in conditions."""
 
     symbol = "NE"
     cql_symbol = "!="
@@ -131,21 +135,21 @@ class LessThanOrEqualOperator(BaseWhereOperator):
 
 
 class ContainsOperator(EqualsOperator):
-    """``CONTAINS``, for collections."""
+    """The operator ``CONTAINS``, for collections."""
 
     symbol = "CONTAINS"
     cql_symbol = "CONTAINS"
 
 
 class LikeOperator(EqualsOperator):
-    """``LIKE``, for text columns with an index that knows it."""
+    """The operator ``LIKE``, for text columns with an index that supports it."""
 
     symbol = "LIKE"
     cql_symbol = "LIKE"
 
 
 class IsNotNullOperator(EqualsOperator):
-    """``IS NOT NULL``; has no value."""
+    """The operator ``IS NOT NULL``, which has no value."""
 
     symbol = "IS NOT NULL"
     cql_symbol = "IS NOT NULL"

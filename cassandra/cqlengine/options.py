@@ -14,7 +14,7 @@ __all__ = ["DEFAULTS", "NOT_SET", "Options"]
 
 
 class Options:
-    """The options of an operation; never changed, but copied by `but`."""
+    """The options of an operation. They never change; `with_changes` returns a copy."""
 
     __slots__ = (
         "batch",
@@ -34,7 +34,7 @@ class Options:
         self.ttl: int | None = None
         self.timestamp: Timestamp = None
         self.consistency: int | None = None
-        # Not None, which means no limit.
+        # NOT_SET, because None means no limit.
         self.timeout: Any = NOT_SET
         self.if_exists = False
         self.if_not_exists = False
@@ -43,25 +43,42 @@ class Options:
         self.keyspace: str | None = None
         self.connection: str | None = None
 
-    def but(self, **changes: Any) -> Options:
+    def with_changes(self, **changes: Any) -> Options:
         """Return a copy with some options changed."""
-        # Without `__init__`, whose defaults would all be overwritten.
-        made = Options.__new__(Options)
+        # __init__ is not called: all its defaults would be overwritten.
+        copied = Options.__new__(Options)
         for name in Options.__slots__:
-            setattr(made, name, getattr(self, name))
+            setattr(copied, name, getattr(self, name))
         for name, value in changes.items():
-            setattr(made, name, value)
-        return made
+            setattr(copied, name, value)
+        return copied
+
+    def with_defaults(self, other: Options) -> Options:
+        """Return a copy that has the options of `other` where this object has none."""
+        if other is DEFAULTS:
+            return self
+        if self is DEFAULTS:
+            return other
+        return self.with_changes(
+            **{
+                name: getattr(other, name)
+                for name in Options.__slots__
+                if getattr(self, name) == getattr(DEFAULTS, name)
+            }
+        )
 
     def for_later(self) -> Options:
-        """Return the options without those that are for one write."""
-        # A condition or a timestamp repeated by a later write could make that write a no-op. The
-        # batch stays until it lets its instances go: a write outside would overtake those in it.
-        return self.but(if_not_exists=False, if_exists=False, conditionals=(), timestamp=None)
+        """Return the options without those for a single write."""
+        # A condition or a timestamp repeated by a later write could turn that write into a no-op.
+        # The batch stays until it releases its instances: a write outside would overtake the writes
+        # in it.
+        return self.with_changes(
+            if_not_exists=False, if_exists=False, conditionals=(), timestamp=None
+        )
 
     @property
     def is_conditional(self) -> bool:
-        """True if the statement is a lightweight transaction, whose outcome is looked at."""
+        """True if the statement is a lightweight transaction, whose outcome is checked."""
         return self.if_exists or self.if_not_exists or bool(self.conditionals)
 
 

@@ -1,9 +1,8 @@
 """Operations, and their execution.
 
-An operation is a generator: it yields requests, gets their results, and returns its outcome.
-Nothing in it waits. `run` executes
-the requests on a blocking session and `arun` on one of `cassandra.aio`, so that each operation
-is written once.
+An operation is a generator: it yields requests, receives their results, and returns its outcome.
+The generator itself never waits. `run` executes the requests on a blocking session and `arun` on a
+session of `cassandra.aio`, so that each operation is written once.
 """
 
 from __future__ import annotations
@@ -31,11 +30,12 @@ RowFactory = Callable[[Sequence[str], Sequence[Any]], Any]
 class Request:
     """A prepared statement to execute with its values.
 
-    :param text: with ``?`` for each value.
-    :param factory: makes rows.
+    :param text: the query string, with ``?`` for each value.
+    :param factory: the row factory.
     """
 
     __slots__ = (
+        "all_pages",
         "connection",
         "consistency",
         "factory",
@@ -43,7 +43,6 @@ class Request:
         "text",
         "timeout",
         "values",
-        "whole",
     )
 
     def __init__(
@@ -63,10 +62,10 @@ class Request:
         self.consistency = consistency
         self.timeout = timeout
         self.fetch_size = fetch_size
-        self.whole = False  # the result is a list of the rows of all pages
+        self.all_pages = False  # True to return a list of the rows of all pages
 
-    def shown(self) -> str:
-        """Return the text for logs."""
+    def display_text(self) -> str:
+        """Return the CQL for logs."""
         return self.text
 
     def parameters(self) -> Sequence[Any]:
@@ -74,18 +73,18 @@ class Request:
         return self.values
 
     def texts(self) -> Sequence[str]:
-        """Return the texts to prepare."""
+        """Return the query strings to prepare."""
         return (self.text,)
 
     def statement(self, prepared: Mapping[str, Any], level: int | None) -> tuple[Any, Any]:
         """Return the statement to execute, and the values to bind to it.
 
-        :param prepared: prepared statements, by their text.
+        :param prepared: prepared statements by query string.
         :param level: the connection's consistency level.
         """
         statement = prepared[self.text]
         if self.consistency is None and level is None and self.fetch_size is FETCH_SIZE_UNSET:
-            return statement, self.values  # the shortest way through the session
+            return statement, self.values  # the fastest path through the session
         bound = statement.bind(self.values)
         if self.consistency is not None or level is not None:
             bound.consistency_level = level if self.consistency is None else self.consistency
@@ -95,10 +94,10 @@ class Request:
 
 
 class SimpleRequest(Request):
-    """A text that is executed as it is.
+    """A query string that is executed without preparing it.
 
-    Changes of the schema. Prepared statements are forgotten then, because they know the types of
-    before.
+    It is used for changes of the schema. After it, all prepared statements are dropped, because
+    they refer to the old types.
     """
 
     __slots__ = ()
@@ -111,9 +110,9 @@ class SimpleRequest(Request):
 
 
 class Call(Request):
-    """Something else than a statement.
+    """A request that is not a statement.
 
-    A function of the connection, whose outcome may have to be awaited.
+    It is a function of the connection, whose result may have to be awaited.
     """
 
     __slots__ = ("function",)
@@ -126,8 +125,8 @@ class Call(Request):
 class ManyRequests(Request):
     """Writes that are executed concurrently; the result is a list of their outcomes.
 
-    :param writes: the text of a prepared statement and its values, for each of them.
-    :param concurrency: how many are in flight at most.
+    :param writes: the CQL of a prepared statement and its values, for each write.
+    :param concurrency: the maximum number of requests in flight.
     """
 
     __slots__ = ("concurrency", "writes")
@@ -144,9 +143,10 @@ class ManyRequests(Request):
         self.concurrency = concurrency
 
     def texts(self) -> Sequence[str]:
-        return tuple({text for text, _ in self.writes})
+        # In the order of the writes: the order of a set differs from process to process.
+        return tuple(dict.fromkeys(text for text, _ in self.writes))
 
-    def shown(self) -> str:
+    def display_text(self) -> str:
         return f"{len(self.writes)} times " + "; ".join(sorted(self.texts()))
 
     def parameters(self) -> Sequence[Any]:
@@ -155,7 +155,7 @@ class ManyRequests(Request):
     def pairs(self, prepared: Mapping[str, Any], level: int | None) -> Iterator[tuple[Any, Any]]:
         """Return an iterator over the statements to execute, and the values to bind to them.
 
-        :param prepared: prepared statements, by their text.
+        :param prepared: prepared statements by query string.
         :param level: the connection's consistency level.
         """
         level = level if self.consistency is None else self.consistency
@@ -171,7 +171,7 @@ class ManyRequests(Request):
 def simple_request(
     text: str, connection: str | None, timeout: float | None = NOT_SET
 ) -> SimpleRequest:
-    """Return a request for a text without values."""
+    """Return a request for a query string without values."""
     return SimpleRequest(text, (), connection, timeout=timeout)
 
 
@@ -181,21 +181,21 @@ Operation = Generator[Request, Any, T]
 def blocking(request: Request) -> Any:
     """Execute `request` on a blocking session and return its result.
 
-    :raises CQLEngineException: if the connection is one of `cassandra.aio`.
+    :raises CQLEngineException: if the connection belongs to `cassandra.aio`.
     """
     connection = get_connection(request.connection)
-    # Waiting here could stop the very event loop that has to bring the answer.
+    # Waiting here could stop the very event loop that has to receive the response.
     if connection.is_async:
-        raise _wrong_face(connection, blocking=True)
+        raise _wrong_api(connection, blocking=True)
     if type(request) is Call:
         return request.function(connection)
     prepared = connection.prepared
-    # The usual request first: one text, which is prepared.
+    # The usual request first: one query string, which is prepared.
     if type(request) is not Request or request.text not in prepared:
         prepared = _all_prepared(connection, request.texts())
     if type(request) is ManyRequests:
         if log.isEnabledFor(logging.DEBUG):
-            log_statement(log, connection, request.shown(), request.parameters())
+            log_statement(log, connection, request.display_text(), request.parameters())
         pairs = request.pairs(prepared, connection.consistency)
         outcomes = execute_concurrent(connection.session, pairs, request.concurrency, False)
         for _, outcome in outcomes:
@@ -203,71 +203,72 @@ def blocking(request: Request) -> Any:
         return outcomes
     statement, values = request.statement(prepared, connection.consistency)
     if log.isEnabledFor(logging.DEBUG):
-        log_statement(log, connection, request.shown(), request.parameters())
-    # By `execute`, which programs wrap to see or stop each statement.
+        log_statement(log, connection, request.display_text(), request.parameters())
+    # Through `execute`, which applications wrap to see or stop each statement.
     result = connection.session.execute(statement, values, timeout=request.timeout)
     with_rows_of(result, request.factory)
     if type(request) is SimpleRequest:
         forget_prepared(connection)
-    return result.all() if request.whole else result
+    return result.all() if request.all_pages else result
 
 
 def _all_prepared(connection: Connection, texts: Sequence[str]) -> dict[str, Any]:
-    """Return the statements of `texts`, prepared on a blocking session if they are not yet."""
-    # In a mapping of its own: the connection's may be emptied meanwhile.
+    """Return the statements of `texts`; prepare missing statements on a blocking session."""
+    # A mapping of its own: the connection's mapping may be emptied at any time.
     prepared = {text: connection.prepared.get(text) for text in texts}
-    for text, known in prepared.items():
-        prepared[text] = known or connection.keep(text, connection.session.prepare(text))
+    for text, statement in prepared.items():
+        prepared[text] = statement or connection.keep(text, connection.session.prepare(text))
     return prepared
 
 
 async def awaited(request: Request) -> Any:
-    """`blocking` for a session of `cassandra.aio`."""
+    """Execute `request` on a session of `cassandra.aio` and return its result."""
     connection = get_connection(request.connection)
     if not connection.is_async:
-        raise _wrong_face(connection, blocking=False)
+        raise _wrong_api(connection, blocking=False)
     if type(request) is Call:
         return await request.function(connection)
     prepared = connection.prepared
-    # The usual request first: one text, which is prepared.
+    # The usual request first: one query string, which is prepared.
     is_usual = type(request) is Request and request.text in prepared
     texts = () if is_usual else request.texts()
     missing = [text for text in texts if text not in prepared]
     if missing:
-        # In a mapping of its own: the connection's may be emptied during the wait.
+        # A mapping of its own: the connection's mapping may be emptied during the wait.
         prepared = {text: prepared[text] for text in texts if text in prepared}
-        made = await connection.session.prepare_all(missing)
-        for text, one in zip(missing, made, strict=True):
-            prepared[text] = connection.keep(text, one)
+        statements = await connection.session.prepare_all(missing)
+        for text, prepared_statement in zip(missing, statements, strict=True):
+            prepared[text] = connection.keep(text, prepared_statement)
     if type(request) is ManyRequests:
         if log.isEnabledFor(logging.DEBUG):
-            log_statement(log, connection, request.shown(), request.parameters())
+            log_statement(log, connection, request.display_text(), request.parameters())
         pairs = request.pairs(prepared, connection.consistency)
-        run_of = connection.session.execute_concurrent(pairs, request.concurrency, False)
-        return [outcome async for outcome in run_of]
+        outcomes = connection.session.execute_concurrent(pairs, request.concurrency, False)
+        return [outcome async for outcome in outcomes]
     statement, values = request.statement(prepared, connection.consistency)
     if log.isEnabledFor(logging.DEBUG):
-        log_statement(log, connection, request.shown(), request.parameters())
+        log_statement(log, connection, request.display_text(), request.parameters())
     future = connection.session.execute(statement, values, request.timeout)
     future.row_factory = request.factory
     result = await future
     if type(request) is SimpleRequest:
         forget_prepared(connection)
-    return await result.fetch_all() if request.whole else result
+    return await result.fetch_all() if request.all_pages else result
 
 
 def forget_prepared(changed: Connection) -> None:
-    """Forget the prepared statements of all connections, after a change of the schema.
+    """Drop the prepared statements of all connections, after a change of the schema.
 
-    Servers take bytes of the old types under an id that another connection has prepared again.
+    Servers would accept values of the old types for an id that another connection has prepared
+    again.
 
-    :param changed: the connection that the change was made on.
+    :param changed: the connection that executed the change.
     """
-    for one in {changed, *list(_connections.values())}:
-        one.prepared = {}
+    for connection in {changed, *list(_connections.values())}:
+        connection.prepared = {}
 
 
-def _wrong_face(connection: Connection, blocking: bool) -> CQLEngineException:
+def _wrong_api(connection: Connection, blocking: bool) -> CQLEngineException:
     if blocking:
         return CQLEngineException(
             f"the connection {connection.label} has a session of cassandra.aio, which cannot be "

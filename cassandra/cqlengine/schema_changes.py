@@ -1,9 +1,9 @@
-"""The texts of CREATE and ALTER that make a table as its model says.
+"""The CREATE and ALTER statements that make a table as its model declares it.
 
-They are made of a model, and of the server's schema.
+They are derived from a model and from the server's schema.
 
-Nothing here waits or executes. Nothing is dropped or narrowed: columns and options
-are only added and set.
+This module executes nothing. Nothing is dropped or narrowed: columns and options are only added and
+set.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Field(NamedTuple):
     """A column or field of a table or type.
 
     :param name: the name in the database.
-    :param type: the CQL text of the type.
+    :param type: the type's CQL.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Field(NamedTuple):
 
 
 class ServerColumn(NamedTuple):
-    """A column as the server's schema tables have it."""
+    """A column in the server's schema tables."""
 
     name: str
     type: str
@@ -58,35 +58,35 @@ class ServerColumn(NamedTuple):
 
 
 def _bare(type_text: str) -> str:
-    """A type's text without frozen, spaces and quotes."""
+    """Return the CQL of a type without frozen, spaces and quotes."""
     text = re.sub(r"[\s\"]", "", type_text).lower()
     # In CQL, varchar is only another name for text.
     text = re.sub(r"\bvarchar\b", "text", text)
-    # Types nest, so a regular expression cannot find the `>` that closes a `frozen<`.
+    # Types can be nested, so a regular expression cannot find the `>` that closes a `frozen<`.
     while "frozen<" in text:
         start = text.index("frozen<")
-        depth, at = 0, start + len("frozen<")
-        while at < len(text):
-            if text[at] == "<":
+        depth, position = 0, start + len("frozen<")
+        while position < len(text):
+            if text[position] == "<":
                 depth += 1
-            elif text[at] == ">":
+            elif text[position] == ">":
                 if not depth:
                     break
                 depth -= 1
-            at += 1
-        text = text[:start] + text[start + len("frozen<") : at] + text[at + 1 :]
+            position += 1
+        text = text[:start] + text[start + len("frozen<") : position] + text[position + 1 :]
     return text
 
 
-def same_type(ours: str, theirs: str) -> bool:
-    """Return True if two texts are of one type.
+def same_type(first: str, second: str) -> bool:
+    """Return True if the CQL of two types means the same type.
 
-    Frozen is looked at for collections alone: all else is frozen anyway.
+    Only collections are compared with regard to frozen: other types are frozen anyway.
     """
-    if _bare(ours) != _bare(theirs):
+    if _bare(first) != _bare(second):
         return False
-    collection = _bare(ours).startswith(("list<", "set<", "map<"))
-    return not collection or _frozen(ours) == _frozen(theirs)
+    collection = _bare(first).startswith(("list<", "set<", "map<"))
+    return not collection or _frozen(first) == _frozen(second)
 
 
 def _frozen(type_text: str) -> bool:
@@ -94,12 +94,12 @@ def _frozen(type_text: str) -> bool:
 
 
 def create_type(type_model: type[UserType], keyspace: str) -> str:
-    """Return CREATE TYPE."""
+    """Return the CREATE TYPE statement."""
     fields = ", ".join(
         f"{protect_name(column.db_field_name)} {_field_type(column)}"
         for column in type_model.fields().values()
     )
-    # Without IF NOT EXISTS: the error tells the caller to compare with the other process's fields.
+    # IF NOT EXISTS is left out: the error makes the caller compare with the other process's fields.
     return f"CREATE TYPE {protect_name(keyspace)}.{protect_name(type_model.type_name())} ({fields})"
 
 
@@ -110,7 +110,9 @@ def _field_type(column: Column[Any]) -> str:
 def add_fields(
     type_model: type[UserType], keyspace: str, existing: Mapping[str, str]
 ) -> tuple[list[str], list[str]]:
-    """Return the ALTERs that add a type's missing fields, and warnings about the others."""
+    """Return the ALTER statements that add a type's missing fields, and warnings about differing
+    fields.
+    """
     changes, warnings = [], []
     name = f"{protect_name(keyspace)}.{protect_name(type_model.type_name())}"
     for column in type_model.fields().values():
@@ -131,7 +133,7 @@ def add_fields(
 
 
 def create_table(model: type[BaseModel], table: str) -> str:
-    """Return CREATE TABLE.
+    """Return the CREATE TABLE statement.
 
     :param table: its name, with the keyspace.
     """
@@ -149,7 +151,7 @@ def create_table(model: type[BaseModel], table: str) -> str:
             for column in mapping.clustering_keys.values()
         )
         options.insert(0, f"CLUSTERING ORDER BY ({orders})")
-    # Two processes may create it at once; the caller compares the columns afterwards.
+    # Two processes may create the table at once; the caller compares the columns afterwards.
     text = f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(definitions)})"
     return f"{text} WITH {' AND '.join(options)}" if options else text
 
@@ -157,58 +159,62 @@ def create_table(model: type[BaseModel], table: str) -> str:
 def add_columns(
     model: type[BaseModel], table: str, existing: Mapping[str, ServerColumn]
 ) -> tuple[list[str], list[str]]:
-    """Return the ALTERs that add a table's missing columns, and warnings about the others.
+    """Return the ALTER statements that add a table's missing columns, and warnings about differing
+    columns.
 
-    :raises CQLEngineException: if the primary key of the table is another one than the model's.
+    :raises CQLEngineException: if the primary key of the table differs from the model's.
     """
     mapping = model.__mapping__
-    # First: a table with another primary key cannot be repaired by adding columns.
+    # Checked first: adding columns cannot repair a table with another primary key.
     _check_key(model, table, existing)
     changes, warnings = [], []
     for column in mapping.order:
-        found = existing.get(column.db_field_name)
-        if found is None:
+        server_column = existing.get(column.db_field_name)
+        if server_column is None:
             changes.append(f"ALTER TABLE {table} ADD {column.get_column_def()}")
             continue
-        if not same_type(column.db_type, found.type):
+        if not same_type(column.db_type, server_column.type):
             warnings.append(
-                f"Existing table {table} has column {column.cql} with a type ({found.type}) "
-                "differing from the model type "
+                f"Existing table {table} has column {column.cql} with a type "
+                f"({server_column.type}) differing from the model type "
                 f"({column.db_type}). Model should be updated."
             )
-        if column.static != (found.kind == "static"):
+        if column.static != (server_column.kind == "static"):
             warnings.append(
-                f"Existing table {table} has column {column.cql} which is {found.kind}, but in "
-                f"{model.__name__} it is "
+                f"Existing table {table} has column {column.cql} which is "
+                f"{server_column.kind}, but in {model.__name__} it is "
                 f"{'static' if column.static else 'not static'}; this cannot be changed."
             )
         order = (column.clustering_order or "asc").lower()
-        if found.kind == "clustering" and found.clustering_order.lower() not in (order, "none"):
+        if server_column.kind == "clustering" and server_column.clustering_order.lower() not in (
+            order,
+            "none",
+        ):
             warnings.append(
-                f"Existing table {table} has {column.cql} in order {found.clustering_order}, but "
-                f"{model.__name__} says "
-                f"{order}; this cannot be changed."
+                f"Existing table {table} has {column.cql} in order "
+                f"{server_column.clustering_order}, but {model.__name__} says {order}; "
+                "this cannot be changed."
             )
     return changes, warnings
 
 
 def _check_key(model: type[BaseModel], table: str, existing: Mapping[str, ServerColumn]) -> None:
     mapping = model.__mapping__
-    for kind, ours in (
+    for kind, keys in (
         ("partition_key", mapping.partition_keys),
         ("clustering", mapping.clustering_keys),
     ):
         # The schema table is ordered by column name; `position` is the order within the key.
-        there = [
+        existing_names = [
             column.name
-            for column in sorted(existing.values(), key=lambda one: one.position)
+            for column in sorted(existing.values(), key=lambda column: column.position)
             if column.kind == kind
         ]
-        wanted = [column.db_field_name for column in ours.values()]
-        if there != wanted:
+        expected = [column.db_field_name for column in keys.values()]
+        if existing_names != expected:
             raise CQLEngineException(
-                f"the table {table} has the {kind.replace('_key', ' key')} columns {there}, but "
-                f"{model.__name__} has {wanted}: "
+                f"the table {table} has the {kind.replace('_key', ' key')} columns "
+                f"{existing_names}, but {model.__name__} has {expected}: "
                 "a primary key cannot be changed"
             )
 
@@ -221,7 +227,7 @@ def declared_options(model: type[BaseModel]) -> dict[str, Any]:
     return dict(model.__options__ or {})
 
 
-# Of Cassandra and ScyllaDB, in all versions.
+# Options of Cassandra and ScyllaDB, in all versions.
 _OPTIONS = frozenset(
     [
         "additional_write_policy",
@@ -271,12 +277,12 @@ def check_options(model: type[BaseModel]) -> None:
 
 def _literal(name: str, value: object) -> str:
     if isinstance(value, Mapping):
-        pairs = ", ".join(f"{_quoted(key)}: {_quoted(one)}" for key, one in value.items())
+        pairs = ", ".join(f"{_quoted(key)}: {_quoted(item)}" for key, item in value.items())
         return "{" + pairs + "}"
     if isinstance(value, bool):
         return str(value).lower()
     text = str(value)
-    # A comment is always text, even if it looks like a number.
+    # A comment is always a string, even if it looks like a number.
     if name != "comment" and re.fullmatch(r"-?\d+(\.\d+)?([eE]-?\d+)?|true|false", text):
         return text
     return _quoted(text)
@@ -284,7 +290,7 @@ def _literal(name: str, value: object) -> str:
 
 def _quoted(value: object) -> str:
     if isinstance(value, bool):
-        # The values of CQL's option maps are texts, booleans among them.
+        # The values in CQL's option maps are strings, even booleans.
         value = str(value).lower()
     return "'" + str(value).replace("'", "''") + "'"
 
@@ -294,31 +300,31 @@ def _option_texts(options: Mapping[str, Any]) -> list[str]:
 
 
 def _short(value: object) -> str:
-    """A value to compare: class names without their package, numbers as numbers."""
+    """Return a value in a form to compare: class names without their package, numbers as floats."""
     if isinstance(value, bool):
         return str(value).lower()
     text = str(value)
-    # Programs may give the short class name; the server returns the full one.
+    # The model may have the short class name; the server returns the full class name.
     text = text.rpartition(".")[2] if text.startswith("org.apache.") else text
     try:
-        # Programs write 10, '10' or 10.0 for what the server may keep as another of these.
+        # Models may have 10, '10' or 10.0 where the server stores another of these forms.
         return repr(float(text))
     except ValueError:
         return text.lower() if text.lower() in ("true", "false") else text
 
 
 def option_changes(model: type[BaseModel], table: str, existing: Mapping[str, Any]) -> list[str]:
-    """Return the ALTER that sets options that differ from the model's, if any do."""
+    """Return the ALTER statement that sets all options that differ from the model's, in a list."""
     different = {}
     for name, value in declared_options(model).items():
-        there = existing.get(name)
+        existing_value = existing.get(name)
         if isinstance(value, Mapping):
             # Only the model's keys are compared, because servers add defaults to these maps.
-            known = {key: _short(one) for key, one in (there or {}).items()}
-            # The server's name of the class that compresses is another one than the option's.
-            if any(known.get(key) != _short(one) for key, one in value.items()):
+            existing_items = {key: _short(item) for key, item in (existing_value or {}).items()}
+            # A server may name the compression class differently than the model.
+            if any(existing_items.get(key) != _short(item) for key, item in value.items()):
                 different[name] = value
-        elif there is None or _short(there) != _short(value):
+        elif existing_value is None or _short(existing_value) != _short(value):
             different[name] = value
     if not different:
         return []
@@ -329,7 +335,7 @@ def option_changes(model: type[BaseModel], table: str, existing: Mapping[str, An
 
 
 def create_index(name: str, table: str, column: Column[Any]) -> str:
-    """Return CREATE INDEX."""
+    """Return the CREATE INDEX statement."""
     if column.index_class is not None:
         return (
             f"CREATE CUSTOM INDEX IF NOT EXISTS {protect_name(name)} ON {table} ({column.cql}) "
@@ -339,17 +345,18 @@ def create_index(name: str, table: str, column: Column[Any]) -> str:
 
 
 def _index_name(table_name: str, field: str) -> str:
-    """The name that servers give to an index without one."""
-    # They take letters of ASCII alone.
+    """Return the name that servers give to an unnamed index."""
+    # Servers keep only ASCII letters, digits and underscores.
     return re.sub(r"\W", "", f"{table_name}_{field}_idx", flags=re.ASCII)
 
 
 def _indexed_column(target: str) -> str:
-    """The column that an index is on, by the server's text."""
-    # The target of an index on a collection names its part too: `values(tags)`, `keys(tags)`.
+    """Return the column of an index, from the target in the server's schema."""
+    # The target of an index on a collection also names the indexed part: `values(tags)`,
+    # `keys(tags)`.
     name = re.sub(r"^\w+\((.*)\)$", r"\1", target, flags=re.DOTALL)
     if len(name) > 1 and name[0] == name[-1] == '"':
-        # One quote on each side: further ones belong to the name.
+        # Remove one quote on each side: further quotes belong to the name.
         return name[1:-1].replace('""', '"')
     return name
 
@@ -357,14 +364,15 @@ def _indexed_column(target: str) -> str:
 def missing_indexes(
     model: type[BaseModel], table: str, table_name: str, targets: Iterable[str]
 ) -> list[str]:
-    """Return the CREATEs of the indexes that a table lacks.
+    """Return the CREATE INDEX statements for the indexes that a table lacks.
 
-    :param table_name: without the keyspace.
-    :param targets: the targets of the present indexes, as the server says them.
+    :param table_name: the table's name without the keyspace.
+    :param targets: the targets of the present indexes, from the server's schema.
     """
     indexed = set(map(_indexed_column, targets))
     plain_name = _indexed_column(table_name)
-    # By column, not by the index's name: somebody may have created one with another name.
+    # Compared by column, not by the index's name: somebody may have created the index with another
+    # name.
     return [
         create_index(_index_name(plain_name, column.db_field_name), table, column)
         for column in model.__mapping__.order

@@ -1,18 +1,21 @@
-"""Statements: their documented text, the text that is prepared, and the values of both.
+"""Statements: their documented CQL, the CQL to prepare, and the values of both.
 
-``str(statement)`` has markers with numbers (``%(0)s``), whose values `get_context` gives. What
-is executed is `prepared`, with
-``?`` for each of the values of `bound`, and for TTL, timestamp and LIMIT too, so that one shape
-is prepared once.
+``str(statement)`` has numbered markers (``%(0)s``), whose values `get_context` returns. `prepared`
+returns the CQL that is executed, with ``?`` for each value of `bound`, and for TTL, timestamp and
+LIMIT too, so that each shape is prepared once.
 """
 
 from __future__ import annotations
 
 import datetime
 import time
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._clocks import wall_time_ns
+from cassandra._habits import stack_level
+from cassandra._write_times import probable_unit
 from cassandra.cqlengine.clauses import (
     PREPARED,
     AnnClause,
@@ -91,30 +94,63 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 
 
+def check_timestamp(timestamp: object) -> None:
+    """Check a timestamp that the application passes.
+
+    A RuntimeWarning is issued for a number that is probably in seconds or milliseconds: such a
+    write would lose against all rows that were written with the time of day.
+
+    :param timestamp: the argument.
+    :raises TypeError: if it is of a wrong type.
+    """
+    if timestamp is None or isinstance(timestamp, (datetime.datetime, datetime.timedelta)):
+        return
+    if not isinstance(timestamp, int):
+        raise _wrong_timestamp(timestamp)
+    advice = probable_unit(timestamp)
+    if advice is not None:
+        warnings.warn(
+            f"{timestamp} microseconds are of {(_EPOCH + timestamp * _MICROSECOND).year}: {advice}",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
+
+
+def _wrong_timestamp(timestamp: object) -> TypeError:
+    return TypeError(
+        "a timestamp is a datetime, a timedelta or microseconds (int), "
+        f"not {timestamp!r} ({type(timestamp).__name__})"
+    )
+
+
 def microseconds_of(timestamp: Timestamp) -> int | None:
     """Return a timestamp in microseconds since 1970.
 
-    :param timestamp: a datetime (a naive one is local time), a timedelta from now, or microseconds.
+    :param timestamp: a datetime (a naive datetime is local time), a timedelta from now, or
+        microseconds.
+    :raises TypeError: if it is of another type.
     """
     if timestamp is None or isinstance(timestamp, int):
         return timestamp
     if isinstance(timestamp, datetime.timedelta):
-        return int(time.time() * 1e6) + timestamp // _MICROSECOND
+        return wall_time_ns() // 1000 + timestamp // _MICROSECOND
+    if not isinstance(timestamp, datetime.datetime):
+        raise _wrong_timestamp(timestamp)
     if timestamp.tzinfo is None:
-        # Local time, unlike the values of columns: programs write `datetime.now()` here.
+        # Local time, unlike the values of columns: applications write `datetime.now()` here.
         return int(time.mktime(timestamp.timetuple())) * 1_000_000 + timestamp.microsecond
-    # Whole numbers: seconds as a float have too few bits for microseconds.
+    # Computed with integers: seconds as a float have too few bits for microseconds.
     return (timestamp - _EPOCH) // _MICROSECOND
 
 
 class BaseCQLStatement(UnicodeMixin):
-    """Base of the statements. Clauses are numbered in the order in which they are added.
+    """Base class of the statements. Clauses are numbered in the order in which they are added.
 
-    :param table: the table's name, with its keyspace, as it stands in the text.
-    :param timestamp: a datetime (a naive one is local time), a timedelta from now, or
-        microseconds; None for none.
+    :param table: the table's name in CQL, with its keyspace.
+    :param timestamp: a datetime (a naive datetime is local time), a timedelta from now, or
+        microseconds; None for no timestamp.
     :param where: the relations of WHERE; None for none.
-    :param fetch_size: rows in a page; None for the session's default.
+    :param fetch_size: rows per page; None for the session's default.
     :param conditionals: the conditions of IF; None for none.
     :raises StatementException: if a clause is of the wrong class.
     """
@@ -163,8 +199,8 @@ class BaseCQLStatement(UnicodeMixin):
         """Add a relation to WHERE: a clause, or a column with an operator and a value.
 
         :param clause: the relation, or the column.
-        :param operator: an instance of a `BaseWhereOperator`, if a column is given.
-        :param value: the value, as the program has it.
+        :param operator: an instance of a `BaseWhereOperator`, if `clause` is a column.
+        :param value: the value in the application's form.
         :param quote_field: False if the column's name is an expression, such as ``token("id")``.
         :raises StatementException: if `clause` is neither a `WhereClause` nor a column.
         """
@@ -191,11 +227,11 @@ class BaseCQLStatement(UnicodeMixin):
         self.conditionals.append(clause)
 
     def clauses(self) -> list[BaseClause]:
-        """Return all clauses, in the order of the text."""
+        """Return all clauses, in the order of the CQL."""
         return [*self.where_clauses, *self.conditionals]
 
     def get_context(self) -> dict[str, Any]:
-        """Return the values of the documented text, by the numbers of their markers."""
+        """Return the values of the documented CQL, by the numbers of their markers."""
         context: dict[str, Any] = {}
         for clause in self.clauses():
             clause.update_context(context)
@@ -206,11 +242,11 @@ class BaseCQLStatement(UnicodeMixin):
         return sum(clause.get_context_size() for clause in self.clauses())
 
     def update_context_id(self, i: int) -> None:
-        """Number the markers from `i` on, for a statement that stands among others.
+        """Number the markers, starting with `i`, for a statement among others.
 
         :param i: the number of the first marker.
         """
-        # Moved, not numbered anew: a clause may have several markers, whose order stays.
+        # The numbers are shifted: a clause may have several markers, whose order stays.
         shift = i - self.context_id
         self.context_id = i
         self.context_counter += shift
@@ -223,7 +259,7 @@ class BaseCQLStatement(UnicodeMixin):
         return microseconds_of(self.timestamp)
 
     def prepared(self) -> str:
-        """Return the text with ``?`` for each of the values of `bound`."""
+        """Return the CQL with ``?`` for each of the values of `bound`."""
         return self._text(BaseClause.prepared, lambda value: PREPARED)
 
     def bound(self) -> list[Any]:
@@ -251,19 +287,19 @@ class BaseCQLStatement(UnicodeMixin):
 
 
 class SelectStatement(BaseCQLStatement):
-    """SELECT.
+    """A SELECT statement.
 
-    :param table: the table's name, with its keyspace, as it stands in the text.
-    :param fields: the columns to read, or the name of one; None for all.
+    :param table: the table's name in CQL, with its keyspace.
+    :param fields: the columns to read, or the name of one column; None for all.
     :param count: read only the number of rows.
     :param where: the relations of WHERE; None for none.
-    :param order_by: the text of each ordering, or one of them; None for the table's order.
-    :param limit: the greatest number of rows; None or 0 for no limit.
+    :param order_by: the CQL of each ordering, or of a single ordering; None for the table's order.
+    :param limit: the maximum number of rows; None or 0 for no limit.
     :param allow_filtering: add ALLOW FILTERING: the server may read more rows than it returns.
-    :param distinct_fields: columns of the partition key whose distinct values are read; None for
-        rows.
-    :param fetch_size: rows in a page; None for the session's default.
-    :param ann: the vector that rows are ordered by; None for none.
+    :param distinct_fields: columns of the partition key whose distinct values are read; None to
+        read rows.
+    :param fetch_size: rows per page; None for the session's default.
+    :param ann: the vector that orders the rows by distance; None for no such ordering.
     """
 
     __slots__ = (
@@ -314,7 +350,7 @@ class SelectStatement(BaseCQLStatement):
             parts.append(f"ORDER BY {show(self.ann)}")
         elif self.order_by and not self.count:
             parts.append(f"ORDER BY {', '.join(self.order_by)}")
-        # LIMIT 0 is an error in CQL; to the documented API it means no limit.
+        # LIMIT 0 is an error in CQL; in the documented API it means no limit.
         if self.limit:
             parts.append(f"LIMIT {option(self.limit)}")
         if self.allow_filtering:
@@ -325,19 +361,19 @@ class SelectStatement(BaseCQLStatement):
         return super().clauses() if self.ann is None else [*self.where_clauses, self.ann]
 
     def bound(self) -> list[Any]:
-        # LIMIT stands behind WHERE, and so does its marker.
+        # LIMIT comes after WHERE, and so does its marker.
         return [*super().bound(), self.limit] if self.limit else super().bound()
 
 
 class AssignmentStatement(BaseCQLStatement):
-    """Base of INSERT and UPDATE.
+    """Base class of INSERT and UPDATE.
 
-    :param table: the table's name, with its keyspace, as it stands in the text.
+    :param table: the table's name in CQL, with its keyspace.
     :param assignments: the assignments; None for none.
     :param where: the relations of WHERE; None for none.
     :param ttl: seconds until the written values expire; None for the table's default.
-    :param timestamp: a datetime (a naive one is local time), a timedelta from now, or
-        microseconds; None for none.
+    :param timestamp: a datetime (a naive datetime is local time), a timedelta from now, or
+        microseconds; None for no timestamp.
     :param conditionals: the conditions of IF; None for none.
     :raises StatementException: if a clause is of the wrong class.
     """
@@ -365,7 +401,7 @@ class AssignmentStatement(BaseCQLStatement):
         """Add the assignment of a column: a clause, or a column and its value.
 
         :param clause: the assignment, or the column.
-        :param value: the value, as the program has it, if a column is given.
+        :param value: the value in the application's form, if `clause` is a column.
         :raises StatementException: if `clause` is neither an `AssignmentClause` nor a column.
         """
         if value is not NOT_SET and not isinstance(clause, AssignmentClause):
@@ -379,21 +415,21 @@ class AssignmentStatement(BaseCQLStatement):
 
     @property
     def is_empty(self) -> bool:
-        """Return True if nothing is assigned."""
+        """Return True if the statement assigns no column."""
         return not self.assignments
 
     def clauses(self) -> list[BaseClause]:
         return [*self.assignments, *self.where_clauses, *self.conditionals]
 
     def _options(self) -> list[tuple[str, int]]:
-        """The options behind USING, with their values."""
-        found = []
+        """Return the options after USING, with their values."""
+        options = []
         if self.ttl is not None:
-            found.append(("TTL", self.ttl))
+            options.append(("TTL", self.ttl))
         timestamp = self.timestamp_normalized
         if timestamp is not None:
-            found.append(("TIMESTAMP", timestamp))
-        return found
+            options.append(("TIMESTAMP", timestamp))
+        return options
 
     def _using(self, option: Callable[[object], str]) -> list[str]:
         options = self._options()
@@ -403,15 +439,15 @@ class AssignmentStatement(BaseCQLStatement):
 
 
 class InsertStatement(AssignmentStatement):
-    """INSERT.
+    """An INSERT statement.
 
-    :param table: the table's name, with its keyspace, as it stands in the text.
+    :param table: the table's name in CQL, with its keyspace.
     :param assignments: the assignments; None for none.
     :param where: refused if it has relations: INSERT has no WHERE.
     :param ttl: seconds until the written values expire; None for the table's default.
-    :param timestamp: a datetime (a naive one is local time), a timedelta from now, or
-        microseconds; None for none.
-    :param if_not_exists: insert only if there is no such row.
+    :param timestamp: a datetime (a naive datetime is local time), a timedelta from now, or
+        microseconds; None for no timestamp.
+    :param if_not_exists: insert only if the row does not exist.
     """
 
     __slots__ = ("if_not_exists",)
@@ -435,7 +471,7 @@ class InsertStatement(AssignmentStatement):
         value: object = None,
         quote_field: bool = True,
     ) -> None:
-        # CQL has no INSERT ... WHERE: the assignments name the row.
+        # CQL has no INSERT ... WHERE: the assignments identify the row.
         raise StatementException("Cannot add where clauses to insert statements")
 
     def _text(self, show: Show, option: Callable[[object], str]) -> str:
@@ -447,7 +483,7 @@ class InsertStatement(AssignmentStatement):
         return " ".join([*parts, *self._using(option)])
 
     def bound(self) -> list[Any]:
-        # USING stands behind the values in an INSERT, and so do its markers.
+        # USING comes after the values in an INSERT, and so do its markers.
         return [*super().bound(), *(value for _, value in self._options())]
 
 
@@ -456,16 +492,16 @@ def _marker(show: Show, clause: AssignmentClause) -> str:
 
 
 class UpdateStatement(AssignmentStatement):
-    """UPDATE.
+    """An UPDATE statement.
 
-    :param table: the table's name, with its keyspace, as it stands in the text.
+    :param table: the table's name in CQL, with its keyspace.
     :param assignments: the assignments; None for none.
     :param where: the relations of WHERE; None for none.
     :param ttl: seconds until the written values expire; None for the table's default.
-    :param timestamp: a datetime (a naive one is local time), a timedelta from now, or
-        microseconds; None for none.
+    :param timestamp: a datetime (a naive datetime is local time), a timedelta from now, or
+        microseconds; None for no timestamp.
     :param conditionals: the conditions of IF; None for none.
-    :param if_exists: update only if there is such a row.
+    :param if_exists: update only if the row exists.
     """
 
     __slots__ = ("if_exists",)
@@ -490,12 +526,12 @@ class UpdateStatement(AssignmentStatement):
         operation: str | None = None,
         previous: object = None,
     ) -> None:
-        """Assign `value` to `column`, as its type demands.
+        """Assign `value` to `column`, with the clause for the column's type.
 
         :param column: the `Column`.
-        :param value: its new value, or the part that `operation` adds or takes away.
-        :param operation: of a collection: "add", "remove", "append", "prepend" or "update".
-        :param previous: the column's value before, if that is known.
+        :param value: its new value, or the part that `operation` adds or removes.
+        :param operation: for a collection: "add", "remove", "append", "prepend" or "update".
+        :param previous: the column's value before, if it is known.
         """
         kind = getattr(column, "update_clause", None)
         clause: AssignmentClause
@@ -515,21 +551,21 @@ class UpdateStatement(AssignmentStatement):
         return " ".join([*parts, *self._where(show), *self._condition(show, self.if_exists)])
 
     def bound(self) -> list[Any]:
-        # USING stands before SET in an UPDATE, and so do its markers.
+        # USING comes before SET in an UPDATE, and so do its markers.
         return [*(value for _, value in self._options()), *super().bound()]
 
 
 class DeleteStatement(BaseCQLStatement):
-    """DELETE, of rows or of columns.
+    """A DELETE statement, for rows or for columns.
 
-    :param table: the table's name, with its keyspace, as it stands in the text.
-    :param fields: the columns to delete, as names or clauses, or the name of one; None for whole
-        rows.
+    :param table: the table's name in CQL, with its keyspace.
+    :param fields: the columns to delete, as names or clauses, or the name of one column; None for
+        whole rows.
     :param where: the relations of WHERE; None for none.
-    :param timestamp: a datetime (a naive one is local time), a timedelta from now, or
-        microseconds; None for none.
+    :param timestamp: a datetime (a naive datetime is local time), a timedelta from now, or
+        microseconds; None for no timestamp.
     :param conditionals: the conditions of IF; None for none.
-    :param if_exists: delete only if there is such a row.
+    :param if_exists: delete only if the row exists.
     """
 
     __slots__ = ("fields", "if_exists")
@@ -550,7 +586,7 @@ class DeleteStatement(BaseCQLStatement):
             self.add_field(field)
 
     def add_field(self, field: str | BaseDeleteClause) -> None:
-        """Delete this column, or the clause's part of it.
+        """Delete a column, or the part of a column that a clause names.
 
         :param field: the name of a column, or a clause for a part of it.
         :raises StatementException: if `field` is neither.
@@ -570,7 +606,7 @@ class DeleteStatement(BaseCQLStatement):
         parts = [f"DELETE {fields} FROM {self.table}" if fields else f"DELETE FROM {self.table}"]
         timestamp = self.timestamp_normalized
         if timestamp is not None:
-            # The two spaces around it are those of the documented text.
+            # The documented CQL has these two spaces.
             parts.append(f" USING TIMESTAMP {option(timestamp)} ")
         return " ".join([*parts, *self._where(show), *self._condition(show, self.if_exists)])
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from cassandra.cqlengine import connection
 from cassandra.cqlengine.columns.annotated import columns_of_annotations
 from cassandra.cqlengine.columns.base import Column
+from cassandra.cqlengine.copies import snapshot
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.naming import snake_case
 
@@ -23,15 +24,15 @@ __all__ = [
 
 
 class UserTypeException(CQLEngineException):
-    """A user-defined type that is used, or declared, wrongly."""
+    """A user-defined type is used, or declared, wrongly."""
 
 
 class UserTypeDefinitionException(UserTypeException):
-    """A user-defined type that is declared wrongly."""
+    """A user-defined type is declared wrongly."""
 
 
 class _FieldDescriptor:
-    """A field's value on instances; the column itself on the class."""
+    """A field: its value on instances, the column on the class."""
 
     __slots__ = ("column", "name")
 
@@ -45,8 +46,8 @@ class _FieldDescriptor:
         values = instance._values
         value = values[self.name]
         if value is None and self.column.mutable:
-            # Kept below: otherwise `instance.tags.append(x)` would change a list that nobody
-            # stores.
+            # Stored below: otherwise `instance.tags.append(x)` would change a list that is not part
+            # of the instance.
             value = self.column.to_python(None)
             if value is not None:
                 values[self.name] = value
@@ -56,27 +57,27 @@ class _FieldDescriptor:
         instance._values[self.name] = value
 
     def __delete__(self, instance: Any) -> None:
-        # CQL cannot take a field out of a single value, so a deleted one is null.
+        # CQL cannot delete a field of a single value, so a deleted field is null.
         instance._values[self.name] = None
 
 
 class UserTypeMetaClass(type):
-    """Makes the classes of user-defined types: collects their fields and checks them."""
+    """Creates the classes of user-defined types: collects their fields and checks them."""
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any
     ) -> UserTypeMetaClass:
         fields: dict[str, Column[Any]] = {}
         attrs.update(columns_of_annotations(name, attrs, UserTypeDefinitionException))
-        # Reversed, so that the first base decides, as in Python's own lookup.
+        # Reversed, so that the first base has precedence, as in Python's attribute lookup.
         for base in reversed(bases):
             fields.update(getattr(base, "__fields__", {}))
         declared = {n: v for n, v in attrs.items() if isinstance(v, Column)}
-        # The order counts: CREATE TYPE and the tuples of `from_value` follow it.
+        # The order matters: CREATE TYPE and the tuples of `from_value` follow it.
         fields.update(sorted(declared.items(), key=lambda item: item[1].instance_counter))
         # Copies, because naming a column changes it, and a base's column belongs to the base.
         fields = {n: copy.copy(column) for n, column in fields.items()}
-        seen: set[str] = set()
+        names: set[str] = set()
         for field_name, column in fields.items():
             # A field called `values` or `fields` would hide the method of that name.
             if any(hasattr(base, field_name) and not field_name.startswith("_") for base in bases):
@@ -92,23 +93,26 @@ class UserTypeMetaClass(type):
                 )
             column.owner = name
             column.set_column_name(field_name)
-            if column.db_field_name in seen:
+            if column.db_field_name in names:
                 raise UserTypeDefinitionException(
                     f"{name} defines the field '{column.db_field_name}' more than once"
                 )
-            seen.add(column.db_field_name)
+            names.add(column.db_field_name)
             attrs[field_name] = _FieldDescriptor(field_name, column)
         for field_name, column in fields.items():
-            # By the name in the database too, unless that is another attribute's.
-            name_there = column.db_field_name
-            if name_there not in attrs and not any(hasattr(base, name_there) for base in bases):
-                attrs[name_there] = attrs[field_name]
+            # The name in the database is an attribute too, unless it is the name of another
+            # attribute.
+            database_name = column.db_field_name
+            if database_name not in attrs and not any(
+                hasattr(base, database_name) for base in bases
+            ):
+                attrs[database_name] = attrs[field_name]
         attrs["__fields__"] = fields
         return super().__new__(mcs, name, bases, attrs, **kwargs)
 
 
 class BaseUserType(metaclass=UserTypeMetaClass):
-    """The base of `UserType`.
+    """The base class of `UserType`.
 
     :param values: values by field, or by the field's name in the database.
     """
@@ -140,25 +144,30 @@ class BaseUserType(metaclass=UserTypeMetaClass):
     @classmethod
     def type_name(cls) -> str:
         """Return the type's CQL name."""
-        # In lower case, as servers keep names that are not quoted.
+        # In lower case, as servers store unquoted names.
         return (cls.__type_name__ or snake_case(cls.__name__)).lower()
 
     @classmethod
     def from_value(cls, value: object) -> Any:
-        """Return an instance made of a row's value, a mapping or a tuple of the fields.
+        """Return an instance for a row's value, which is a mapping or a tuple of the fields.
 
-        None if it is nothing of these.
+        None if the value is neither.
 
         :param value: the row's value.
         """
         by_database = {column.db_field_name: name for name, column in cls.__fields__.items()}
-        # Before plain tuples: a named one is read by its names, whatever their order.
+        # Checked before plain tuples: a named tuple is read by its names, in any order.
         named = getattr(value, "_asdict", None)
         if named is not None:
-            value = named()
+            # A row's named tuple has other names for fields such as "Zip Code" or "class".
+            names = getattr(value, "__database_names__", None)
+            value = named() if names is None else dict(zip(names, named().values(), strict=True))
         if isinstance(value, Mapping):
-            found = {by_database.get(str(key), str(key)): one for key, one in value.items()}
-            return cls(**found)
+            fields = {
+                by_database.get(str(key), str(key)): field_value
+                for key, field_value in value.items()
+            }
+            return cls(**fields)
         if isinstance(value, tuple):
             # Not strict: values written before ALTER TYPE added a field may be shorter.
             return cls(**dict(zip(cls.__fields__, value, strict=False)))
@@ -167,7 +176,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         return None
 
     def to_database(self) -> dict[str, Any]:
-        """Return the fields as the driver takes them, by their names in the database."""
+        """Return the fields in the form that the driver takes, by their names in the database."""
         return {
             column.db_field_name: None
             if self._values[name] is None
@@ -176,31 +185,59 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         }
 
     def validate(self) -> None:
-        """Check the fields, and convert them to what is stored.
+        """Check the fields, and convert them to the stored form.
 
-        :raises ValidationError: if one cannot hold its value.
+        :raises ValidationError: if a field cannot hold its value.
         """
         for name, column in self.__fields__.items():
             self._values[name] = column.validate(self._values[name])
 
     @classmethod
     def register_for_keyspace(cls, keyspace: str) -> None:
-        """Have rows of `keyspace` give instances of this class, by the driver's sessions too.
+        """Read values of the type in rows of `keyspace` as instances of this class, in the driver's
+        sessions too.
 
         :param keyspace: its name.
         """
         connection.register_udt(keyspace, cls.type_name(), cls)
 
     def has_changed_fields(self) -> bool:
-        """Return True if a field has changed since `reset_changed_fields`, or that was never
-        called.
+        """Return True if a field has changed since `reset_changed_fields`, or if that method was
+        never called.
         """
-        return self._before is None or self._before != self._values
+        before = self._before
+        if before is None:
+            return True
+        return any(
+            value != before[name] and not (column.is_null(value) and column.is_null(before[name]))
+            for (name, column), value in zip(
+                self.__fields__.items(), self._values.values(), strict=True
+            )
+        )
 
     def reset_changed_fields(self) -> None:
-        """Take the values of now as those to compare with."""
-        # Deep, because programs change lists and maps of a field in place.
-        self._before = copy.deepcopy(self._values)
+        """Compare from now on with the present values."""
+        # Deep, because applications change lists and maps of a field in place.
+        self._before = {name: snapshot(value) for name, value in self._values.items()}
+
+    def _copy(self, copiers: Mapping[str, Callable[[Any], Any] | None]) -> Any:
+        """Return a copy whose fields change independently of this instance.
+
+        One of the two stays as it is, as the database's value, and the other one's fields count as
+        changed from now on if they differ.
+
+        :param copiers: functions that copy the values of the fields, by name; None for fields whose
+            values cannot change.
+        """
+        copied = copy.copy(self)
+        copied._values = values = {}
+        for name, value in self._values.items():
+            # An instance of a subclass may have further fields.
+            copier = copiers.get(name, snapshot)
+            values[name] = value if value is None or copier is None else copier(value)
+        copied._before = self._values
+        self._before = values
+        return copied
 
     # -- as mapping -----------------------------------------------------------------------------
 
@@ -238,7 +275,8 @@ class BaseUserType(metaclass=UserTypeMetaClass):
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    # Compared by values that may change: a hash would go wrong while a set holds the instance.
+    # Instances are compared by values that may change: a hash would become wrong while a set holds
+    # the instance.
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
@@ -249,7 +287,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
 
 
 class UserType(BaseUserType):
-    """Base of a program's user-defined types; the fields are class attributes.
+    """Base class of an application's user-defined types; the fields are class attributes.
 
     ``class address(UserType): street = Text(); zipcode = Integer()``, used by columns:
     ``UserDefinedType(address)``.
@@ -258,4 +296,4 @@ class UserType(BaseUserType):
     """
 
     __type_name__: ClassVar[str | None] = None
-    """*Optional.* The type's CQL name; that of the class in snake case if it is not given."""
+    """*Optional.* The type's CQL name; by default the class name in snake case."""

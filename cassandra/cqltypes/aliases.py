@@ -13,17 +13,17 @@ __all__ = ["attributes_by_alias"]
 @lru_cache(maxsize=256)
 def attributes_by_alias(kind: type) -> dict[str, str]:
     """Return the attribute that each alias stands for, in a class of attrs or pydantic."""
-    found: dict[str, str] = {}
+    attributes: dict[str, str] = {}
     for field in getattr(kind, "__attrs_attrs__", ()):
         alias = getattr(field, "alias", None)
         if alias and alias != field.name:
-            found[alias] = field.name
+            attributes[alias] = field.name
     models: Any = getattr(kind, "model_fields", None)
     if isinstance(models, Mapping) and hasattr(kind, "model_validate"):
         for name, field in models.items():
             for alias in _aliases_of(field):
-                found.setdefault(alias, name)
-    return found
+                attributes.setdefault(alias, name)
+    return attributes
 
 
 def _aliases_of(field: object) -> list[str]:
@@ -32,6 +32,6 @@ def _aliases_of(field: object) -> list[str]:
     There may be several, any of which may be given (AliasChoices). A path into a value is not an
     alias.
     """
-    given = getattr(field, "validation_alias", None)
-    choices = getattr(given, "choices", (given,))
+    validation_alias = getattr(field, "validation_alias", None)
+    choices = getattr(validation_alias, "choices", (validation_alias,))
     return [alias for alias in (*choices, getattr(field, "alias", None)) if isinstance(alias, str)]

@@ -56,6 +56,8 @@ class _KnownCodecs:
 
     # Counted up by each change that any codec may depend on: containers hold those of other types.
     current = 0
+    # Counted up by each class that is registered by name.
+    registered = 0
 
     def __init__(self) -> None:
         self.generation = _KnownCodecs.current
@@ -83,15 +85,16 @@ class CassandraTypeType(type):
         Classes with parameters, and those whose name begins with an underscore, are not registered.
         """
         dct.setdefault("cassname", name)
-        made = super().__new__(mcs, name, bases, dct)
+        cls = super().__new__(mcs, name, bases, dct)
         # A user-defined type may have any name: registered, it could take the place of ours.
         if not name.startswith("_") and name.isidentifier() and dct.get("_registered", True):
-            _by_cassname[name] = made
-            if "typename" in dct and not made.typename.startswith(apache_cassandra_type_prefix):
+            _by_cassname[name] = cls
+            _KnownCodecs.registered += 1
+            if "typename" in dct and not cls.typename.startswith(apache_cassandra_type_prefix):
                 # The first class of a CQL name keeps it: several stand for timestamp.
-                _by_cqlname.setdefault(made.typename, made)
-        calls.protect(made)
-        return made
+                _by_cqlname.setdefault(cls.typename, cls)
+        calls.protect(cls)
+        return cls
 
     def __setattr__(cls, name: str, value: object) -> None:
         # All codecs are made anew, not only this class's: containers hold those of their elements.
@@ -235,11 +238,11 @@ class _CassandraType(metaclass=CassandraTypeType):
         :param protocol_version: what the coding of a program's own type is called with.
         :param vectors: how vectors of numbers are read: "list", "array" (array.array) or "numpy".
         """
-        known = cls._known_codecs("_codecs")
+        cache = cls._known_codecs("_codecs")
         key = (protocol_version, vectors)
-        codec = known.by_key.get(key)
+        codec = cache.by_key.get(key)
         if codec is None:
-            codec = known.by_key[key] = cls.build_codec(
+            codec = cache.by_key[key] = cls.build_codec(
                 implementations.codecs, protocol_version, vectors
             )
         return codec
@@ -268,11 +271,11 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def _native_codec(cls, protocol_version: int, vectors: str) -> Any:
-        known = cls._known_codecs("_native_codecs")
+        cache = cls._known_codecs("_native_codecs")
         key = (protocol_version, vectors)
-        codec = known.by_key.get(key)
+        codec = cache.by_key.get(key)
         if codec is None:
-            codec = known.by_key[key] = cls._build(
+            codec = cache.by_key[key] = cls._build(
                 implementations.codecs, protocol_version, vectors
             )
         return codec
@@ -280,11 +283,11 @@ class _CassandraType(metaclass=CassandraTypeType):
     @classmethod
     def _known_codecs(cls, attribute: str) -> _KnownCodecs:
         # Of this very class: getattr would find a parent's codecs, whose rules may differ.
-        known: _KnownCodecs | None = cls.__dict__.get(attribute)
-        if known is None or known.generation != _KnownCodecs.current:
-            known = _KnownCodecs()
-            setattr(cls, attribute, known)
-        return known
+        cache: _KnownCodecs | None = cls.__dict__.get(attribute)
+        if cache is None or cache.generation != _KnownCodecs.current:
+            cache = _KnownCodecs()
+            setattr(cls, attribute, cache)
+        return cache
 
     @classmethod
     def _overridden(cls) -> bool:
@@ -364,6 +367,11 @@ def _generation() -> int:
     return _KnownCodecs.current
 
 
+def rules_of_types() -> int:
+    """Return a number that changes whenever a type's name or coding may stand for another one."""
+    return _KnownCodecs.current + _KnownCodecs.registered
+
+
 calls.stock_methods.update({name: _CassandraType.__dict__[name] for name in calls.NAMES})
 _EMPTY_IS_VALUE = frozenset({"text", "ascii_text", "blob", "nothing"})
 
@@ -384,11 +392,11 @@ def parameterized(
     It comes from the cache if it was made before.
     """
     key = (cls, subtypes, fieldnames, *attributes.values())
-    made = _parameterized.get(key)
-    if made is None:
+    subclass = _parameterized.get(key)
+    if subclass is None:
         name = attributes.pop("_title", None) or cls.cass_parameterized_type_with(subtypes)
         metaclass: type[Any] = type(cls)
-        made = metaclass(
+        subclass = metaclass(
             name,
             (cls,),
             {
@@ -400,10 +408,12 @@ def parameterized(
                 **attributes,
             },
         )
-        made = _parameterized.keep(
-            key, made, _CLASS_BYTES + 3 * len(name) + 3 * text_size(fieldnames) + 8 * len(subtypes)
+        subclass = _parameterized.keep(
+            key,
+            subclass,
+            _CLASS_BYTES + 3 * len(name) + 3 * text_size(fieldnames) + 8 * len(subtypes),
         )
-    return made
+    return subclass
 
 
 def sub_codec(
@@ -423,8 +433,8 @@ def sub_codec(
 
 def public(*classes: Any) -> None:
     """Give classes and functions their public path."""
-    for one in classes:
-        one.__module__ = "cassandra.cqltypes"
+    for public_object in classes:
+        public_object.__module__ = "cassandra.cqltypes"
 
 
 CassandraType = _CassandraType

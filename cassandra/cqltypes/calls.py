@@ -88,11 +88,11 @@ def install(cls: type[Any], generation: Callable[[], int]) -> None:
         if _versions_matter(cls):
             return
         codec = cls._native_codec(5, "list")
-        made = implementations.codecs.TypeCalls(cls, codec, cls.empty_binary_ok, cls._empty())
+        methods = implementations.codecs.TypeCalls(cls, codec, cls.empty_binary_ok, cls._empty())
         for child in cls.__subclasses__():
             _keep_stock(child)
         for name in NAMES:
-            _put(cls, name, getattr(made, name))
+            _put(cls, name, getattr(methods, name))
         # A change that came meanwhile has not seen these.
         if generation() != began:
             withdraw()
@@ -108,7 +108,7 @@ def _keep_stock(cls: type[Any]) -> None:
 def protect(cls: type[Any]) -> None:
     """Take the fast methods of its parents away from the new class `cls`."""
     for name in NAMES:
-        holder = next((one for one in cls.__mro__ if name in one.__dict__), None)
+        holder = next((base for base in cls.__mro__ if name in base.__dict__), None)
         if holder is None or holder is cls:
             continue
         calls = getattr(holder.__dict__[name], "__self__", None)

@@ -38,11 +38,18 @@ from cassandra.cqltypes.failures import (
 )
 from cassandra.cqltypes.missing import is_missing, is_partly_masked
 from cassandra.errors import DecodeError
-from cassandra.util.temporal import Date, Duration, Time, ms_timestamp_from_datetime
+from cassandra.util.temporal import (
+    Date,
+    Duration,
+    MillisTimestamp,
+    Time,
+    ms_timestamp_from_datetime,
+)
 
 DATE_OFFSET = 1 << 31  # native_protocol_v5.spec 5.5: the epoch lies in the centre of the range
 _EPOCH_ORDINAL = 719163  # of 1970-01-01
 _SECONDS_OF_2001, _SECONDS_OF_2100 = 1_000_000_000, 4_102_444_800
+_MICROS_OF_2001 = 1_000_000 * _SECONDS_OF_2001
 _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
 
@@ -220,13 +227,14 @@ def timestamp_millis(value: object) -> int:
         millis = _timestamp_of_text(value)
     elif hasattr(type(value), "__index__"):
         millis = _index(value)
-        _warn_of_seconds(millis)
+        if not isinstance(value, MillisTimestamp):  # which says its unit
+            _warn_of_unit(millis)
     elif isinstance(value, float):
         try:
             millis = int(value)
         except (ValueError, OverflowError):
             refuse_value(value, "is not a number of milliseconds")
-        _warn_of_seconds(millis)
+        _warn_of_unit(millis)
     else:
         millis = member_or_refuse(
             timestamp_millis, value, "a datetime, a date or a number of milliseconds"
@@ -236,15 +244,35 @@ def timestamp_millis(value: object) -> int:
     return millis
 
 
-def _warn_of_seconds(millis: int) -> None:
-    """Warn if a number of milliseconds may be one of seconds, such as `time.time()` gives."""
+def _warn_of_unit(millis: int) -> None:
+    """Warn if a number of milliseconds was probably meant as another unit."""
+    # Milliseconds of 2100 to 9999 are between the two ranges of other units.
+    if millis <= _SECONDS_OF_2100 or millis >= _MICROS_OF_2001:
+        advice = probable_timestamp_unit(millis)
+        if advice is not None:
+            warnings.warn(f"{advice}, or pass a datetime", RuntimeWarning, stacklevel=stack_level())
+
+
+def probable_timestamp_unit(millis: int) -> str | None:
+    """Return advice if milliseconds since 1970 were probably meant as another unit, or None.
+
+    `time.time()` has seconds, `time.time_ns()` and pandas have nanoseconds.
+
+    :param millis: milliseconds since 1970.
+    """
     if _SECONDS_OF_2001 <= millis <= _SECONDS_OF_2100:
-        warnings.warn(
+        return (
             f"{millis} milliseconds are a moment of January or February 1970: if these are "
-            "seconds, multiply them by 1000, or pass a datetime",
-            RuntimeWarning,
-            stacklevel=stack_level(),
+            "seconds, multiply them by 1000"
         )
+    for unit, divisor in (("microseconds", 1000), ("nanoseconds", 1_000_000)):
+        millis_of_unit = divisor * 1000
+        if _SECONDS_OF_2001 * millis_of_unit <= millis <= _SECONDS_OF_2100 * millis_of_unit:
+            return (
+                f"{millis} milliseconds are a moment after the year 9999: if these are {unit}, "
+                f"divide them by {divisor}"
+            )
+    return None
 
 
 def date_number(value: object) -> int:
@@ -353,11 +381,11 @@ def decimal_parts(value: object) -> tuple[int, int]:
     # Its scientific text has all its digits and its exponent; as_tuple() makes an object for each
     # digit.
     mantissa, _, power = WIDE_CONTEXT.to_sci_string(value).partition("E")
-    whole, _, fraction = mantissa.lstrip("-").partition(".")
+    integer, _, fraction = mantissa.lstrip("-").partition(".")
     exponent = int(power or "0") - len(fraction)
     if not _INT32_MIN <= -exponent <= _INT32_MAX:
         refuse_value(value, "has an exponent out of the range of 32 bits")
-    digits = whole + fraction
+    digits = integer + fraction
     # Looked at before the conversion, which takes more than linear time.
     if len(digits) > digits_limit():
         raise EncodeValueError(
@@ -489,10 +517,10 @@ def pairs(value: Any, name: str) -> tuple[list[Any], list[Any]]:
     try:
         items = value.items()
     except AttributeError:
-        found: tuple[list[Any], list[Any]] = member_or_refuse(
+        keys_and_values: tuple[list[Any], list[Any]] = member_or_refuse(
             pairs, value, f"a mapping for {name}", name
         )
-        return found
+        return keys_and_values
     keys: list[Any] = []
     values: list[Any] = []
     # A list first: a view would notice a change by another thread in the middle.
@@ -519,9 +547,9 @@ def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | 
     all its names are fields of the type; every other sequence goes by position.
     """
     if isinstance(value, (tuple, list)):
-        own = type(value)
+        cls = type(value)
         # A plain tuple or list has no names: most values are asked about nothing further.
-        named = None if own is tuple or own is list else getattr(own, "_fields", None)
+        named = None if cls is tuple or cls is list else getattr(cls, "_fields", None)
         if named and named != fields and set(named) <= set(fields):
             return [getattr(value, field) if field in named else None for field in fields]
         if len(value) == len(fields):
@@ -547,9 +575,9 @@ def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | 
     aliases = attributes_by_alias(kind)
     attributes = [aliases.get(field, field) for field in fields] if aliases else fields
     if isinstance(value, (str, bytes, int, float, enum.Enum)) or not any(
-        hasattr(value, one) for one in attributes
+        hasattr(value, attribute) for attribute in attributes
     ):
         what = f"a value of {name} (an object, mapping or sequence of {', '.join(fields)})"
         items: list[Any] = member_or_refuse(udt_items, value, what, name, fields)
         return items
-    return [getattr(value, one, None) for one in attributes]
+    return [getattr(value, attribute, None) for attribute in attributes]

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 _MAX_PART = 0xFFFF
 
 
-def _part(name: str, at: int, codec: Codec, value: object) -> bytes:
+def _part(name: str, index: int, codec: Codec, value: object) -> bytes:
     try:
         body = b"" if value is None else bytes(codec.encode(value))
     except Exception as error:
-        locate(error, f"part {at} of {name}")
+        locate(error, f"part {index} of {name}")
         raise
     if len(body) > _MAX_PART:
         refuse_value(
@@ -30,10 +30,10 @@ def _part(name: str, at: int, codec: Codec, value: object) -> bytes:
     return len(body).to_bytes(2, "big") + body + b"\x00"
 
 
-def _take(name: str, data: bytes, at: int) -> tuple[bytes, int]:
-    """Return the part whose [short] length lies at `at`, and the place after its end byte."""
-    start = at + 2
-    size = int.from_bytes(data[at:start], "big")
+def _take(name: str, data: bytes, offset: int) -> tuple[bytes, int]:
+    """Return the part whose [short] length is at `offset`, and the offset after its end byte."""
+    start = offset + 2
+    size = int.from_bytes(data[offset:start], "big")
     if len(data) < start + size + 1:
         malformed(
             name,
@@ -65,22 +65,26 @@ class CompositeType(_ParameterizedType):
             items = coerce.elements(value, name)
             if len(items) > len(parts):
                 refuse_value(value, f"has {len(items)} parts, {name} takes {len(parts)}")
-            return b"".join([_part(name, at, parts[at], item) for at, item in enumerate(items)])
+            return b"".join(
+                [_part(name, index, parts[index], item) for index, item in enumerate(items)]
+            )
 
         def decode(data: bytes) -> tuple[Any, ...]:
-            found: list[Any] = []
-            at = 0
-            while at < len(data):
+            values: list[Any] = []
+            offset = 0
+            while offset < len(data):
                 # A value may be shorter than its type, but never longer.
-                if len(found) == len(parts):
-                    malformed(name, f"{len(data) - at} bytes left over after {len(parts)} parts")
-                body, at = _take(name, data, at)
+                if len(values) == len(parts):
+                    malformed(
+                        name, f"{len(data) - offset} bytes left over after {len(parts)} parts"
+                    )
+                body, offset = _take(name, data, offset)
                 try:
-                    found.append(parts[len(found)].decode_nullable(body))
+                    values.append(parts[len(values)].decode_nullable(body))
                 except Exception as error:
-                    locate(error, f"part {len(found)} of {name}")
+                    locate(error, f"part {len(values)} of {name}")
                     raise
-            return tuple(found)
+            return tuple(values)
 
         return codecs.from_functions(name, encode, decode, empty=cls._empty())
 
@@ -133,31 +137,31 @@ class DynamicCompositeType(_ParameterizedType):
             if isinstance(value, (bytes, bytearray, memoryview)):
                 return bytes(value)
             parts = []
-            for at, pair in enumerate(coerce.elements(value, name)):
+            for index, pair in enumerate(coerce.elements(value, name)):
                 if not isinstance(pair, (tuple, list)) or len(pair) != 2 or pair[0] not in by_alias:
                     refuse_type(
                         pair, f"a pair of an alias ({', '.join(map(str, by_alias))}) and a value"
                     )
                 # The upper bit says that an alias follows, not a class name of that length.
                 parts.append((0x8000 | ord(pair[0])).to_bytes(2, "big"))
-                parts.append(_part(name, at, by_alias[pair[0]], pair[1]))
+                parts.append(_part(name, index, by_alias[pair[0]], pair[1]))
             return b"".join(parts)
 
         def decode(data: bytes) -> tuple[Any, ...]:
-            found: list[Any] = []
-            at = 0
-            while at < len(data):
-                header = int.from_bytes(data[at : at + 2], "big")
-                at += 2
+            values: list[Any] = []
+            offset = 0
+            while offset < len(data):
+                header = int.from_bytes(data[offset : offset + 2], "big")
+                offset += 2
                 if header & 0x8000:
                     codec = by_alias.get(chr(header & 0xFF))
                 else:
-                    codec = by_class.get(data[at : at + header].decode("utf-8", "replace"))
-                    at += header
-                body, at = _take(name, data, at)
+                    codec = by_class.get(data[offset : offset + header].decode("utf-8", "replace"))
+                    offset += header
+                body, offset = _take(name, data, offset)
                 # A part of a type that the comparator does not declare stays bytes.
-                found.append(body if codec is None else codec.decode_nullable(body))
-            return tuple(found)
+                values.append(body if codec is None else codec.decode_nullable(body))
+            return tuple(values)
 
         return codecs.from_functions(name, encode, decode, empty=cls._empty())
 

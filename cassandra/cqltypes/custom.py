@@ -28,16 +28,16 @@ def mkUnrecognizedType(casstypename: str) -> Any:
 
     :param casstypename: the class name.
     """
-    made = _unrecognized.get(casstypename)
-    if made is None:
-        made = CassandraTypeType(
+    cql_type = _unrecognized.get(casstypename)
+    if cql_type is None:
+        cql_type = CassandraTypeType(
             casstypename,
             (UnrecognizedType,),
             {"typename": f"'{casstypename}'", "cassname": casstypename, "_registered": False},
         )
-        made.__module__ = "cassandra.cqltypes"
-        made = _unrecognized.keep(casstypename, made, _CLASS_BYTES + 3 * len(casstypename))
-    return made
+        cql_type.__module__ = "cassandra.cqltypes"
+        cql_type = _unrecognized.keep(casstypename, cql_type, _CLASS_BYTES + 3 * len(casstypename))
+    return cql_type
 
 
 public(UnrecognizedType, mkUnrecognizedType)

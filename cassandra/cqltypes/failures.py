@@ -79,16 +79,16 @@ def without_compiled_frames(error: ErrorT) -> ErrorT:
 
     They have no source to show: interactive shells print a line of apology for each of some ten.
     """
-    kept: list[TracebackType] = []
-    at = error.__traceback__
-    while at is not None:
-        if not at.tb_frame.f_code.co_filename.endswith((".pyx", ".pxi")):
-            kept.append(at)
-        at = at.tb_next
-    made: TracebackType | None = None
-    for one in reversed(kept):
-        made = TracebackType(made, one.tb_frame, one.tb_lasti, one.tb_lineno)
-    return error.with_traceback(made)
+    entries: list[TracebackType] = []
+    current = error.__traceback__
+    while current is not None:
+        if not current.tb_frame.f_code.co_filename.endswith((".pyx", ".pxi")):
+            entries.append(current)
+        current = current.tb_next
+    rebuilt: TracebackType | None = None
+    for entry in reversed(entries):
+        rebuilt = TracebackType(rebuilt, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return error.with_traceback(rebuilt)
 
 
 def malformed(name: str, why: str) -> NoReturn:
@@ -97,7 +97,7 @@ def malformed(name: str, why: str) -> NoReturn:
 
 
 def wrong_width(name: str, width: int, size: int) -> NoReturn:
-    """Raise `DecodeError` for a value of `size` bytes, if the type has `width`."""
+    """Raise `DecodeError`: a value has `size` bytes, but its type always has `width`."""
     raise DecodeError(f"{name}: takes {width} bytes, got {size}")
 
 

@@ -38,9 +38,9 @@ class _Wkb:
         if not data or data[0] > 1:
             malformed(name, "the byte order is neither 0 nor 1")
         self._order = "<" if data[0] else ">"
-        found = self.count(0)
-        if found != kind:
-            malformed(name, f"well-known binary of kind {found}, not {kind}")
+        code = self.count(0)
+        if code != kind:
+            malformed(name, f"well-known binary of kind {code}, not {kind}")
 
     def count(self, width: int) -> int:
         """Return an unsigned 32-bit number.
@@ -202,8 +202,8 @@ def _decode_range(data: bytes) -> DateRange:
     if len(data) != 1 + number * _BOUND.size:
         malformed(name, f"takes {1 + number * _BOUND.size} bytes, got {len(data)}")
     bounds = []
-    for at in range(number):
-        millis, precision = _BOUND.unpack_from(data, 1 + at * _BOUND.size)
+    for index in range(number):
+        millis, precision = _BOUND.unpack_from(data, 1 + index * _BOUND.size)
         if not 0 <= precision < len(DateRangePrecision.PRECISIONS):
             malformed(name, f"{precision} does not stand for a precision")
         bounds.append(DateRangeBound(millis, DateRangePrecision.from_int(precision)))

@@ -49,16 +49,16 @@ USUAL = frozenset(
 )
 
 
-def _look() -> set[type]:
+def _missing_types() -> set[type]:
     """Return the types of such values, as far as their libraries are imported."""
     # A copy: two threads may look at once, and each takes out what it has found.
-    for place in [*_PLACES]:
-        module = sys.modules.get(place[0])
-        value = None if module is None else getattr(module, place[1], None)
+    for location in [*_PLACES]:
+        module = sys.modules.get(location[0])
+        value = None if module is None else getattr(module, location[1], None)
         if value is not None:
             _kinds.add(type(value))
             # Each library has one such value, so it is not looked for again.
-            _PLACES.discard(place)
+            _PLACES.discard(location)
     return _kinds
 
 
@@ -91,7 +91,7 @@ def is_missing(value: object, name: str = "") -> bool:
     A vector has no nulls inside. If all elements of a masked array are masked, it stands for a null
     vector: ``to_numpy`` of a result returns it for one.
     """
-    if type(value) in _look():
+    if type(value) in _missing_types():
         return True
     array = masked_array(value)
     # For a list, a masked array is a collection with nulls inside, not a null itself.
@@ -102,7 +102,7 @@ def is_missing(value: object, name: str = "") -> bool:
 
 def is_missing_type(kind: type) -> bool:
     """Return True if the only value of `kind` stands for null."""
-    return kind in _look()
+    return kind in _missing_types()
 
 
 Items = TypeVar("Items", bound=Sequence[Any])
@@ -113,8 +113,8 @@ def without_missing(items: Items, name: str = "") -> Items | list[Any]:
 
     The same object comes back if there is none.
     """
-    kinds = _look()
-    if not kinds or (kinds.isdisjoint(found := {*map(type, items)}) and not _has_masked(found)):
+    kinds = _missing_types()
+    if not kinds or (kinds.isdisjoint(types := {*map(type, items)}) and not _has_masked(types)):
         return items
     return [None if is_missing(item, name) else item for item in items]
 
@@ -122,4 +122,4 @@ def without_missing(items: Items, name: str = "") -> Items | list[Any]:
 def _has_masked(kinds: set[type]) -> bool:
     module = sys.modules.get("numpy.ma.core")
     kind = None if module is None else getattr(module, "MaskedArray", None)
-    return kind is not None and any(issubclass(one, kind) for one in kinds)
+    return kind is not None and any(issubclass(cls, kind) for cls in kinds)

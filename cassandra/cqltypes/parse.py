@@ -34,16 +34,16 @@ _Node = tuple[str, "list[tuple[str | None, Any]] | None"]
 
 
 def _tokens(text: str) -> list[str]:
-    found = []
-    at = 0
+    tokens = []
+    position = 0
     end = len(text.rstrip())
-    while at < end:
-        match = _TOKEN.match(text, at)
+    while position < end:
+        match = _TOKEN.match(text, position)
         if match is None:
-            raise ValueError(f"unexpected character {text[at:].lstrip()[:1]!r} at {at}")
-        found.append(match[1] or match[2] or match[3] or match[4] or "")
-        at = match.end()
-    return found
+            raise ValueError(f"unexpected character {text[position:].lstrip()[:1]!r} at {position}")
+        tokens.append(match[1] or match[2] or match[3] or match[4] or "")
+        position = match.end()
+    return tokens
 
 
 class _Reader:
@@ -108,10 +108,10 @@ def lookup_casstype_simple(casstype: str) -> Any:
     :param casstype: the class name.
     """
     short = trim_if_startswith(casstype, apache_cassandra_type_prefix)
-    found = _by_cassname.get(short)
-    if found is None:
+    cql_type = _by_cassname.get(short)
+    if cql_type is None:
         return mkUnrecognizedType(casstype)
-    return found
+    return cql_type
 
 
 def _resolve(node: _Node) -> Any:
@@ -243,12 +243,12 @@ def python_to_cqltype(types: Iterable[Any]) -> str:
     :param types: the nested lists.
     """
     parts: list[str] = []
-    for one in types:
-        if isinstance(one, str):
-            parts.append(one)
+    for node in types:
+        if isinstance(node, str):
+            parts.append(node)
         else:
             # A list has the parameters of the name before it.
-            parts[-1] += f"<{python_to_cqltype(one)}>"
+            parts[-1] += f"<{python_to_cqltype(node)}>"
     return ", ".join(parts)
 
 
@@ -261,19 +261,23 @@ def strip_frozen(cql: str) -> str:
 
 
 def _without_frozen(types: list[Any]) -> list[Any]:
-    kept: list[Any] = []
-    for at, one in enumerate(types):
-        if one == FrozenType.typename and at + 1 < len(types) and isinstance(types[at + 1], list):
+    nodes: list[Any] = []
+    for index, node in enumerate(types):
+        if (
+            node == FrozenType.typename
+            and index + 1 < len(types)
+            and isinstance(types[index + 1], list)
+        ):
             continue
-        if isinstance(one, list):
+        if isinstance(node, list):
             # The parameter of frozen takes the place of both.
-            if at and types[at - 1] == FrozenType.typename:
-                kept.extend(_without_frozen(one))
+            if index and types[index - 1] == FrozenType.typename:
+                nodes.extend(_without_frozen(node))
             else:
-                kept.append(_without_frozen(one))
+                nodes.append(_without_frozen(node))
         else:
-            kept.append(one)
-    return kept
+            nodes.append(node)
+    return nodes
 
 
 def cql_types_from_string(cql_type: str) -> list[str]:

@@ -62,9 +62,9 @@ class UserType(TupleType):
             )
         # The mapped class is part of the key: two clusters may map one type to different classes.
         key = (cls, keyspace, udt_name, names, types, mapped_class)
-        made = cls._cache.get(key)
-        if made is None:
-            made = CassandraTypeType(
+        udt = cls._cache.get(key)
+        if udt is None:
+            udt = CassandraTypeType(
                 str(udt_name),
                 (cls,),
                 {
@@ -84,8 +84,8 @@ class UserType(TupleType):
                 + _FIELD_BYTES * len(names)
                 + 3 * (text_size(names) + len(udt_name) + len(keyspace))
             )
-            made = cls._cache.keep(key, made, cost)
-        return made
+            udt = cls._cache.keep(key, udt, cost)
+        return udt
 
     @classmethod
     def evict_udt_class(cls, keyspace: str, udt_name: str) -> None:
@@ -167,28 +167,30 @@ def make_named_tuple(name: str, names: tuple[str, ...]) -> Any:
     """
     # The name of a named tuple has to be an identifier; a type's name may be any text.
     key = (name, names)
-    known = _value_classes.get(key)
-    if known is not None:
-        return known
+    cached = _value_classes.get(key)
+    if cached is not None:
+        return cached
     title = name if name.isidentifier() and name.isascii() and not iskeyword(name) else "udt"
     fields = [
         field
         if field.isidentifier() and not iskeyword(field) and not field.startswith("_")
-        else f"field_{at}_"
-        for at, field in enumerate(names)
+        else f"field_{index}_"
+        for index, field in enumerate(names)
     ]
     if len(set(fields)) < len(fields):
         return None
-    made: Any = namedtuple(title, fields)  # type: ignore[misc]
+    tuple_type: Any = namedtuple(title, fields)  # type: ignore[misc]
 
     def reduce(value: Any) -> tuple[Any, ...]:
         # By what it is made of: pickle finds no class that was made at run time.
         return value_of_fields, (name, names, tuple(value))
 
     # Of the class: pickle does not look at instances.
-    type.__setattr__(made, "__reduce__", reduce)
+    type.__setattr__(tuple_type, "__reduce__", reduce)
+    # The mapper finds fields by these names, which need not be identifiers.
+    type.__setattr__(tuple_type, "__database_names__", names)
     size = _CLASS_BYTES + _FIELD_BYTES * len(names) + 3 * (len(name) + text_size(names))
-    return _value_classes.keep(key, made, size)
+    return _value_classes.keep(key, tuple_type, size)
 
 
 def _maker(cls: type[UserType]) -> Callable[[list[Any]], Any]:

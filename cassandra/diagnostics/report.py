@@ -1,7 +1,7 @@
-"""One readable picture of a cluster, as the driver sees it: `Cluster.report`.
+"""A readable summary of a cluster, as the driver sees it: `Cluster.report`.
 
-It is read from what the driver knows; nothing is asked. Passwords, keys and certificates are never
-in it.
+The report only contains what the driver already knows, and sends no queries. It never contains
+passwords, keys or certificates.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from cassandra.observability.counters import ClusterGauges, HostGauges
 
 __all__ = ["ClusterReport", "HostReport", "report_of"]
 
-# Values of other types may hold secrets, or show nothing that helps: their class is named.
+# Values of other types may contain secrets, or show nothing useful, so only their class is shown.
 _PLAIN = (bool, int, float, str, type(None))
-_LONGEST = 200  # characters of an error, or of a setting
+_LONGEST = 200  # maximum characters of an error, or of a setting
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,19 @@ class HostReport:
     """A host, and the connections of all sessions to it.
 
     :param address: its end point.
-    :param state: "up", "down" or "unknown".
+    :param state: "up", "down", "draining" (it will stop soon, and finishes requests in flight) or
+        "unknown".
     :param datacenter: its data centre, or None.
     :param rack: its rack, or None.
     :param version: the release that it runs, or None.
-    :param connections: how many are open.
-    :param in_flight: requests that wait for their answers.
+    :param connections: the number of open connections.
+    :param in_flight: requests that wait for a response.
     :param waiting: requests that wait for a free stream.
-    :param orphans: streams whose answer nobody waits for any more.
-    :param shards: how many shards a ScyllaDB node has; None for other servers.
-    :param is_control: True if the control connection is to it.
+    :param orphans: streams whose response nobody waits for any more.
+    :param shards: the number of shards of a ScyllaDB node; None for other servers.
+    :param is_control: True if the control connection uses this host.
     :param error: why a pool to it could not be opened, or was lost; None if there is no such error.
+    :param down_since: when the driver noticed that it is down, in UTC (ISO 8601); None if it is up.
     """
 
     address: str
@@ -53,25 +55,26 @@ class HostReport:
     shards: int | None
     is_control: bool
     error: str | None
+    down_since: str | None = None
 
 
 @dataclass(frozen=True)
 class ClusterReport:
-    """A cluster, as the driver sees it now. ``str(report)`` is text; notebooks show a table.
+    """A cluster, as the driver sees it now. Use ``str(report)``; notebooks show a table.
 
     :param driver: name and version of the driver.
-    :param implementation: "c" for the compiled modules, "python" for the pure ones.
-    :param fallback_reason: why the pure ones serve although compiled ones could; None otherwise.
+    :param implementation: "c" for the compiled modules, "python" for the pure Python modules.
+    :param fallback_reason: why the Python modules are used instead of the compiled ones, or None.
     :param python: implementation and version of Python.
     :param cluster: the cluster's name; None before `connect`.
     :param state: "connected", "not connected" or "shut down".
-    :param protocol_version: the version that was agreed on, or the one to begin with.
-    :param hosts: each host that is known.
+    :param protocol_version: the negotiated version, or the version to start with.
+    :param hosts: all known hosts.
     :param sessions: the keyspace of each open session, or None.
-    :param prepared_statements: how many are in use.
-    :param tablets: how many tablets of ScyllaDB are known.
-    :param settings: those that differ from their defaults, by name. Those that are objects are
-        shown by their class.
+    :param prepared_statements: the number of prepared statements in use.
+    :param tablets: the number of known ScyllaDB tablets.
+    :param settings: settings that differ from their defaults, by name. Objects are represented by
+        their class.
     """
 
     driver: str
@@ -88,11 +91,11 @@ class ClusterReport:
     settings: dict[str, Any]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as dicts, lists, texts and numbers, as JSON has them."""
-        found = asdict(self)
-        found["hosts"] = list(found["hosts"])
-        found["sessions"] = list(found["sessions"])
-        return found
+        """Return the report as dicts, lists, strings and numbers, which JSON can represent."""
+        report = asdict(self)
+        report["hosts"] = list(report["hosts"])
+        report["sessions"] = list(report["sessions"])
+        return report
 
     def _facts(self) -> list[tuple[str, str]]:
         lane = "compiled" if self.implementation == "c" else "pure Python"
@@ -100,7 +103,7 @@ class ClusterReport:
             lane += f" ({self.fallback_reason})"
         keyspaces = ", ".join(name or "no keyspace" for name in self.sessions)
         facts = [
-            ("cluster", f"{self.cluster or 'unknown'}, {self.state}"),
+            ("cluster", f"{self.cluster or 'unknown'}, {self.state}{self._outage()}"),
             ("protocol", f"version {self.protocol_version}"),
             ("driver", f"{self.driver}, {lane}, {self.python}"),
             ("sessions", f"{len(self.sessions)}" + (f": {keyspaces}" if keyspaces else "")),
@@ -110,6 +113,18 @@ class ClusterReport:
             facts.append(("tablets", f"{self.tablets}"))
         return facts
 
+    def _outage(self) -> str:
+        """Return what follows the state if no host is up."""
+        hosts = self.hosts
+        if self.state != "connected" or not hosts or any(host.state == "up" for host in hosts):
+            return ""
+        if any(host.state == "unknown" for host in hosts):
+            return ", but no host is known to be up"
+        which = f"all {len(hosts)} hosts are" if len(hosts) > 1 else "its only host is"
+        # All of them are down only since the last one went down.
+        times = [host.down_since for host in hosts if host.down_since is not None]
+        return f", but {which} down" + (f" since {max(times)}" if times else "")
+
     def __str__(self) -> str:
         lines = [f"{name + ':':<11}{text}" for name, text in self._facts()]
         rows = [_HEADINGS, *map(_cells, self.hosts)] if self.hosts else []
@@ -117,12 +132,12 @@ class ClusterReport:
         lines.append("")
         lines += [
             "  ".join(
-                cell.ljust(width) if at < _TEXTS else cell.rjust(width)
-                for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+                cell.ljust(width) if index < _TEXTS else cell.rjust(width)
+                for index, (cell, width) in enumerate(zip(row, widths, strict=True))
             ).rstrip()
             for row in rows
         ]
-        lines += ["", *(f"{one.address}: {one.error}" for one in self.hosts if one.error)]
+        lines += ["", *(f"{host.address}: {host.error}" for host in self.hosts if host.error)]
         if self.settings:
             lines += ["", "settings that differ from their defaults:"]
             lines += [f"  {name} = {_shown(value)}" for name, value in self.settings.items()]
@@ -139,29 +154,29 @@ class ClusterReport:
         )
         head = "".join(f"<th>{name}</th>" for name in _HEADINGS)
         body = "".join(
-            f"<tr{_TITLE.format(html.escape(one.error)) if one.error else ''}>"
-            + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(one))
+            f"<tr{_TITLE.format(html.escape(host.error)) if host.error else ''}>"
+            + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(host))
             + "</tr>"
-            for one in self.hosts
+            for host in self.hosts
         )
         settings = "".join(
             f"<tr><td style='text-align:left'><code>{name}</code></td>"
             f"<td style='text-align:left'><code>{html.escape(_shown(value))}</code></td></tr>"
             for name, value in self.settings.items()
         )
-        made = f"<table>{facts}</table>"
+        document = f"<table>{facts}</table>"
         if self.hosts:
-            made += f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            document += f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         if settings:
-            made += f"<details><summary>settings</summary><table>{settings}</table></details>"
-        return made
+            document += f"<details><summary>settings</summary><table>{settings}</table></details>"
+        return document
 
 
 _HEADINGS = (
     "host", "state", "data centre", "rack", "version",
     "connections", "in flight", "waiting", "orphans", "shards",
 )  # fmt: skip
-_TEXTS = 5  # columns of texts; the others are numbers
+_TEXTS = 5  # the first columns are strings; the others are numbers
 _TITLE = ' title="{}" style="color:#c0392b"'
 
 
@@ -181,10 +196,10 @@ def _cells(host: HostReport) -> tuple[str, ...]:
 
 
 def report_of(cluster: Any, table: Mapping[str, Any]) -> ClusterReport:
-    """Return the report of a cluster; any thread, at any time.
+    """Return the report of a cluster. You may call this in any thread, at any time.
 
     :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
-    :param table: its settings by name, each with its default.
+    :param table: the cluster's settings by name, each with its default.
     """
     core = cluster._core
     gauges = ClusterGauges.of(cluster)
@@ -200,8 +215,8 @@ def report_of(cluster: Any, table: Mapping[str, Any]) -> ClusterReport:
         cluster=cluster.metadata.cluster_name,
         state=state,
         protocol_version=int(cluster.protocol_version),
-        hosts=tuple(_host(one, sessions, one.host is control) for one in gauges.hosts),
-        sessions=tuple(one.keyspace for one in sessions),
+        hosts=tuple(_host(gauge, sessions, gauge.host is control) for gauge in gauges.hosts),
+        sessions=tuple(session.keyspace for session in sessions),
         prepared_statements=gauges.prepared_statements,
         tablets=gauges.tablets,
         settings=_settings(cluster, table),
@@ -210,11 +225,12 @@ def report_of(cluster: Any, table: Mapping[str, Any]) -> ClusterReport:
 
 def _host(gauges: HostGauges, sessions: list[Any], is_control: bool) -> HostReport:
     host = gauges.host
-    errors = [error for one in sessions if (error := one.pool_error(host)) is not None]
+    errors = [error for session in sessions if (error := session.pool_error(host)) is not None]
     sharding = host.sharding_info
+    since = host.down_since
     return HostReport(
         address=str(host.endpoint),
-        state={True: "up", False: "down", None: "unknown"}[host.is_up],
+        state="down" if host.state == "forced down" else host.state,
         datacenter=host.datacenter,
         rack=host.rack,
         version=host.release_version,
@@ -225,27 +241,30 @@ def _host(gauges: HostGauges, sessions: list[Any], is_control: bool) -> HostRepo
         shards=sharding.shards_count if sharding is not None else None,
         is_control=is_control,
         error=_short(f"{type(errors[-1]).__name__}: {errors[-1]}") if errors else None,
+        down_since=since.isoformat(timespec="seconds") if since is not None else None,
     )
 
 
 def _settings(cluster: Any, table: Mapping[str, Any]) -> dict[str, Any]:
-    found = {}
+    settings = {}
     for name, setting in table.items():
         value = getattr(cluster, name, None)
         if value is setting.default:
             continue
-        shown = _plain(value)
-        if shown not in (_plain(setting.default), setting.shown_default):
-            found[name] = shown
-    return found
+        text = _plain(value)
+        if text not in (_plain(setting.default), setting.shown_default):
+            settings[name] = text
+    return settings
 
 
 def _plain(value: object) -> Any:
-    """Return a value that shows no secret: itself if it is plain, otherwise its class."""
+    """Return a representation without secrets: plain values themselves, other objects as their
+    class.
+    """
     if isinstance(value, _PLAIN):
         return _short(value) if isinstance(value, str) else value
-    if isinstance(value, (list, tuple)) and all(isinstance(one, _PLAIN) for one in value):
-        return [_plain(one) for one in value]
+    if isinstance(value, (list, tuple)) and all(isinstance(item, _PLAIN) for item in value):
+        return [_plain(item) for item in value]
     if isinstance(value, type):
         return value.__name__
     return f"<{type(value).__name__}>"
@@ -257,5 +276,5 @@ def _short(text: str) -> str:
 
 
 def _shown(value: object) -> str:
-    # The class of an object is not a text of the program's.
+    # Class names are written without quotes.
     return value if isinstance(value, str) and value.startswith("<") else repr(value)

@@ -1,7 +1,7 @@
-"""``python -m cassandra.doctor HOST...`` says whether a cluster can be used from here, how well.
+"""``python -m cassandra.doctor HOST...`` checks if, and how well, a cluster can be used from here.
 
-`cassandra.doctor.cli` is the command, `cassandra.doctor.network` looks before there is a session,
-`cassandra.doctor.checks` asks the cluster.
+`cassandra.doctor.cli` is the command, `cassandra.doctor.network` checks the network before there is
+a session, and `cassandra.doctor.checks` queries the cluster.
 """
 
 from cassandra._foreign import check_files

@@ -1,4 +1,4 @@
-"""The questions to a connected cluster."""
+"""Checks that use a connected session."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from cassandra.cluster.session import Session
-from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, found
+from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, finding
 from cassandra.metadata.host import Host
 from cassandra.metadata.placement.replication import NetworkTopologyStrategy, SimpleStrategy
 from cassandra.query.statement import SimpleStatement
@@ -17,65 +17,69 @@ from cassandra.query.statement import SimpleStatement
 __all__ = ["CHECKS"]
 
 _ROUNDS = 10
-_SLOW = 0.1  # seconds that a round trip may take
-_SKEW = 0.5  # seconds that clocks may differ
-# Keyspaces that each node has for itself, or that nobody writes to.
+_SLOW = 0.1  # maximum seconds of a round trip
+_SKEW = 0.5  # maximum difference between clocks, in seconds
+# Keyspaces that are local to each node, or that applications do not write to.
 _LOCAL = {"system", "system_schema", "system_views", "system_virtual_schema"}
-# Those that the server makes with a factor of its own, whatever the cluster is like.
+# Keyspaces that the server creates with its own replication factor, regardless of the cluster.
 _AS_THEY_COME = {"system_distributed", "system_distributed_everywhere", "system_traces"}
 
 
 def hosts(session: Session, timeout: float) -> Iterator[Finding]:
-    """Look at which hosts are up and connected."""
+    """Check which hosts are up and connected."""
     pools = session.get_pool_state()
-    known = session.cluster.metadata.all_hosts()
-    for host in sorted(known, key=lambda one: str(one.endpoint)):
-        place = f"{host.datacenter or '?'}/{host.rack or '?'}, {host.release_version or '?'}"
+    all_hosts = session.cluster.metadata.all_hosts()
+    for host in sorted(all_hosts, key=lambda host: str(host.endpoint)):
+        description = f"{host.datacenter or '?'}/{host.rack or '?'}, {host.release_version or '?'}"
         if not host.is_up:
-            yield found(PROBLEM, str(host.endpoint), f"is down ({place})", "start it, or remove it")
+            yield finding(
+                PROBLEM, str(host.endpoint), f"is down ({description})", "start it, or remove it"
+            )
         elif host not in pools:
-            yield found(
+            yield finding(
                 PROBLEM,
                 str(host.endpoint),
-                f"is up, but cannot be connected to from here ({place})",
+                f"is up, but cannot be connected to from here ({description})",
                 "its broadcast_rpc_address has to be reachable from here",
             )
         else:
-            yield found(OK, str(host.endpoint), f"is up and connected ({place})")
+            yield finding(OK, str(host.endpoint), f"is up and connected ({description})")
 
 
 def versions(session: Session, timeout: float) -> Iterator[Finding]:
-    """Look at whether all hosts run the same release."""
-    known = session.cluster.metadata.all_hosts()
-    counts = Counter(one.release_version for one in known if one.release_version)
+    """Check if all hosts run the same release."""
+    all_hosts = session.cluster.metadata.all_hosts()
+    counts = Counter(host.release_version for host in all_hosts if host.release_version)
     if len(counts) > 1:
         text = ", ".join(f"{version} on {count}" for version, count in sorted(counts.items()))
-        yield found(WARNING, "versions", f"releases are mixed: {text}", "finish the upgrade")
+        yield finding(WARNING, "versions", f"releases are mixed: {text}", "finish the upgrade")
     elif counts:
         (version,) = counts
         protocol = int(session.cluster.protocol_version)
-        yield found(OK, "versions", f"release {version} everywhere, protocol version {protocol}")
+        yield finding(OK, "versions", f"release {version} everywhere, protocol version {protocol}")
 
 
 def schema(session: Session, timeout: float) -> Iterator[Finding]:
-    """Look at whether the hosts agree on the schema."""
+    """Check if the hosts agree on the schema."""
     by_version: dict[Any, list[str]] = defaultdict(list)
     for host, row in _each(session, "SELECT schema_version FROM system.local", timeout):
         by_version[row.schema_version].append(str(host.endpoint))
     if len(by_version) > 1:
-        text = "; ".join(f"{version}: {', '.join(at)}" for version, at in by_version.items())
-        yield found(
+        text = "; ".join(
+            f"{version}: {', '.join(addresses)}" for version, addresses in by_version.items()
+        )
+        yield finding(
             PROBLEM,
             "schema",
             f"the hosts have different schemas: {text}",
             "wait a minute and look again; then: nodetool describecluster",
         )
     elif by_version:
-        yield found(OK, "schema", f"all hosts agree on version {next(iter(by_version))}")
+        yield finding(OK, "schema", f"all hosts agree on version {next(iter(by_version))}")
 
 
 def clocks(session: Session, timeout: float) -> Iterator[Finding]:
-    """Look at how far the hosts' clocks are from this machine's."""
+    """Check how much the hosts' clocks differ from this machine's clock."""
     # CAST and toTimestamp are in every release since 2.2.
     query = "SELECT toTimestamp(now()) AS now FROM system.local"
     for host in _connected(session):
@@ -84,72 +88,72 @@ def clocks(session: Session, timeout: float) -> Iterator[Finding]:
         ended = time.time()
         if row is None:
             continue
-        # The answer was made at some time between both, and has milliseconds.
+        # The server read its clock between these two times, in milliseconds.
         unsure = (ended - began) / 2 + 0.001
         there = row.now.timestamp() if row.now.tzinfo else _utc(row.now)
         skew = there - (began + ended) / 2
         text = f"its clock is {abs(skew) * 1000:.0f} ms {'ahead' if skew > 0 else 'behind'}"
         text += f" (known to {unsure * 1000:.0f} ms)"
         if abs(skew) - unsure > _SKEW:
-            yield found(
+            yield finding(
                 WARNING,
                 str(host.endpoint),
                 text,
                 "run NTP here and there: the later timestamp of two writes wins",
             )
         else:
-            yield found(OK, str(host.endpoint), text)
+            yield finding(OK, str(host.endpoint), text)
 
 
 def latency(session: Session, timeout: float) -> Iterator[Finding]:
-    """Look at how long a round trip takes."""
+    """Measure the round trip time."""
     for host in _connected(session):
-        taken = []
+        durations = []
         try:
             for _ in range(_ROUNDS):
                 began = time.monotonic()
                 _answer(session, "SELECT key FROM system.local", host, timeout)
-                taken.append(time.monotonic() - began)
+                durations.append(time.monotonic() - began)
         except Exception as error:
-            yield found(
+            yield finding(
                 PROBLEM,
                 str(host.endpoint),
                 f"is connected, but does not answer: {type(error).__name__}: {error}",
                 "is it overloaded, or may this user not read system.local?",
             )
             continue
-        middle = statistics.median(taken)
+        middle = statistics.median(durations)
         text = (
-            f"answers in {middle * 1000:.1f} ms (median of {len(taken)}; "
-            f"{min(taken) * 1000:.1f} to {max(taken) * 1000:.1f})"
+            f"answers in {middle * 1000:.1f} ms (median of {len(durations)}; "
+            f"{min(durations) * 1000:.1f} to {max(durations) * 1000:.1f})"
         )
         if middle > _SLOW:
-            yield found(WARNING, str(host.endpoint), text, "is it in another region, or busy?")
+            yield finding(WARNING, str(host.endpoint), text, "is it in another region, or busy?")
         else:
-            yield found(OK, str(host.endpoint), text)
+            yield finding(OK, str(host.endpoint), text)
 
 
 def ring(session: Session, timeout: float) -> Iterator[Finding]:
-    """Look at the tokens of the hosts."""
+    """Check the tokens of the hosts."""
     token_map = session.cluster.metadata.token_map
     if token_map is None or not token_map.token_to_host_owner:
-        yield found(WARNING, "ring", "no tokens are known", "is token_metadata_enabled off?")
+        yield finding(WARNING, "ring", "no tokens are known", "is token_metadata_enabled off?")
         return
     counts = Counter(token_map.token_to_host_owner.values())
     without = [
-        str(one.endpoint) for one in session.cluster.metadata.all_hosts() if one not in counts
+        str(host.endpoint) for host in session.cluster.metadata.all_hosts() if host not in counts
     ]
     if without:
-        yield found(NOTE, "ring", f"without tokens, so without data: {', '.join(without)}")
-    least, most = min(counts.values()), max(counts.values())
-    each = f"{least}" if least == most else f"{least} to {most}"
-    yield found(OK, "ring", f"{sum(counts.values())} tokens, {each} a host")
+        yield finding(NOTE, "ring", f"without tokens, so without data: {', '.join(without)}")
+    fewest, most_tokens = min(counts.values()), max(counts.values())
+    each = f"{fewest}" if fewest == most_tokens else f"{fewest} to {most_tokens}"
+    yield finding(OK, "ring", f"{sum(counts.values())} tokens, {each} a host")
 
 
 def replication(session: Session, timeout: float) -> Iterator[Finding]:
-    """Look at whether the replicas of each keyspace can exist, and survive."""
+    """Check if there are enough nodes for the replicas of each keyspace, and enough replicas."""
     metadata = session.cluster.metadata
-    nodes = Counter(one.datacenter for one in metadata.all_hosts() if one.datacenter)
+    nodes = Counter(host.datacenter for host in metadata.all_hosts() if host.datacenter)
     fine = 0
     for name, keyspace in sorted(metadata.keyspaces.items()):
         if name in _LOCAL:
@@ -158,7 +162,7 @@ def replication(session: Session, timeout: float) -> Iterator[Finding]:
         yield from faults
         fine += not faults
     if fine:
-        yield found(OK, "replication", f"{fine} keyspace{'s' * (fine != 1)} in order")
+        yield finding(OK, "replication", f"{fine} keyspace{'s' * (fine != 1)} in order")
 
 
 def _faults_of(name: str, strategy: Any, nodes: Counter[str]) -> Iterator[Finding]:
@@ -169,7 +173,7 @@ def _faults_of(name: str, strategy: Any, nodes: Counter[str]) -> Iterator[Findin
     if isinstance(strategy, SimpleStrategy):
         factor = strategy.replication_factor
         if len(nodes) > 1:
-            yield found(
+            yield finding(
                 WARNING,
                 subject,
                 f"SimpleStrategy puts replicas anywhere in {', '.join(sorted(nodes))}",
@@ -181,7 +185,7 @@ def _faults_of(name: str, strategy: Any, nodes: Counter[str]) -> Iterator[Findin
     elif isinstance(strategy, NetworkTopologyStrategy):
         for datacenter, factor in strategy.dc_replication_factors.items():
             if datacenter not in nodes and factor:
-                yield found(
+                yield finding(
                     PROBLEM,
                     subject,
                     f"has {factor} replicas in {datacenter!r}, but no node is there: the data "
@@ -190,8 +194,8 @@ def _faults_of(name: str, strategy: Any, nodes: Counter[str]) -> Iterator[Findin
                 )
             elif factor:
                 yield from _too_many(subject, factor, nodes[datacenter], datacenter)
-        factors = [one for one in strategy.dc_replication_factors.values() if one]
-        # Logins are read from the local data centre alone.
+        factors = [factor for factor in strategy.dc_replication_factors.values() if factor]
+        # Logins only read from the local data centre.
         of_login = name == "system_auth" and 1 in factors
         if (sum(factors) == 1 or of_login) and total > 1:
             yield _single(subject)
@@ -199,7 +203,7 @@ def _faults_of(name: str, strategy: Any, nodes: Counter[str]) -> Iterator[Findin
 
 def _too_many(subject: str, factor: int, nodes: int, where: str) -> Iterator[Finding]:
     if factor > nodes:
-        yield found(
+        yield finding(
             WARNING,
             subject,
             f"has {factor} replicas, but {where} has {nodes} node{'s' * (nodes != 1)}: QUORUM "
@@ -210,41 +214,41 @@ def _too_many(subject: str, factor: int, nodes: int, where: str) -> Iterator[Fin
 
 def _single(subject: str) -> Finding:
     if subject == "keyspace system_auth":
-        return found(
+        return finding(
             WARNING,
             subject,
             "has one replica: nobody can log in while that node is down",
             "ALTER KEYSPACE system_auth, then nodetool repair system_auth",
         )
-    return found(
+    return finding(
         WARNING, subject, "has one replica: its data is lost with a node", "raise the factor"
     )
 
 
 def shards(session: Session, timeout: float) -> Iterator[Finding]:
-    """Look at the shards of ScyllaDB nodes, if they are some."""
+    """Check the connections to the shards of ScyllaDB nodes."""
     for address, state in sorted(session.cluster.shard_aware_stats().items()):
-        there, open_ = state["shards_count"], state["connected"]
-        if open_ < there:
-            yield found(
+        shard_count, open_ = state["shards_count"], state["connected"]
+        if open_ < shard_count:
+            yield finding(
                 WARNING,
                 str(address),
-                f"{open_} of {there} shards have a connection",
+                f"{open_} of {shard_count} shards have a connection",
                 "open the shard-aware port (19042), or wait: connections are opened one by one",
             )
         else:
-            yield found(OK, str(address), f"each of its {there} shards has a connection")
+            yield finding(OK, str(address), f"each of its {shard_count} shards has a connection")
 
 
 def _connected(session: Session) -> list[Host]:
-    return sorted(session.get_pool_state(), key=lambda one: str(one.endpoint))
+    return sorted(session.get_pool_state(), key=lambda host: str(host.endpoint))
 
 
 def _ask(session: Session, query: str, host: Host, timeout: float) -> Any:
-    """Return the row that `host` answers with; None if it does not."""
+    """Return the row that `host` responds with, or None."""
     try:
         return _answer(session, query, host, timeout)
-    except Exception:  # `latency` tells of it
+    except Exception:  # the check `latency` reports the error
         return None
 
 

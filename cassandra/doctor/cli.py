@@ -11,7 +11,7 @@ from typing import Any
 from cassandra._connecting import add_connection_options, connection_settings, reason_of
 from cassandra.cluster.cluster import Cluster
 from cassandra.doctor.checks import CHECKS
-from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, found
+from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, finding
 from cassandra.doctor.network import installation, reach
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.errors import DriverException
@@ -46,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code.
 
-    :param arguments: the arguments, by default those of the process.
+    :param arguments: the command line arguments, by default those of the process.
     """
     parser = _parser()
     options = parser.parse_args(arguments)
@@ -63,15 +63,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, ssl.SSLError, KeyError, ValueError) as error:
         parser.error(reason_of(error))
     findings = []
-    for one in _examine(options, settings, settings.get("ssl_context")):
-        findings.append(one)
+    for result in _examine(options, settings, settings.get("ssl_context")):
+        findings.append(result)
         if not options.json:
-            _print(one)
-    levels = [one.level for one in findings]
+            _print(result)
+    levels = [result.level for result in findings]
     problems, warnings = levels.count(PROBLEM), levels.count(WARNING)
     if options.json:
-        told = [{**vars(one)} for one in findings]
-        print(json.dumps({"findings": told, "problems": problems, "warnings": warnings}, indent=2))
+        rows = [{**vars(result)} for result in findings]
+        print(json.dumps({"findings": rows, "problems": problems, "warnings": warnings}, indent=2))
     else:
         print(_summary(problems, warnings))
     return int(problems > 0 or (options.strict and warnings > 0))
@@ -86,17 +86,17 @@ def _summary(problems: int, warnings: int) -> str:
     return f"{counted(problems, 'problem')}, {counted(warnings, 'warning')}"
 
 
-def _print(one: Finding) -> None:
-    print(f"{_MARKS[one.level]:<8} {one.subject}: {one.text}", flush=True)
-    if one.do:
-        print(f"{'':<8} -> {one.do}", flush=True)
+def _print(result: Finding) -> None:
+    print(f"{_MARKS[result.level]:<8} {result.subject}: {result.text}", flush=True)
+    if result.do:
+        print(f"{'':<8} -> {result.do}", flush=True)
 
 
-# -- how to connect --------------------------------------------------------------------------------
+# -- connecting ------------------------------------------------------------------------------------
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    # All data centres are looked at, whichever is the nearest.
+    # All data centres are checked, not only the local one.
     profile = ExecutionProfile(RoundRobinPolicy(), request_timeout=options.timeout)
     return {
         "execution_profiles": {EXEC_PROFILE_DEFAULT: profile},
@@ -106,7 +106,7 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-# -- the examination -------------------------------------------------------------------------------
+# -- checks ----------------------------------------------------------------------------------------
 
 
 def _examine(
@@ -118,21 +118,21 @@ def _examine(
     try:
         cluster = Cluster(**settings)
     except (DriverException, OSError, ValueError, TypeError) as error:
-        yield found(PROBLEM, "settings", str(error))
+        yield finding(PROBLEM, "settings", str(error))
         return
     try:
         try:
             session = cluster.connect(wait_for_all_pools=True)
         except (DriverException, OSError) as error:
-            yield found(PROBLEM, "connect", str(error), _advice(error))
+            yield finding(PROBLEM, "connect", str(error), _advice(error))
             return
-        yield found(OK, "connect", f"connected to cluster {cluster.metadata.cluster_name!r}")
+        yield finding(OK, "connect", f"connected to cluster {cluster.metadata.cluster_name!r}")
         for check in CHECKS:
             try:
                 yield from check(session, options.timeout)
-            except Exception as error:  # of one check: the others may still tell something
+            except Exception as error:  # an error in one check: continue with the other checks
                 text = f"could not be looked at: {type(error).__name__}: {error}"
-                yield found(WARNING, check.__name__, text)
+                yield finding(WARNING, check.__name__, text)
     finally:
         cluster.shutdown()
 

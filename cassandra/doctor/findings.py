@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["NOTE", "OK", "PROBLEM", "WARNING", "Finding", "found"]
+__all__ = ["NOTE", "OK", "PROBLEM", "WARNING", "Finding", "finding"]
 
 OK = "ok"
 NOTE = "note"
@@ -14,12 +14,13 @@ PROBLEM = "problem"
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of a check.
 
-    :param level: `OK`, `NOTE` (good to know), `WARNING` (works, but look at it) or `PROBLEM`.
-    :param subject: what was looked at, in a word or two.
-    :param text: what was found.
-    :param do: what to do about it; empty if nothing.
+    :param level: `OK`, `NOTE` (information), `WARNING` (it works, but should be checked) or
+        `PROBLEM`.
+    :param subject: the checked item, in a word or two.
+    :param text: the result.
+    :param do: the recommended action, or an empty string.
     """
 
     level: str
@@ -28,8 +29,8 @@ class Finding:
     do: str = ""
 
 
-def found(level: str, subject: str, text: str, do: str = "") -> Finding:
-    """Return a finding with its text in one line.
+def finding(level: str, subject: str, text: str, do: str = "") -> Finding:
+    """Return a finding, with its text joined to a single line.
 
     :param level: as in `Finding`.
     :param subject: as in `Finding`.

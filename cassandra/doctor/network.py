@@ -1,4 +1,4 @@
-"""The checks before there is a session: the installation, names, ports, TLS."""
+"""Checks that need no session: the installation, names, ports, TLS."""
 
 from __future__ import annotations
 
@@ -13,28 +13,30 @@ from datetime import datetime, timezone
 from threading import Thread
 from typing import Any
 
-from cassandra import _impl
+from cassandra import _build_stamp, _impl
 from cassandra._version import DRIVER_NAME, __version__
-from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, found
+from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, finding
 
 __all__ = ["installation", "reach"]
 
-# Certificates that end within so many days are worth a word.
+# Warn about certificates that expire within this number of days.
 _SOON = 30
 
 
 def installation() -> Iterator[Finding]:
-    """Look at the driver itself."""
+    """Check the driver itself."""
+    if _impl.implementation == "c":
+        yield from _build()
     text = f"{DRIVER_NAME} {__version__}"
     if _impl.implementation == "c":
-        yield found(OK, "driver", f"{text}, compiled")
+        yield finding(OK, "driver", f"{text}, compiled")
     elif _impl.fallback_reason is None:
         why = f"as on every {platform.python_implementation()}"
         if os.environ.get("CASS_DRIVER_IMPL") == "python":
             why = "as CASS_DRIVER_IMPL wants it"
-        yield found(NOTE, "driver", f"{text}, pure Python, {why}")
+        yield finding(NOTE, "driver", f"{text}, pure Python, {why}")
     else:
-        yield found(
+        yield finding(
             WARNING,
             "driver",
             f"{text}, pure Python, at about a quarter of its speed: {_impl.fallback_reason}",
@@ -42,27 +44,43 @@ def installation() -> Iterator[Finding]:
         )
 
 
+def _build() -> Iterator[Finding]:
+    """Check if the compiled modules of a source tree belong to its sources."""
+    if not _build_stamp.has_sources():
+        return
+    changed = _build_stamp.changed_files(thorough=True)
+    if changed is None:
+        yield finding(
+            NOTE,
+            "build",
+            "nothing says which sources cassandra._accel was built from",
+            f"if attributes are missing at odd places, {_build_stamp.REBUILD}",
+        )
+    elif changed:
+        yield finding(PROBLEM, "build", _impl.other_sources(changed), _build_stamp.REBUILD)
+
+
 def reach(
     host: str, port: int, timeout: float, context: ssl.SSLContext | None
 ) -> Iterator[Finding]:
-    """Look up a contact point and connect to its port, with TLS if there is a context.
+    """Resolve a contact point and connect to its port, with TLS if there is a context.
 
     :param host: a name or an address.
     :param port: the port of the native protocol.
     :param timeout: seconds for each step.
-    :param context: for TLS; None to do without.
+    :param context: the TLS context, or None for no TLS.
     """
     subject = f"{host}:{port}"
     try:
         addresses = _resolved(host, port, timeout)
     except (OSError, Late) as error:
         reason = "no answer in time" if isinstance(error, Late) else str(error)
-        yield found(
+        yield finding(
             PROBLEM, subject, f"the name cannot be looked up: {reason}", "check the name, and DNS"
         )
         return
     if addresses != [host]:
-        yield found(OK, subject, f"is {', '.join(addresses)}")
+        yield finding(OK, subject, f"is {', '.join(addresses)}")
     for address in addresses:
         yield from _connect(subject, address, host, port, timeout, context)
 
@@ -76,9 +94,9 @@ def _resolved(host: str, port: int, timeout: float) -> list[str]:
         except BaseException as error:
             answer.set_exception(error)
 
-    # A resolver has no time limit of its own. Nobody waits for this thread, not even at the end.
+    # A resolver has no time limit. Nobody waits for this thread, not even at exit.
     Thread(target=ask, name="cassandra-doctor", daemon=True).start()
-    return list(dict.fromkeys(str(one[4][0]) for one in answer.result(timeout)))
+    return list(dict.fromkeys(str(result[4][0]) for result in answer.result(timeout)))
 
 
 def _connect(
@@ -96,11 +114,11 @@ def _connect(
         do = "is the node running, and does it listen on this address (rpc_address)?"
         if isinstance(error, TimeoutError):
             do = "a firewall between here and there, or a wrong address"
-        yield found(PROBLEM, subject, f"{address} cannot be connected to: {error}", do)
+        yield finding(PROBLEM, subject, f"{address} cannot be connected to: {error}", do)
         return
-    taken = (time.monotonic() - began) * 1000
+    milliseconds = (time.monotonic() - began) * 1000
     with connection:
-        yield found(OK, subject, f"{address} accepts connections, in {taken:.1f} ms")
+        yield finding(OK, subject, f"{address} accepts connections, in {milliseconds:.1f} ms")
         if context is not None:
             yield from _tls(subject, connection, host, context)
 
@@ -114,7 +132,7 @@ def _tls(
             version = secure.version()
             certificate = secure.getpeercert() or {}
     except ssl.SSLCertVerificationError as error:
-        yield found(
+        yield finding(
             PROBLEM,
             subject,
             f"the certificate is not accepted: {error.verify_message}",
@@ -123,14 +141,14 @@ def _tls(
         )
         return
     except (OSError, ValueError) as error:
-        yield found(
+        yield finding(
             PROBLEM,
             subject,
             f"TLS fails: {error}",
             "does this port speak TLS (client_encryption_options), and want a client certificate?",
         )
         return
-    yield found(OK, subject, f"speaks {version}, {cipher[0] if cipher else 'no cipher'}")
+    yield finding(OK, subject, f"speaks {version}, {cipher[0] if cipher else 'no cipher'}")
     ends = certificate.get("notAfter")
     if isinstance(ends, str):
         yield _end_of(subject, ssl.cert_time_to_seconds(ends))
@@ -138,9 +156,9 @@ def _tls(
 
 def _end_of(subject: str, ends: float) -> Finding:
     day = datetime.fromtimestamp(ends, timezone.utc).date()
-    left = (ends - time.time()) / 86400
-    if left < _SOON:
-        return found(
-            WARNING, subject, f"its certificate ends on {day}, in {left:.0f} days", "renew it"
+    days = (ends - time.time()) / 86400
+    if days < _SOON:
+        return finding(
+            WARNING, subject, f"its certificate ends on {day}, in {days:.0f} days", "renew it"
         )
-    return found(OK, subject, f"its certificate is good until {day}")
+    return finding(OK, subject, f"its certificate is good until {day}")

@@ -1,6 +1,6 @@
 """The engine: connections, pools, requests and the control connection, confined to one asyncio
 loop.
 
-Nothing here knows of threads but `loop` (the engine's own thread and the inbox that user threads
-reach it through).
+Only `cassandra.engine.loop` deals with threads: it runs the engine's thread and the inbox through
+which user threads reach it.
 """

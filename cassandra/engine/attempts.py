@@ -1,6 +1,6 @@
-"""One sending of a request to one host.
+"""One attempt of a request: it is sent to one host.
 
-A part of the twin module `cassandra.engine.happy_path`, which hands the name on.
+Part of the twin module `cassandra.engine.happy_path`, which exports the name.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ __all__ = ["Attempt"]
 
 
 class Attempt:
-    """One sending of a request to one host: what waits for the answer, and afterwards the request's
-    history.
+    """One attempt of a request at one host: the responder while the answer is outstanding, an entry
+    of the request's history afterwards.
 
-    `started` is ``time.monotonic()`` in seconds, `latency` seconds until the answer or the error
-    (None while in flight), `error` what failed it, `decision` what was done then: "retry", "retry
-    next host", "rethrow", "ignore", "prepare", or None.
+    `started` is ``time.monotonic()`` in seconds. `latency` is the seconds until the answer or the
+    error (None while in flight). `error` is the exception that failed the attempt. `decision` is
+    the reaction: "retry", "retry next host", "rethrow", "ignore", "prepare", or None.
     """
 
     __slots__ = (
@@ -49,31 +49,31 @@ class Attempt:
         self.error: Exception | None = None
         self.decision: str | None = None
         self.reprepared: tuple[Any, ...] = ()
-        # The result metadata of the moment of sending, for an answer without metadata.
+        # The result metadata at the time of sending, for an answer that skips its metadata.
         self.columns: Any = None
 
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
-        """The answer has come; the stream is free already."""
+        """Called with the answer; its stream is free already."""
         request = self.request
         if request is not None:
             self.stream = -1
             request.on_answer(self, connection, opcode, flags, body)
 
     def on_connection_lost(self, connection: Connection, error: Exception) -> None:
-        """No answer will come."""
+        """Called when the connection is lost before the answer."""
         request = self.request
         if request is not None:
             self.stream = -1
             request.on_attempt_failed(self, error)
 
     def abandon(self) -> None:
-        """Nobody waits for the answer any more."""
+        """Give up the answer; the stream stays taken until the answer comes."""
         if self.stream >= 0 and self.connection is not None:
             self.connection.abandon(self.stream, self)
             self.stream = -1
 
     def release(self) -> None:
-        """The request is over: keep the history, let go of the rest."""
+        """Called when the request is over: keep the history, drop the references."""
         self.request = None
         self.connection = None
 

@@ -1,8 +1,8 @@
 """The happy path on asyncio, in one pass, and its awaitable.
 
-A part of the twin module `cassandra.engine.happy_path`, which hands both names on. The compiled
-`ResultFuture` is not a subclass of asyncio's: it behaves like one, and its callbacks share one
-handle of the loop with those of all that are done in the same turn.
+Part of the twin module `cassandra.engine.happy_path`, which exports both names. The compiled
+`ResultFuture` is not a subclass of `asyncio.Future`, but behaves like one. All futures that are
+done in the same loop turn share one loop handle for their callbacks.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _one_int = struct.Struct(">i").unpack_from
 
 
 class RowsAnswer:
-    """The usual answer to a SELECT, of which rows are wanted and little else.
+    """The answer to a SELECT on the happy path, when little more than its rows is needed.
 
-    It is made in place of a `ResultMessage`, which has room for much more, on the happy path.
+    A cheap replacement for `ResultMessage`, which has many more fields.
 
-    :param metadata: of the rows.
-    :param body: the answer's.
-    :param offset: of the number of rows, which is not negative.
+    :param metadata: the metadata of the rows.
+    :param body: the body of the answer.
+    :param offset: where the number of rows is in `body`; the number is not negative.
     """
 
     __slots__ = ("_body", "_metadata", "_offset")
@@ -50,7 +50,7 @@ class RowsAnswer:
         self._offset = offset
 
     def rows(self, row_factory: Callable[..., Any]) -> Any:
-        """Return the rows; None if the message has to make them."""
+        """Return the rows, or None if they must be decoded by `message()`."""
         method = getattr(row_factory, "row_plan_method", None)
         # functools.wraps copies attributes to wrappers, which are other functions.
         if method is None or method[1] is not row_factory:
@@ -60,23 +60,23 @@ class RowsAnswer:
         try:
             return getattr(row_plan, method[0])(body, offset + 4, _one_int(body, offset)[0])
         except DecodeError:
-            return None  # the message keeps the error
+            return None  # the full message reports the error
 
     def message(self) -> ResultMessage:
-        """Return the message that has come."""
+        """Return the `ResultMessage` of this answer, with all its fields."""
         return rows_result(self._metadata, self._body, self._offset)
 
 
 class ResultFuture(asyncio.Future[Any]):
-    """The awaitable of one execution's result.
+    """The awaitable of an execution's result.
 
-    Cancelling it gives up the request, whose stream is free when the answer has come.
+    Cancelling the future gives up the request; its stream is free again once the answer has come.
 
-    :param path: that of the session.
-    :param row_factory: of the result.
+    :param path: the happy path of the session.
+    :param row_factory: the row factory of the result.
     """
 
-    # Quicker to write than the dict that asyncio's Future has.
+    # Slots are quicker to write than the dict of asyncio's Future.
     __slots__ = ("_path", "request", "row_factory")
 
     request: RequestBase
@@ -86,28 +86,28 @@ class ResultFuture(asyncio.Future[Any]):
         self._path = path
         self.row_factory = row_factory
 
-    if not TYPE_CHECKING:  # type checkers know better than to allow every name
+    if not TYPE_CHECKING:  # type checkers would otherwise allow every name
 
         def __getattr__(self, name: str) -> Any:
             raise no_attribute(type(self).__name__, name)
 
     def __repr__(self) -> str:
-        # asyncio shows it if nobody has looked at the error.
+        # asyncio shows the repr if an error was never retrieved.
         return f"{super().__repr__()[:-1]}{statement_of(self)}>"
 
     @property
     def session(self) -> Any:
-        """The session that executes it."""
+        """The session that executes the request."""
         return self._path.session
 
     @property
     def message(self) -> Any:
-        """The message that was, or will be, sent; a request listener may change it."""
+        """The message that was or will be sent; a request listener may change it."""
         return self._path.session._message_of_request(self.request)
 
     def cancel(self, msg: object = None) -> bool:
         """Give up the request; its stream is free when the answer has come."""
-        # The future first: the end of the request then finds it done.
+        # Cancel the future first: the end of the request must find it done.
         cancelled = super().cancel(msg)
         if cancelled:
             self.request.cancel()
@@ -121,15 +121,15 @@ class ResultFuture(asyncio.Future[Any]):
             self.set_result(self._path._result_of(request, self.row_factory))
 
     def refuse(self, error: BaseException) -> None:
-        """End with `error`, unless it is over already."""
+        """End with `error`, unless the future is done already."""
         if self.done():
             return
         if isinstance(error, asyncio.CancelledError):
-            # Not self.cancel(): the request is over already.
+            # self.cancel() would cancel the request too, which is over already.
             super().cancel()
             return
         if isinstance(error, StopIteration):
-            # Raised into a coroutine, it would look like the coroutine's own end.
+            # A StopIteration raised into a coroutine would look like the coroutine's own end.
             cause, error = (
                 error,
                 RuntimeError(
@@ -142,19 +142,19 @@ class ResultFuture(asyncio.Future[Any]):
 
 
 class HappyPath:
-    """The happy path of a prepared statement on one session.
+    """The happy path of a session: prepared statements whose values are in a tuple or list,
+    without options, listeners or handlers.
 
-    Its values are in a tuple or list, and there are no options, listeners or handlers.
-
-    :param session: the face's session.
+    :param session: the session of the asyncio API.
     :param engine: the engine's session.
-    :param options: of a call that gives none.
-    :param request_class: must not have an ``__init__`` or a ``start`` of its own, as the compiled
-        twin calls neither.
-    :param body_class: the same.
-    :param result_class: is made of the session, the request and the row factory. If it has a true
-        `_reads_rows_answers`, the response of a request may be a `RowsAnswer`.
-    :param check_vectors: called with a request that wants vectors in another form than lists.
+    :param options: the options of a call without arguments.
+    :param request_class: must not define ``__init__`` or ``start``: the compiled twin calls
+        neither.
+    :param body_class: must not define ``__init__`` or ``start`` either.
+    :param result_class: called with the session, the request and the row factory. If its
+        `_reads_rows_answers` is true, the response of a request may be a `RowsAnswer`.
+    :param check_vectors: called with each request whose vectors should be decoded to another form
+        than lists.
     """
 
     __slots__ = (
@@ -191,20 +191,20 @@ class HappyPath:
 
     @property
     def row_factory(self) -> Callable[..., Any]:
-        """The row factory of executions that ask for nothing else."""
+        """The row factory of executions without options."""
         return self._options.profile.row_factory
 
     def request(self, query: Any, parameters: object, on_done: Callable[[Any], None]) -> Any:
-        """Make the request for a prepared or bound statement, or for a batch.
+        """Make the request for a prepared statement, a bound statement or a batch.
 
-        Returns None if something about it leaves the happy path.
+        Returns None if the execution must leave the happy path.
 
         :param on_done: called with the request when it is over.
         """
-        kind = type(parameters)
+        parameters_type = type(parameters)
         is_batch = type(query) is BatchStatement
         if type(query) is PreparedStatement:
-            if kind is not tuple and kind is not list:
+            if parameters_type is not tuple and parameters_type is not list:
                 return None
         elif parameters is not None or (type(query) is not BoundStatement and not is_batch):
             return None
@@ -234,11 +234,11 @@ class HappyPath:
         return request
 
     def execute(self, query: object, parameters: object) -> ResultFuture | None:
-        """Execute a prepared or bound statement or a batch; None off the happy path.
+        """Execute a prepared statement, a bound statement or a batch on the happy path.
 
-        Nothing was sent then, and the caller takes the other way.
+        Returns None off the happy path; nothing was sent then, and the caller uses the general way.
 
-        :raises RuntimeError: if another loop is running than the session's.
+        :raises RuntimeError: if the running loop is not the session's.
         """
         if running_loop() is not self.loop:
             refuse_loop(self.loop)
@@ -258,4 +258,4 @@ class HappyPath:
 
 
 def _over(request: RequestBase) -> None:
-    """Stands in for `on_done` until there is a future."""
+    """Placeholder of `on_done` until the future exists."""

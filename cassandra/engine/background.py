@@ -1,4 +1,4 @@
-"""Tasks of the engine that nobody waits for, all of which end with it."""
+"""Background tasks of the engine; closing the engine ends them all."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ log = logging.getLogger("cassandra.cluster")
 
 T = TypeVar("T")
 
-ROUNDS = 3  # what ends may start something once more
+ROUNDS = 3  # tasks that end may start further tasks
 PATIENCE = 1.0  # seconds that cancelled tasks get in each round
 
 
 class Spawn(Protocol):
-    """Runs a coroutine in the background, at the longest until the engine is closed."""
+    """Runs a coroutine in the background until it ends or the engine is closed."""
 
     def __call__(self, coroutine: Coroutine[Any, Any, T], /) -> asyncio.Task[T]: ...
 
 
 class Background:
-    """Starts tasks, and ends them when it is closed."""
+    """Starts background tasks, and cancels them in `close`."""
 
     __slots__ = ("_closed", "_tasks")
 
@@ -36,33 +36,31 @@ class Background:
         self._tasks: InsertionOrdered[asyncio.Task[Any]] = InsertionOrdered()
 
     def spawn(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Run `coroutine`, at the longest until `close`."""
+        """Run `coroutine` as a task until it ends, or until `close`."""
         task: asyncio.Task[T] = asyncio.ensure_future(coroutine)
-        # A task in any case: a coroutine that is dropped would be warned of, and the caller wants a
-        # task.
+        # We make a task even after `close`: the caller expects one, and asyncio warns of coroutines
+        # that are never awaited.
         if self._closed:
             task.cancel()
-        # The loop holds its tasks weakly: without this reference one could be collected while it
-        # runs.
+        # The loop holds tasks weakly: without this reference, a running task could be collected.
         self._tasks.add(task)
         task.add_done_callback(self._ended)
         return task
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
-        # To read the error also keeps asyncio from logging it as never retrieved.
+        # Reading the error also keeps asyncio from logging "exception was never retrieved".
         error = None if task.cancelled() else task.exception()
-        # Errors of servers and networks are for the callers that wait for the task, if there are
-        # any left.
+        # Errors of servers and networks are for the callers that wait for the task.
         if error is not None and not isinstance(error, (DriverException, OSError)):
             log.error("a task of the engine failed: %r", error, exc_info=error)
 
     async def close(self) -> None:
-        """Cancel all tasks and wait for their end; those that they start are cancelled too."""
-        # Before the first cancellation: what a task starts while it ends is cancelled, too.
+        """Cancel all tasks and wait until they end, including tasks started while they end."""
+        # Set before the first cancellation, so that tasks started from now on are cancelled too.
         self._closed = True
         for _ in range(ROUNDS):
-            # Not the task that closes: it would cancel itself and wait for its own end.
+            # Skip the task that runs `close`: it would cancel itself and wait for its own end.
             running = [
                 task
                 for task in self._tasks

@@ -1,4 +1,4 @@
-"""The options of one call of `execute`: each is named here, and nowhere copied by name."""
+"""The options of a call of `execute`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from cassandra.query.settings import NOT_SET
 if TYPE_CHECKING:
     from cassandra import bases
     from cassandra.engine.profile import ExecutionProfile
+    from cassandra.engine.targets import Target
     from cassandra.metadata.host import Host
 else:
     from cassandra._impl import bases
@@ -18,14 +19,15 @@ __all__ = ["CallOptions"]
 
 
 class CallOptions(bases.CallBase):
-    """The options of one call of `execute`, beside the statement and its parameters.
+    """The options of a call of `execute`, apart from the statement and its parameters.
 
-    :param profile: the execution profile, found by its name already.
+    :param profile: the execution profile, already looked up by its name.
     :param timeout: seconds, None for no limit, or NOT_SET for the profile's.
-    :param trace: if the servers trace the request.
-    :param custom_payload: in place of the statement's.
-    :param paging_state: the page to begin with, or None for the first one.
-    :param host: the one host to send it to, or None to follow the query plan.
+    :param trace: whether the servers trace the request.
+    :param custom_payload: used instead of the statement's payload.
+    :param paging_state: the page to begin with; None for the first page.
+    :param target: the only host to send to, or a `Target` (a shard, a token); None follows the
+        query plan.
     """
 
     __slots__ = ()
@@ -37,11 +39,11 @@ class CallOptions(bases.CallBase):
         trace: bool = False,
         custom_payload: Mapping[str, bytes | None] | None = None,
         paging_state: bytes | None = None,
-        host: Host | None = None,
+        target: Host | Target | None = None,
     ) -> None:
         self.profile = profile
         self.timeout = timeout
         self.trace = trace
         self.custom_payload = custom_payload
         self.paging_state = paging_state
-        self.host = host
+        self.target = target

@@ -1,4 +1,4 @@
-"""The caller of a request: the task of asyncio, or the thread."""
+"""The caller of a request: an asyncio task or a thread, identified by a number."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from cassandra._threads import get_ident
 
 __all__ = ["current_caller"]
 
-# Not by address: a task that is made where another one has just ended would be taken for that one,
-# whose requests may still be in a queue. Negative, so that none is a thread's number.
+# Task numbers are counted, not id(): a new task may get the address of a task that has ended but
+# still has requests in a queue. They are negative, so that no task has the number of a thread.
 _numbers: WeakKeyDictionary[asyncio.Task[Any], int] = WeakKeyDictionary()
 _next_number = itertools.count(-1, -1).__next__
 
 
 def current_caller() -> object:
-    """Return what tells the caller from others: a number."""
+    """Return a number that identifies the running task or thread."""
     try:
         task = asyncio.current_task()
     except RuntimeError:  # no loop runs in this thread

@@ -1,7 +1,7 @@
-"""The engine of one cluster: creates its parts, connects, closes, and wires them.
+"""The engine of a cluster: creates the parts, wires them, connects and closes them.
 
-Each part names its task, and takes the parts that it uses: none but a session sees the whole
-`Core`.
+Each part is a class with one task that receives only the parts it needs. Only a session gets the
+whole `Core`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cassandra._clocks import wall_time_ns
 from cassandra.engine.background import Background
+from cassandra.engine.compat_names import open_by_factory
 from cassandra.engine.connection import Connection, wire_format_of
 from cassandra.engine.control.connection import ControlConnection, EventHandler
 from cassandra.engine.control.contacts import Contacts
@@ -27,7 +30,6 @@ from cassandra.engine.hosts.endpoint_resolver import EndpointResolver
 from cassandra.engine.hosts.node_list import NodeListReader
 from cassandra.engine.hosts.status_events import StatusEvents
 from cassandra.engine.hosts.watch import HostWatch
-from cassandra.engine.known_names import open_by_factory
 from cassandra.engine.listeners import Listeners
 from cassandra.engine.observers import Observers
 from cassandra.engine.policies import Policies
@@ -60,9 +62,9 @@ log = logging.getLogger("cassandra.pool")
 class Core(Observers):
     """One cluster's engine, confined to one event loop.
 
-    :param settings: from the face.
-    :param metadata: the cluster's snapshots, which the engine swaps.
-    :param loop: the loop that all of it belongs to.
+    :param settings: from the blocking or asyncio API.
+    :param metadata: the cluster's metadata, whose snapshots the engine replaces.
+    :param loop: the loop on which everything runs.
     """
 
     def __init__(
@@ -78,18 +80,19 @@ class Core(Observers):
         self.time = loop.time
         self.timers = happy_path.TimerWheel(loop, environment.clock)
         self.throttler = settings.request_throttler
-        # The classes that programs have registered. Replaced, never changed: row plans remember
-        # which mapping they were made with.
+        # The classes registered for user-defined types. Replaced, never mutated: row plans remember
+        # the mapping that they were made with.
         self.user_types: Mapping[str, Mapping[str, type]] = {}
         self.closed = False
-        # If other threads than the loop's start requests: they may then write by themselves.
+        # Set if threads other than the loop's start requests; they may then write to sockets
+        # directly.
         self.wake_queue: WakeQueue | None = None
         self._background = Background()
         self.sessions = Sessions()
         self.listeners = Listeners(self.sessions.follow_distances_soon)
         self.internal_queries = InternalQueries(settings)
         self.connector = Connector(settings, environment)
-        # What requests without a connection are rendered for: as the control connection speaks.
+        # Requests without a connection are rendered in the control connection's wire format.
         self.wire_format = wire_format_of(self.connector.version, None)
         self.hosts = HostWatch(
             metadata, settings, self.sessions, self.listeners, self._background, self._probe
@@ -123,23 +126,26 @@ class Core(Observers):
             settings, metadata, self.sessions, self.internal_queries.send, self.spawn, server=self
         )
         self.policies.attach(settings.reconnection_policy)
-        # The parts above ask for the control connection when they need it: it is made last.
+        # The parts above look up the control connection when they need it, so we create it last.
         self._routes = self._watched_routes()
         self.control = self._new_control()
         self._status_events = StatusEvents(
             settings, metadata, self.hosts, self.control.on_topology_change, self.random
         )
         self._wire()
-        # The last step, so that no failure above leaves it attached.
+        # Attach last, so that no failure above leaves the throttler attached.
         if self.throttler is not None:
             self.throttler.attach(loop)
 
     def keep_time(self, generator: object) -> None:
-        """Have the driver's own generator of timestamps read the clock of a simulated cluster."""
+        """Have the driver's own timestamp generator read a simulated cluster's clock."""
         if self._wall_clock is not time.time_ns and isinstance(
             generator, MonotonicTimestampGenerator
         ):
-            generator.read_from(self._wall_clock)
+            # Read the clock of the loop that runs the caller: clusters of other simulations, or
+            # real clusters, may share the generator.
+            caller_has_clock = hasattr(self.loop, "wall_time_ns")
+            generator.read_from(wall_time_ns if caller_has_clock else self._wall_clock)
 
     def _watched_routes(self) -> RouteWatch | None:
         routes = self.settings.client_routes
@@ -174,7 +180,7 @@ class Core(Observers):
         )
 
     def _wire(self) -> None:
-        """Register the parts with each other, now that all of them exist."""
+        """Connect the parts with each other, now that all of them exist."""
         handlers: dict[str, EventHandler] = {
             "TOPOLOGY_CHANGE": self.control.on_topology_change,
             "STATUS_CHANGE": self._status_events.on_event,
@@ -189,7 +195,7 @@ class Core(Observers):
 
     @property
     def protocol_version(self) -> int:
-        """The version agreed on with the cluster, or the one to start with."""
+        """The protocol version agreed on with the cluster, or the first to try."""
         return self.connector.version
 
     @property
@@ -202,22 +208,22 @@ class Core(Observers):
     # -- life --------------------------------------------------------------------------------------
 
     async def connect(self) -> None:
-        """Open the control connection and read the node list; a failure leaves nothing behind."""
+        """Open the control connection and read the node list; close everything if that fails."""
         try:
             await self.control.connect()
         except BaseException:
             await self.close()
             raise
         interval = self.settings.idle_heartbeat_interval
-        # None and 0 switch heartbeats off.
+        # An interval of None or 0 disables heartbeats.
         if interval:
             self.spawn(beat(self._connections, interval, self.settings.idle_heartbeat_timeout))
 
     async def close(self) -> None:
-        """Close everything; requests in flight get an error that says so."""
+        """Close everything; requests in flight fail with an error that says so."""
         if self.closed:
             return
-        # First: nothing that ends below may open a connection or a session again.
+        # Set this first: nothing below may open a connection or a session again.
         self.closed = True
         self.control.close()
         self._status_events.close()
@@ -229,15 +235,16 @@ class Core(Observers):
         self._let_throttler_go(sessions)
         self.timers.close()
         self.connector.close()
-        # After the parts: tasks that they start while they close are cancelled here, too.
+        # Close this after the parts, so that tasks which they start while closing are cancelled
+        # too.
         await self._background.close()
         await self.connector.settle()
-        # Transports that were told to close do so in the loop's next turns.
+        # Transports close in the next turns of the loop.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
 
     def _let_throttler_go(self, sessions: Iterable[EngineSession]) -> None:
-        """Have the throttler belong to no cluster; requests that end later are not told to it."""
+        """Detach the throttler; it is not notified of requests that end later."""
         throttler, self.throttler = self.throttler, None
         for session in sessions:
             session.follow_observers()
@@ -249,7 +256,7 @@ class Core(Observers):
             session.follow_observers()
 
     def spawn(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Run `coroutine` in the background, at the longest until `close`."""
+        """Run `coroutine` in the background until it ends, or until `close`."""
         return self._background.spawn(coroutine)
 
     # -- sessions ----------------------------------------------------------------------------------
@@ -259,8 +266,8 @@ class Core(Observers):
     ) -> EngineSession:
         """Open a session whose connections use `keyspace`.
 
-        :param distance: says how far a host is, by the policies of the face.
-        :param wait_for_all: wait for all pools, not only for the first one.
+        :param distance: returns the distance of a host, according to the load balancing policies.
+        :param wait_for_all: wait for all pools, not only for the first.
         :raises NoHostAvailable: if no pool can be opened.
         """
         if self.closed:
@@ -284,7 +291,7 @@ class Core(Observers):
     ) -> Connection:
         """Open a connection that is ready for requests, within the connect timeout.
 
-        :param target: the shard of a ScyllaDB node that it is to have.
+        :param target: the shard of a ScyllaDB node to connect to.
         :param is_control: True for the control connection.
         """
         if self.closed:
@@ -296,12 +303,17 @@ class Core(Observers):
         """Open a connection to `host`, and check that no other node answers at its address.
 
         A proxy, an address translator or a node that took over an address can lead elsewhere.
-        ScyllaDB nodes tell their id with SUPPORTED; other nodes are not checked.
+        ScyllaDB nodes send their id in SUPPORTED; other nodes are not checked.
 
-        :param target: the shard of a ScyllaDB node that it is to have.
-        :raises ConnectionException: if another node answers. The node list is read again then.
+        :param target: the shard of a ScyllaDB node to connect to.
+        :raises ConnectionException: if another node answers; the node list is then read again.
+        :raises ConnectionShutdown: if the node announces at once that it will stop soon.
         """
         connection = await self.open_connection(host.endpoint, target)
+        connection.on_draining = partial(self._on_draining, host)
+        if connection.is_draining:  # announced during the handshake
+            connection.close()
+            raise connection.refusal()
         reached_id = connection.features.host_id if connection.features is not None else None
         if reached_id is None or host.host_id is None or reached_id == host.host_id:
             return connection
@@ -324,12 +336,30 @@ class Core(Observers):
         return await self.open_connection(endpoint, is_control=True)
 
     def _on_control_adopted(self, connection: Connection) -> None:
+        connection.on_draining = self._on_control_draining
         self.wire_format = connection.wire_format
         if self._routes is not None:
             self._routes.catch_up()
 
+    def _on_control_draining(self, connection: Connection) -> None:
+        if self.control.host is not None:
+            self._on_draining(self.control.host, connection)
+
+    def _on_draining(self, host: Host, connection: Connection) -> None:
+        """Called when `host` announces on a connection that it will stop soon (CEP-59).
+
+        All present connections to the host take no further requests. Later announcements on these
+        connections are ignored, even if they come after the host is back.
+        """
+        error = ConnectionException(
+            f"{host} takes no new requests: it will stop soon (GRACEFUL_DISCONNECT)", host.endpoint
+        )
+        self.sessions.drain(host, error)
+        self.hosts.on_draining(host)
+        self.control.leave(host)
+
     def _connection(self) -> Connection | None:
-        """Return the control connection, or None while there is none."""
+        """Return the control connection, or None if there is none at the moment."""
         return self.control.connection
 
     def _required(self) -> Connection:
@@ -343,11 +373,11 @@ class Core(Observers):
         return connections
 
     def in_flight(self, host: Host) -> int:
-        """Return the number of requests to `host` that are not answered yet, of all sessions."""
+        """Return the number of unanswered requests to `host`, over all sessions."""
         return self.sessions.in_flight(host)
 
     async def user_type_fields(self, keyspace: str, name: str) -> list[str]:
-        """Read the names of the fields of a user-defined type.
+        """Return the field names of a user-defined type.
 
         :raises UserTypeDoesNotExist: if the cluster has no such type.
         """

@@ -1,4 +1,4 @@
-"""Factories of end points: from rows of the system tables to the places where nodes listen."""
+"""Factories of end points, which turn rows of the system tables into addresses of nodes."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ __all__ = [
 
 
 def advertised_address(row: Mapping[str, Any]) -> str:
-    """Return the address for clients that a row of the system tables has.
+    """Return the address for clients in a row of the system tables.
 
-    :raises ValueError: if it has none.
+    :raises ValueError: if the row has no address.
     """
-    # system.peers_v2 names it native_address, the older tables rpc_address.
+    # The column is native_address in system.peers_v2, and rpc_address in older tables.
     address = row.get("native_address") or row.get("rpc_address")
     if address in (None, "0.0.0.0", "::"):
-        # A node that listens on every address says so here; its peers know it by the other one.
+        # A node that listens on every address shows a wildcard; its peers know its other address.
         address = row.get("broadcast_address") or row.get("peer") or row.get("listen_address")
     if address is None:
         raise ValueError(f"a row of the system tables names no address: {dict(row)!r}")
@@ -44,7 +44,7 @@ def advertised_address(row: Mapping[str, Any]) -> str:
 
 
 class EndPointFactory:
-    """Makes the end point of each node that the cluster tells of."""
+    """Makes the end point of each node that the cluster reports."""
 
     cluster: Any = None
 
@@ -57,7 +57,7 @@ class EndPointFactory:
         return self
 
     def create(self, row: Mapping[str, Any]) -> EndPoint:
-        """The end point for a row of system.local, system.peers or system.peers_v2.
+        """Return the end point for a row of system.local, system.peers or system.peers_v2.
 
         :param row: the row, a mapping of column names to values.
         """
@@ -65,9 +65,9 @@ class EndPointFactory:
 
 
 class DefaultEndPointFactory(EndPointFactory):
-    """The advertised address of the row, translated by the cluster's address translator.
+    """Uses the advertised address of the row, translated by the cluster's address translator.
 
-    :param port: for nodes that advertise none; None for the cluster's port.
+    :param port: for nodes that advertise no port; None for the cluster's port.
     """
 
     port: int | None = None
@@ -77,9 +77,9 @@ class DefaultEndPointFactory(EndPointFactory):
 
     @property
     def may_block(self) -> bool:
-        """True if `create` may block: in a subclass, or a translator that asks a name server."""
+        """True if `create` may block: a subclass, or a translator that queries a name server."""
         translator = getattr(self.cluster, "address_translator", None)
-        # By exact types: a subclass may do anything.
+        # Compare exact types: a subclass may do anything.
         return type(self) is not DefaultEndPointFactory or type(translator) not in (
             type(None),
             IdentityTranslator,
@@ -87,7 +87,7 @@ class DefaultEndPointFactory(EndPointFactory):
 
     def create(self, row: Mapping[str, Any]) -> EndPoint:
         address = advertised_address(row)
-        # system.local has its port under the older name.
+        # system.local has the port in its older column.
         port = (
             row.get("native_port")
             or row.get("rpc_port")
@@ -107,11 +107,11 @@ class DefaultEndPointFactory(EndPointFactory):
 
 
 class SniEndPointFactory(EndPointFactory):
-    """All nodes behind one proxy, each by its host id as the server name.
+    """Reaches all nodes through one proxy; the host id is the TLS server name.
 
     :param proxy_address: the proxy's name or address.
     :param port: the proxy's port.
-    :param node_domain: added to the host id behind a dot; None for the host id alone.
+    :param node_domain: appended to the host id after a dot; None uses the host id alone.
     """
 
     may_block = False
@@ -130,9 +130,9 @@ class SniEndPointFactory(EndPointFactory):
         )
 
     def create_from_sni(self, sni: str) -> SniEndPoint:
-        """The end point of the node that answers to `sni`.
+        """Return the end point of the node whose server name is `sni`.
 
-        :param sni: the server name that TLS sends, a text.
+        :param sni: the server name that TLS sends.
         """
         return SniEndPoint(self._proxy_address, sni, self._port)
 

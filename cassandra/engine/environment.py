@@ -1,9 +1,9 @@
-"""Time, random numbers, connections and threads: all that an engine takes from outside.
+"""The environment of an engine: time, random numbers, connections and threads.
 
-Each cluster has one `Environment`, which `Core` hands to the parts that need it. A loop that
-simulates a network brings its own, by a method `cassandra_environment()`: all that the engine does
-is then decided by that loop. On any other loop the engine has
-the system's clock and network.
+Each cluster has one `Environment`, which `Core` passes to the parts that need it. A loop that
+simulates a network provides its own environment by a method `cassandra_environment()`, so that it
+controls everything the engine does. On any other loop the engine uses the system's clock and
+network.
 """
 
 from __future__ import annotations
@@ -31,42 +31,43 @@ MakeProtocol = Callable[[], asyncio.BaseProtocol]
 
 
 class InsertionOrdered(dict[T, None]):
-    """A set that is walked in the order of insertion.
+    """A set that iterates in insertion order.
 
-    The order of a plain set of tasks or requests depends on their addresses, so that a run that
-    ends some of them could not be repeated.
+    The order of a plain set of tasks or requests depends on their addresses, so a run that ends
+    several of them could not be repeated.
     """
 
     __slots__ = ()
 
     def add(self, item: T) -> None:
-        """Put `item` at the end, unless it is there already."""
+        """Append `item`, unless it is there already."""
         self[item] = None
 
     def discard(self, item: T) -> None:
-        """Take `item` out; does nothing if it is not there."""
+        """Remove `item`, if it is there."""
         self.pop(item, None)
 
     def __iter__(self) -> Iterator[T]:
-        # A copy, made in one step: other threads may add and discard meanwhile.
+        # Copy in one step: other threads may add and discard while we iterate.
         return iter(list(self.keys()))
 
 
 class Environment:
-    """The system's clock, network and threads, for the engine of one cluster.
+    """The system's clock, network and threads, for the engine of a cluster.
 
     :param loop: the loop of the cluster.
     """
 
     clock: Callable[[], float]
-    """Returns seconds by a clock that never goes back. Any thread may call it."""
+    """Returns seconds of a clock that never goes back. Any thread may call it."""
 
     wall_clock: Callable[[], int]
-    """Returns nanoseconds since the Unix epoch, by a clock that may be set. Any thread may call it.
+    """Returns nanoseconds since the Unix epoch, of a clock that may be set. Any thread may
+    call it.
     """
 
     random: random.Random
-    """Draws all random numbers of the cluster: jitter, orders, ports and ids."""
+    """Source of all random numbers of the cluster: jitter, orders, ports and ids."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -74,19 +75,21 @@ class Environment:
         self.wall_clock = time.time_ns
         self.random = random.Random()
         self._executor: Executor | None = None
-        # What was handed to the threads and is perhaps not over. Weak, so that nobody has to take
-        # out what is.
+        # Calls in threads that may be unfinished. Weak, so that finished calls disappear by
+        # themselves.
         self._calls: WeakSet[Future[Any]] = WeakSet()
 
     # -- the network -------------------------------------------------------------------------------
 
     async def addresses(self, name: str, port: int, family: int) -> list[str]:
-        """Return the IP addresses of a host name, each once, in the resolver's order.
+        """Return the distinct IP addresses of a host name, in the resolver's order.
 
-        :raises OSError: if the name is not known.
+        :raises OSError: if the name cannot be resolved.
         """
-        found = await self.loop.getaddrinfo(name, port, family=family, type=socket.SOCK_STREAM)
-        return list(dict.fromkeys(str(info[4][0]) for info in found))
+        address_infos = await self.loop.getaddrinfo(
+            name, port, family=family, type=socket.SOCK_STREAM
+        )
+        return list(dict.fromkeys(str(info[4][0]) for info in address_infos))
 
     async def connect(
         self,
@@ -110,8 +113,8 @@ class Environment:
         if not tls and local_ports is None:
             await loop.create_connection(make_protocol, address, port)
             return
-        # In two steps: a peer that accepts, and then says nothing to a TLS client, is another fault
-        # than one that does not.
+        # Connect in two steps, to tell a peer that accepts but does not answer a TLS client from a
+        # peer that does not accept.
         sock = (
             await connected(loop, address, port)
             if local_ports is None
@@ -140,8 +143,8 @@ class Environment:
         if green_library() is not None:
             return await run_in_thread(function, *args)
         if self._executor is None:
-            # Made when it is first needed: most applications have nothing that may block. While
-            # the interpreter waits for its last threads, the import fails.
+            # Created on first use: most applications never block. The import is late because it
+            # fails while the interpreter waits for its last threads.
             pools = import_module("concurrent.futures.thread")
             self._executor = pools.ThreadPoolExecutor(
                 max_workers=2, thread_name_prefix="cassandra-blocking"
@@ -152,26 +155,28 @@ class Environment:
         return await asyncio.wrap_future(call, loop=self.loop)
 
     def close(self) -> None:
-        """End the threads for calls that may block."""
+        """Shut down the threads for blocking calls."""
         if self._executor is not None:
-            # Idle threads end at once, and are waited for; one that is blocked is left to end by
-            # itself, also if nobody waits for its outcome any longer.
+            # We wait for idle threads, which end at once. A blocked thread must end by itself, even
+            # if nobody waits for its outcome.
             is_idle = all(call.done() for call in self._calls)
             self._executor.shutdown(wait=is_idle, cancel_futures=True)
             self._executor = None
 
 
 def new_id() -> uuid.UUID:
-    """Return a random id: a simulation's that runs the caller, or the system's."""
+    """Return a random id: from the simulation that runs the caller, or from the system."""
     loop: Any = asyncio._get_running_loop()
-    make: Callable[[], uuid.UUID] | None = getattr(loop, "cassandra_id", None)
-    if make is not None:
-        return make()
+    make_id: Callable[[], uuid.UUID] | None = getattr(loop, "cassandra_id", None)
+    if make_id is not None:
+        return make_id()
     simulated = simulation()
     return simulated.new_id() if simulated is not None else uuid.uuid4()
 
 
 def environment_of(loop: asyncio.AbstractEventLoop) -> Environment:
-    """Return the environment for a new cluster on `loop`: the loop's own, or the system's."""
-    make: Callable[[], Environment] | None = getattr(loop, "cassandra_environment", None)
-    return make() if make is not None else Environment(loop)
+    """Return the environment of a new cluster on `loop`: the loop's own, or the system's."""
+    make_environment: Callable[[], Environment] | None = getattr(
+        loop, "cassandra_environment", None
+    )
+    return make_environment() if make_environment is not None else Environment(loop)

@@ -1,9 +1,8 @@
-"""The fate of exceptions that a program's code (policies, listeners, factories, callbacks)
-raises on the engine's loop.
+"""Handles exceptions that user code (policies, listeners, factories, callbacks) raises on the
+engine's loop.
 
-The work that such code was called for fails with the error; everything else goes on. SystemExit and
-KeyboardInterrupt are meant for the program as well: they leave the loop in a turn of their own,
-when nothing else can be lost by it.
+The work for which the code was called fails with the error; everything else goes on. SystemExit and
+KeyboardInterrupt also leave the loop, in a turn of their own, so that no other work is lost.
 """
 
 from __future__ import annotations
@@ -23,27 +22,27 @@ __all__ = ["as_exception", "failure_of", "fault_among", "for_caller", "reraise_o
 
 E = TypeVar("E", bound=BaseException)
 
-# Errors of servers and networks. `asyncio.TimeoutError` is another class before Python 3.11, and
-# the engine makes OperationTimedOut of it.
+# Errors of servers and networks. Before Python 3.11, `asyncio.TimeoutError` is not an OSError; the
+# engine turns it into OperationTimedOut.
 _EXPECTED = (DriverException, OSError)
 
 
 def as_exception(error: BaseException) -> Exception:
-    """`failure_of` for an error that was caught on the loop itself.
+    """Return `failure_of` an error that was caught on the loop.
 
-    SystemExit and KeyboardInterrupt still leave the loop, a little later.
+    SystemExit and KeyboardInterrupt also leave the loop, in a later turn.
     """
     reraise_on_loop(error)
     return failure_of(error)
 
 
 def failure_of(error: BaseException) -> Exception:
-    """Return the error that a piece of work fails with after its code raised `error`.
+    """Return the error with which work fails after its code raised `error`.
 
-    :returns: `error`, or a RuntimeError in its place if it would end the waiting thread or task, or
-        cannot be raised there.
+    :returns: `error`; or a RuntimeError if `error` would end the waiting thread or task, or cannot
+        be raised there.
     """
-    # Futures refuse StopIteration, and generators take both for an end.
+    # Futures refuse StopIteration, and generators take both classes for their end.
     if isinstance(error, Exception) and not isinstance(error, (StopIteration, StopAsyncIteration)):
         return error
     failure = RuntimeError(
@@ -54,18 +53,18 @@ def failure_of(error: BaseException) -> Exception:
 
 
 def for_caller(error: E) -> E:
-    """Return an error that a caller is to raise, without the frames of the engine.
+    """Return `error`, to be raised to a caller, without the frames of the engine.
 
-    They say nothing that the message does not: a node that is not there would fill the screen. An
-    error that is not the driver's own keeps its frames, which show where the fault is.
+    Frames of the engine add nothing to the message of a DriverException and would fill the screen.
+    Other errors keep their frames, which show where the fault is.
     """
     return error.with_traceback(None) if isinstance(error, DriverException) else error
 
 
 def fault_among(errors: Iterable[Any]) -> BaseException | None:
-    """Return the last error that is no server's, no network's and no time-out, but a fault of code.
+    """Return the last error that is a fault of code: not a server's, a network's or a timeout.
 
-    :param errors: those of hosts, of which some may be texts.
+    :param errors: the errors of hosts; some may be strings.
     """
     fault = None
     for error in errors:
@@ -75,13 +74,13 @@ def fault_among(errors: Iterable[Any]) -> BaseException | None:
 
 
 def reraise_on_loop(error: BaseException) -> None:
-    """Have the running loop raise `error` in a turn of its own if it is SystemExit or
-    KeyboardInterrupt.
+    """Raise SystemExit or KeyboardInterrupt from the running loop, in a turn of its own; ignore
+    other errors.
     """
     if isinstance(error, (SystemExit, KeyboardInterrupt)):
         try:
             loop = asyncio.get_running_loop()
-        except RuntimeError:  # called from a plain function, which may as well have it at once
+        except RuntimeError:  # no loop runs here: raise at once
             raise error from None
         loop.call_soon(_raise, error)
 

@@ -1,4 +1,4 @@
-"""The engine's ways of its own if gevent or eventlet has replaced the process's threads."""
+"""Substitutes for parts of the engine if gevent or eventlet has patched the process's threads."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 
 def new_selector() -> selectors.BaseSelector | None:
-    """Return a selector that waits in the kernel; None for that of `selectors`.
+    """Return a selector that waits in the kernel; None if the `selectors` module is not patched.
 
-    :raises RuntimeError: under eventlet, which hides those of the kernel.
+    :raises RuntimeError: under eventlet, which hides the original selectors.
     """
     monkey: Any = sys.modules.get("gevent.monkey")
     if monkey is not None and monkey.is_module_patched("selectors"):
-        made: selectors.BaseSelector = monkey.get_original("selectors", "DefaultSelector")()
-        return made
+        selector: selectors.BaseSelector = monkey.get_original("selectors", "DefaultSelector")()
+        return selector
     if green_library() == "eventlet":
         raise RuntimeError(
             "eventlet has replaced this process's threads and selectors (monkey patching), and the "
@@ -33,15 +33,15 @@ def new_selector() -> selectors.BaseSelector | None:
 
 
 async def run_in_thread(function: Callable[..., T], *args: Any) -> T:
-    """Call `function` in a real thread of its own, and return its result.
+    """Call `function` in a new native thread, and return its result.
 
-    For processes whose threads were replaced: pools of `concurrent.futures` would start greenlets.
+    Needed where threads are patched: pools of `concurrent.futures` would start greenlets.
     """
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[T] = loop.create_future()
 
     def settle(result: Any, error: BaseException | None) -> None:
-        if outcome.done():  # cancelled: nobody waits any longer
+        if outcome.done():  # cancelled: nobody waits for it
             return
         if error is None:
             outcome.set_result(result)
@@ -53,11 +53,11 @@ async def run_in_thread(function: Callable[..., T], *args: Any) -> T:
         try:
             result = function(*args)
         except BaseException as caught:
-            # Raised where the result is awaited: nobody looks at what this thread raises.
+            # Raise it where the result is awaited: nobody looks at errors of this thread.
             error = caught
         try:
             loop.call_soon_threadsafe(settle, result, error)
-        except RuntimeError:  # the loop is closed meanwhile
+        except RuntimeError:  # the loop was closed during the call
             pass
 
     new_thread(run, "cassandra-blocking").start()

@@ -1,8 +1,8 @@
 """Opening a connection: resolve, connect, negotiate version and compression, authenticate.
 
-The steps are `cassandra.protocol.connection`'s; this drives them over a transport, within one
-deadline. A version that the server refuses is remembered, so that only the first connection of a
-cluster pays for finding out.
+`cassandra.protocol.connection` has the steps; this module drives them over a transport, within one
+deadline. A protocol version that the server refuses is remembered, so that only the first
+connection of a cluster has to find out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._secrets import Secret
 from cassandra.auth import Authenticator, PlainTextAuthenticator, PlainTextAuthProvider, Token
-from cassandra.engine.connection import Connection, FutureResponder
+from cassandra.engine.connection import Connection, FutureResponder, read_answer
 from cassandra.engine.endpoint import EndPoint, is_ip_address
 from cassandra.engine.environment import Environment, InsertionOrdered
 from cassandra.engine.pools.shard_ports import ShardAwarePortGenerator
@@ -47,21 +47,25 @@ from cassandra.protocol.connection import (
     SetCompression,
     VersionRefused,
 )
+from cassandra.protocol.messages.control import RegisterMessage
+from cassandra.protocol.messages.errors import ErrorMessage
+from cassandra.protocol.messages.events import GRACEFUL_DISCONNECT
 from cassandra.versions import ProtocolVersion
 
 if TYPE_CHECKING:
     from cassandra.engine.pools.shards import ShardTarget
+    from cassandra.protocol.features import ProtocolFeatures
 
 log = logging.getLogger("cassandra.connection")
 
 GOODBYE_TIMEOUT = 0.5  # seconds
 
-NO_LIMIT = 3600.0  # seconds, for a setting that is None or 0: the loop counts with a number
+NO_LIMIT = 3600.0  # seconds; stands for None and 0, since the loop needs a number
 
-# Known to need no thread; a subclass may do anything.
+# These need no thread. Subclasses are not included: they may do anything.
 _NEVER_BLOCKING = frozenset({PlainTextAuthProvider, PlainTextAuthenticator})
 
-# Cassandra 5.0's. The second one wants a password of clients without a certificate.
+# Cassandra 5.0's classes. The second asks clients without a certificate for a password.
 _BY_CERTIFICATE = frozenset(
     f"org.apache.cassandra.auth.{name}"
     for name in ("MutualTlsAuthenticator", "MutualTlsWithPasswordFallbackAuthenticator")
@@ -69,7 +73,7 @@ _BY_CERTIFICATE = frozenset(
 
 
 class _Certificate(Authenticator):
-    """Logs in by the client's certificate alone."""
+    """Authenticates by the client's certificate alone."""
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
         raise AuthenticationFailed(
@@ -79,29 +83,31 @@ class _Certificate(Authenticator):
 
 
 class Connector:
-    """Opens the connections of one cluster, at most `Settings.max_simultaneous_opens` at a time."""
+    """Opens the connections of a cluster, at most `Settings.max_simultaneous_opens` at a time."""
 
     def __init__(self, settings: Settings, environment: Environment) -> None:
         self._settings = settings
         self._environment = environment
         self._loop = environment.loop
         self._free = asyncio.Semaphore(settings.max_simultaneous_opens)
-        # Those with TLS whose transports are not closed yet.
+        # TLS connections whose transports are not closed yet.
         self._encrypted: InsertionOrdered[Connection] = InsertionOrdered()
         self._all_gone = asyncio.Event()
         self._local_ports = ShardAwarePortGenerator(
             *settings.local_ports, random=environment.random
         )
+        # Hosts to which a connection was opened. A host that never answered may expect TLS.
+        self._answered: set[EndPoint] = set()
         self.version = settings.protocol_version
 
     def close(self) -> None:
-        """Let go of the threads for calls that may block."""
+        """Shut down the threads for blocking calls."""
         self._environment.close()
 
     async def settle(self) -> None:
-        """Wait until the connections with TLS that were closed are, for a moment at most.
+        """Wait briefly until TLS connections that were closed have shut down.
 
-        Each says good-bye to its peer first; a loop that is closed meanwhile would complain.
+        Each says good-bye to its peer first; closing the loop before that would cause warnings.
         """
         if not self._encrypted:
             return
@@ -123,19 +129,19 @@ class Connector:
         target: ShardTarget | None = None,
         is_control: bool = False,
     ) -> Connection:
-        """A connection that is ready for requests.
-
-        :param target: the shard of a ScyllaDB node that it is to have, and the port that gives it.
-        :param is_control: True for the control connection, which tells the server more.
+        """Open a connection that is ready for requests.
 
         Raises, within the connect timeout: OperationTimedOut, AuthenticationFailed,
-        ProtocolVersionUnsupported, ConnectionException for whatever else the network or the server
-        does. Each names the end point.
+        ProtocolVersionUnsupported, and ConnectionException for any other failure of the network or
+        the server. Each error names the end point.
+
+        :param target: the shard of a ScyllaDB node to connect to, and the port that leads to it.
+        :param is_control: True for the control connection, which sends more startup options.
         """
-        # A cluster that comes back would otherwise get all TLS handshakes and logins at once.
+        # Limit simultaneous opens: a cluster that comes back would get all TLS handshakes at once.
         async with self._free:
             while True:
-                # Read once for each try: another connection may lower it while this one waits.
+                # Read the version for each try: another connection may lower it while we wait.
                 version = self.version
                 try:
                     return await self._open_in_time(endpoint, version, target, is_control)
@@ -143,13 +149,13 @@ class Connector:
                     self._downgrade(version, error)
 
     def _downgrade(self, version: int, error: ProtocolVersionUnsupported) -> None:
-        # A version that the program has named is meant: no other one is tried.
+        # The application has chosen a version: do not try any other.
         if self._settings.only_version is not None:
             raise error
         lower = ProtocolVersion.get_lower_supported(version)
         if not lower:
             raise error
-        if self.version == version:  # else another connection has found out already
+        if self.version == version:  # otherwise another connection has lowered it already
             log.info(
                 "%s does not speak protocol version %d: %d is tried", error.endpoint, version, lower
             )
@@ -161,6 +167,7 @@ class Connector:
         timeout = self._settings.connect_timeout or NO_LIMIT
         connection = Connection(endpoint, version, self._loop, self._settings.sockopts or ())
         connection.is_control_connection = is_control
+        connection.answered_before = endpoint in self._answered
         try:
             await within(timeout, self._open(endpoint, connection, target))
         except asyncio.TimeoutError:
@@ -169,7 +176,7 @@ class Connector:
             )
             connection.close(error)
             raise error from None
-        except OSError as cause:  # of TLS, too
+        except OSError as cause:  # including errors of TLS
             why = _why_tls_failed(connection, cause)
             error = ConnectionException(
                 f"TLS with {endpoint} failed: {why}"
@@ -180,9 +187,10 @@ class Connector:
             connection.close(error)
             raise error from cause
         except BaseException as cause:
-            # Also after a cancellation: the transport may be open already.
+            # Close after a cancellation too: the transport may be open already.
             connection.close(cause if isinstance(cause, Exception) else None)
             raise
+        self._answered.add(endpoint)
         return connection
 
     async def _open(
@@ -194,8 +202,8 @@ class Connector:
     async def _connect(
         self, endpoint: EndPoint, connection: Connection, target: ShardTarget | None
     ) -> None:
-        """Connect the transport; a name's addresses are tried one after the other, each for its
-        share of the time that is left.
+        """Connect the transport. The addresses of a name are tried in order, each for its share of
+        the remaining time.
         """
         address, port = endpoint.resolve()
         if target is not None:
@@ -203,10 +211,10 @@ class Connector:
         client = self._settings.tls
         tls: dict[str, Any] = {}
         if client is not None:
-            shake = connection.tls = await client.begin(endpoint, self.in_thread)
+            handshake = connection.tls = await client.begin(endpoint, self.in_thread)
             connection.on_lost = self._forget
             connection.on_made = self._encrypted.add
-            tls = {"ssl": shake, "server_hostname": shake.server_hostname}
+            tls = {"ssl": handshake, "server_hostname": handshake.server_hostname}
         if endpoint.socket_family == getattr(socket, "AF_UNIX", None):
             await self._environment.connect_unix(lambda: connection, address, tls=tls)
             return
@@ -215,7 +223,7 @@ class Connector:
         for later in range(len(addresses) - 1, -1, -1):
             connecting = self._connect_to_address(connection, addresses[~later], port, tls, target)
             try:
-                # One that does not answer at all must not take the time of the others.
+                # An address that does not answer must not use up the time of the others.
                 await within(
                     (deadline - self._loop.time()) / (later + 1) if later else None, connecting
                 )
@@ -249,18 +257,18 @@ class Connector:
         )
 
     async def _addresses(self, endpoint: EndPoint, address: str, port: int) -> list[str]:
-        """The IP addresses that `address` stands for."""
+        """Return the IP addresses of `address`, which may be a host name."""
         if is_ip_address(address):
             return [address]
         return await self._environment.addresses(address, port, endpoint.socket_family)
 
     async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Run code of the program that may block, outside the loop: reverse DNS, say."""
+        """Run user code that may block outside the loop (reverse DNS, for example)."""
         return await self._environment.in_thread(function, *args)
 
 
 class _Handshake:
-    """One connection's way from connected to ready."""
+    """The handshake of a connection, from connected to ready."""
 
     def __init__(
         self, connector: Connector, settings: Settings, endpoint: EndPoint, connection: Connection
@@ -286,7 +294,7 @@ class _Handshake:
         )
 
     async def run(self) -> None:
-        """Exchange messages until the connection is ready, or an exception says why it is not."""
+        """Exchange messages until the connection is ready; raise an error if it cannot be."""
         actions: Sequence[Action] = self._protocol.start()
         while True:
             send: Send | None = None
@@ -294,14 +302,12 @@ class _Handshake:
                 if isinstance(action, Send):
                     send = action
                 elif isinstance(action, Ready):
-                    self._connection.use_features(action.features)
-                    if self._connection.tls is not None:
-                        self._connection.tls.keep_session()
+                    await self._on_ready(action.features)
                     return
                 else:
                     answer = await self._perform(action)
                     send = answer or send
-            # Without a message no answer would come: the wait could only end by the timeout.
+            # Nothing to send means that no answer will come: fail now instead of at the timeout.
             if send is None:
                 raise ProtocolError(
                     f"the handshake with {self._endpoint} came to no end: {actions!r}"
@@ -311,8 +317,33 @@ class _Handshake:
                 send.stream, opcode, flags, body, self._connection.peer_version
             )
 
+    async def _on_ready(self, features: ProtocolFeatures) -> None:
+        features.graceful_disconnect &= self._settings.graceful_disconnect_enabled
+        self._connection.use_features(features)
+        if self._connection.tls is not None:
+            self._connection.tls.keep_session()
+        if features.graceful_disconnect:
+            await self._register(features)
+
+    async def _register(self, features: ProtocolFeatures) -> None:
+        """Ask the server to announce that it will close this connection (CEP-59).
+
+        Some servers offer the event but refuse to send it, for example in an older protocol
+        version. They are used without it.
+        """
+        connection = self._connection
+        message = RegisterMessage([GRACEFUL_DISCONNECT])
+        send = Send(0, message.opcode, 0, message.body(connection.version))
+        answer = read_answer(connection, message.opcode, None, *await self._exchange(send))
+        if isinstance(answer, ErrorMessage):
+            features.graceful_disconnect = False
+            log.debug(
+                "%s does not announce that it closes connections: %s",
+                self._endpoint, answer.summary_msg(),
+            )  # fmt: skip
+
     async def _exchange(self, send: Send) -> tuple[int, int, bytes]:
-        # Without a time limit of its own: `_open_in_time` has one for all steps together.
+        # No timeout here: `_open_in_time` limits all steps together.
         responder = FutureResponder(asyncio.get_running_loop().create_future())
         self._connection.send(responder, send.opcode, send.flags, send.body)
         return await responder.future
@@ -351,15 +382,15 @@ class _Handshake:
         return _only_send(self._protocol.respond(token))
 
     def _is_known_by_certificate(self, action: AuthenticationWanted) -> bool:
-        """True if the certificate that TLS has shown is all that the server wants to know.
+        """Return True if the server authenticates by the TLS certificate alone.
 
-        It ignores the token, but asks for one all the same.
+        Such a server ignores the token, but asks for one all the same.
         """
         return self._connection.tls is not None and action.authenticator in _BY_CERTIFICATE
 
     async def _ask_token(self, function: Callable[..., Any], *args: Any) -> Token | None:
-        """`_ask`, but the answer is a token from the first moment: the futures and frames that hand
-        it on would show a password.
+        """Call `_ask` and wrap the result in a Token at once: otherwise futures and frames that
+        pass it on could show a password in a traceback.
         """
         token: Token | None = await self._ask(function, *args, convert=Token.of)
         return token
@@ -378,7 +409,7 @@ class _Handshake:
         return convert(await outcome) if inspect.isawaitable(outcome) else outcome
 
     def _named(self, error: Exception) -> Exception:
-        """`error` with the end point in its message."""
+        """Return `error` with the end point in its message."""
         if str(self._endpoint) in str(error) or not isinstance(error, DriverException):
             return error
         message = f"{self._endpoint}: {error}"
@@ -404,18 +435,17 @@ def _only_send(actions: Sequence[Action]) -> Send:
 
 
 def _why_tls_failed(connection: Connection, error: BaseException) -> str | None:
-    """Return the meaning of an error if TLS is spoken; None if it is of the network alone."""
+    """Return why TLS failed; None if TLS is not in use or the network itself failed."""
     if connection.tls is None or not (connection.is_reached or connection.is_connected):
         return None
     return connection.tls.reason(error)
 
 
 def _why_late(endpoint: EndPoint, connection: Connection) -> str:
-    """Say which step was waited for when the connect timeout passed."""
+    """Describe the step that was in progress when the connect timeout passed."""
     if connection.is_reached and not connection.is_connected:
-        return (
-            f"{endpoint} accepted the connection, but did not complete the TLS handshake: "
-            "does it expect TLS on this port?"
+        return f"{endpoint} accepted the connection, but did not complete the TLS handshake" + (
+            "" if connection.answered_before else ": does it expect TLS on this port?"
         )
     if not connection.is_connected:
         return f"{endpoint} did not accept a connection"
@@ -429,8 +459,10 @@ def _why_late(endpoint: EndPoint, connection: Connection) -> str:
 
 
 def _reason(error: OSError) -> str:
-    """Return the system's name of the error; asyncio's own text says which call failed instead."""
-    # The numbers of gaierror are getaddrinfo's own, which strerror does not know.
+    """Return the system's description of the error; asyncio's message names the failed call
+    instead.
+    """
+    # gaierror has its own error numbers, which strerror does not know.
     if error.errno is not None and not isinstance(error, socket.gaierror):
         return os.strerror(error.errno)
     return error.strerror or str(error) or type(error).__name__

@@ -1,14 +1,14 @@
-"""The happy path of a request: timer, plan, stream, frame, answer. Its cost is each request's cost.
+"""The happy path of a request: timer, plan, stream, frame, answer. Every request pays its cost.
 
-Theory of operation. A `StreamTable` holds the requests in flight on one connection, by stream. A
-`RequestBase` is started on the loop, takes the first host of its plan that has room, leaves an
-`Attempt` on a stream of the table and ends when the answer comes. The subclass
-`cassandra.engine.request.Request` does all else: errors, retries, speculation, preparing again.
-This module calls it by the names under "of the subclass". A `TimerWheel` holds the deadlines.
+A `StreamTable` holds the requests in flight on one connection, by stream id. A `RequestBase` is
+started on the loop, takes the first host of its plan that has a free stream, puts an `Attempt` on a
+stream and ends when the answer comes. The subclass `cassandra.engine.request.Request` handles
+everything else: errors, retries, speculative executions, preparing again. This module calls it by
+the methods under "implemented by the subclass". A `TimerWheel` holds the deadlines.
 
-All of it belongs to one loop, but for `RequestBase.start_directly`: a thread of the program may
-send a request by itself if nothing is in flight (see `cassandra.engine.stream_table`). The compiled
-twin is ``cassandra._accel.happy_path``.
+Everything runs on one loop, except for `RequestBase.start_directly`: a user thread may send a
+request itself if nothing is in flight (see `cassandra.engine.stream_table`). The compiled twin is
+``cassandra._accel.happy_path``.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from cassandra.engine.pools.shard_table import ShardTable, first_with_room, in_f
 from cassandra.engine.resolving import bound_request, request_for, resolve
 from cassandra.engine.serial_reads import in_order
 from cassandra.engine.stream_table import WRITE_HIGH_WATER, StreamTable
+from cassandra.engine.targets import Target, plan_to
 from cassandra.engine.timer_wheel import TimerWheel
 from cassandra.errors import ConnectionException
 from cassandra.protocol.messages.results import VOID_BODY, VOID_RESULT, rows_result
@@ -78,28 +79,28 @@ __all__ = [
     "start_all",
 ]
 
-# In a wire format: requests name result metadata by its id, as in version 5, on an older version
-# (ScyllaDB's extension).
+# Flag of a wire format: requests carry result metadata ids, as in version 5, although the version
+# is older (an extension of ScyllaDB).
 METADATA_IDS = 0x100
-# In a wire format: EXECUTE ends with a byte of the tablet's version (another extension of
-# ScyllaDB's).
+# Flag of a wire format: EXECUTE ends with a byte for the tablet's version (another extension of
+# ScyllaDB).
 TABLET_VERSIONS = 0x200
 
 _PAYLOAD_ALONE = 0x04  # flags of an answer (native_protocol_v5.spec, section 2.4.1.2)
 
-# Bytes of a request's body: larger ones are left to the loop, which waits for the socket.
+# Larger bodies (in bytes) are left to the loop, which can wait until the socket is writable.
 MOST_DIRECT = 1 << 16
 
-# RequestBase._throttle
+# The states of RequestBase._throttle.
 _NOT_ASKED, _WAITING, _BEGUN = range(3)
 
 
 class ExecuteBodyBase(QueryParams):
-    """A prepared statement's execution, rendered for a connection, as most requests send.
+    """The EXECUTE message of a prepared statement, which renders itself for a connection.
 
-    prepared: names the statement, by its id, and the columns of the answer. values: a
-    `ValuesBlock`. The others are those of `QueryParams`. body: as it was rendered last. result:
-    (result metadata, its id) of that moment, by which the answer is decoded.
+    `prepared` has the statement's id and the columns of the answer. `values` is a `ValuesBlock`.
+    `body` is the last rendered body. `result` is the (result metadata, its id) used for that body,
+    with which the answer is decoded. Other attributes are those of `QueryParams`.
     """
 
     __slots__ = (
@@ -113,7 +114,7 @@ class ExecuteBodyBase(QueryParams):
     )
 
     def __init__(self, prepared: PreparedStatement, values: object) -> None:
-        # Not through QueryParams.__init__: `resolve` writes the rest of a request's parameters.
+        # QueryParams.__init__ is skipped: `resolve` fills in the other parameters.
         self.prepared = prepared
         self.values = values
         self.tracing: bool = False
@@ -129,13 +130,13 @@ class ExecuteBodyBase(QueryParams):
         self.now_in_seconds = None
         self.body: bytes | None = None
         self.result: tuple[Any, bytes | None] = prepared.result_metadata_and_id
-        self._wire_format = 0  # that body is rendered in; 0 for none
+        self._wire_format = 0  # the format of `body`; 0 if it must be rendered
         self._query_id: bytes | None = None
 
     def prerender(self, wire_format: int) -> None:
-        """Make the body now, for connections of `wire_format`.
+        """Render the body now, for connections of `wire_format`.
 
-        :param wire_format: the protocol version, with METADATA_IDS if such ids travel.
+        :param wire_format: the protocol version, with METADATA_IDS if metadata ids are sent.
         """
         prepared = self.prepared
         self.result = prepared.result_metadata_and_id
@@ -144,15 +145,15 @@ class ExecuteBodyBase(QueryParams):
         self.skip_metadata = False
         travels = None
         if wire_format & METADATA_IDS:
-            # Leaving the metadata out is safe only if its id travels: the server then sends the
-            # new columns when they have changed.
+            # Skipping the metadata is safe only if we send its id: the server then returns the new
+            # columns if they have changed.
             travels = metadata_id or b""
             self.skip_metadata = bool(metadata_id) and bool(metadata)
         self.body = bodies.execute_body(prepared.query_id, travels, self, wire_format & 0xFF)
         self._wire_format = wire_format
 
     def invalidate(self) -> None:
-        """The body is made anew before it is sent again."""
+        """Have the body rendered again before it is sent again."""
         self._wire_format = 0
 
     def replace(self, prepared: PreparedStatement, values: object) -> None:
@@ -166,7 +167,7 @@ class ExecuteBodyBase(QueryParams):
         self.invalidate()
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
-        """(opcode, flags, body) for `connection`."""
+        """Return (opcode, flags, body) for `connection`."""
         wire_format = connection.wire_format
         prepared = self.prepared
         if (
@@ -182,16 +183,16 @@ class ExecuteBodyBase(QueryParams):
         return EXECUTE, 0, body
 
     def with_extras(self, connection: Connection, body: bytes) -> tuple[int, int, bytes]:
-        """The same with tracing or a custom payload."""
+        """Return the same with tracing or a custom payload."""
         raise NotImplementedError
 
 
 class RequestBase:
-    """One execution of one statement, or of one of its pages, as long as nothing goes wrong.
+    """One execution of a statement, or of one page: the part that handles success.
 
-    `policy` makes the query plan. `timeout` is in seconds; None for no limit.
+    `policy` makes the query plan. `timeout` is in seconds; None means no limit.
 
-    :param request_body: is rendered for the connection of each attempt.
+    :param request_body: rendered for the connection of each attempt.
     :param on_done: called once with the request when it is over.
     """
 
@@ -201,6 +202,7 @@ class RequestBase:
         "_plan",
         "_reads_rows",
         "_retry_handle",
+        "_shard",
         "_speculation",
         "_speculation_handle",
         "_tablet",
@@ -223,7 +225,7 @@ class RequestBase:
         "session",
         "speculative_policy",
         "statement",
-        "target_host",
+        "target",
         "timeout",
         "vectors",
     )
@@ -243,9 +245,9 @@ class RequestBase:
         self.retry_policy: Any = None
         self.speculative_policy: Any = None
         self.timeout: float | None = None
-        self.target_host: Host | None = None
+        self.target: Host | Target | None = None
         self.vectors = "list"
-        # Its observers' view of it; None if nobody observes it.
+        # The observers' record of the request; None if there are no observers.
         self.observed: ObservedBase | None = None
         self.attempts: list[Attempt] = []
         self.errors: dict[Any, Any] = {}
@@ -253,43 +255,43 @@ class RequestBase:
         self.done = False
         self.response: Any = None
         self.error: BaseException | None = None
-        self._busy: Any = None  # the first pool that had no room
+        self._busy: Any = None  # the first pool of the plan without a free stream
         self._plan: Iterator[Any] | None = None
         self._speculation: Any = None
         self._speculation_handle: Any = None
         self._retry_handle: Any = None
         self._timer_slot = -1
-        # How many of these will go on with the request although no attempt is in flight: preparing
-        # again, delayed retries, waiting for room.
+        # The number of pending steps that will continue the request although no attempt is in
+        # flight: preparing again, delayed retries, waiting for a free stream.
         self._waits = 0
-        # Who asked for it, if there is a throttler, among whose callers requests take turns. None
-        # if there is no throttler.
+        # The caller, as the throttler identifies it to take turns; None without a throttler.
         self.caller: object = None
         self._throttle = _NOT_ASKED
-        self._reads_rows = False  # the answer is wanted as a RowsAnswer
+        self._reads_rows = False  # the answer may be a RowsAnswer
         self._is_located = False
         self._token: int | None = None
-        self._tablet: tuple[str, str] | None = None  # keyspace and table, if it has tablets
+        self._shard: int | None = None  # chosen by the caller
+        self._tablet: tuple[str, str] | None = None  # (keyspace, table) if the table has tablets
 
-    def again(self, request_class: type[RequestBase], on_done: Callable[[Any], None]) -> Any:
-        """Make a request that asks for the same once more, for another page say."""
+    def clone(self, request_class: type[RequestBase], on_done: Callable[[Any], None]) -> Any:
+        """Make a copy of this request that is not started, for another page for example."""
         request = request_class(self.session, self.statement, self.request_body, on_done)
         request.policy = self.policy
         request.retry_policy = self.retry_policy
         request.speculative_policy = self.speculative_policy
         request.timeout = self.timeout
-        request.target_host = self.target_host
+        request.target = self.target
         request.vectors = self.vectors
         request.caller = self.caller
         if self.observed is not None:
             request.observed = self.observed._for_page(request)
         return request
 
-    def columns_as_wanted(self, metadata: ResultMetadata) -> Any:
-        """Return the result metadata that reads vectors as the request wants them."""
+    def columns_for_vectors(self, metadata: ResultMetadata) -> Any:
+        """Return result metadata that decodes vectors in the form that the caller asked for."""
         return metadata.with_vectors(self.vectors) if self.vectors != "list" else metadata
 
-    # -- of the subclass ---------------------------------------------------------------------------
+    # -- implemented by the subclass ---------------------------------------------------------------
 
     if TYPE_CHECKING:
 
@@ -298,29 +300,29 @@ class RequestBase:
     def on_other_answer(
         self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes
     ) -> None:
-        """An answer that is neither that of a write nor rows with known columns."""
+        """Called with an answer other than VOID or rows with cached columns."""
         raise NotImplementedError
 
     def on_attempt_failed(self, attempt: Attempt, error: Exception) -> None:
-        """The connection broke under an attempt."""
+        """Called when the connection of an attempt broke."""
         raise NotImplementedError
 
     def on_no_connection(self, host: Host, pool: HostPool | None) -> None:
-        """No connection to `host` has room; `pool` is None if there is no pool."""
+        """Called when no connection to `host` is free; `pool` is None if there is no pool."""
         raise NotImplementedError
 
     def on_plan_exhausted(self) -> None:
-        """No host of the plan could take it."""
+        """Called when no host of the plan could take the request."""
         raise NotImplementedError
 
     def start_speculation(self) -> None:
-        """It was sent, and may be sent to further hosts before the answer comes."""
+        """Called after the request was sent, to schedule speculative executions."""
         raise NotImplementedError
 
     # -- start and end -----------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin, on the loop."""
+        """Start the request, on the loop."""
         if self.done:
             return
         session = self.session
@@ -331,34 +333,34 @@ class RequestBase:
             return
         try:
             if self.timeout is not None and self._timer_slot < 0:
-                if self.timeout <= 0:  # its time is over: nothing is sent
+                if self.timeout <= 0:  # expired: send nothing
                     self.on_timeout()
                     return
                 self._timer_slot = session.timers.add(self.timeout, self)
-            if self.caller is not None and self._throttle != _BEGUN and not self._begins():
+            if self.caller is not None and self._throttle != _BEGUN and not self._is_admitted():
                 return
             if self._plan is not None:
-                pass  # made by `start_directly`
-            elif self.target_host is not None:
-                self._plan = iter((self.target_host,))
+                pass  # `start_directly` has made it
+            elif self.target is not None:
+                self._plan = plan_to(self.target, self)
             else:
                 self._plan = self._new_plan()
             self.try_next_host()
             if self.speculative_policy is not None and self.statement.is_idempotent:
                 self.start_speculation()
-        # A fault of a policy or of the driver: it must not look like NoHostAvailable.
+        # A fault of a policy or of the driver must not look like NoHostAvailable.
         except BaseException as error:
             self.fail(as_exception(error))
 
-    def _begins(self) -> bool:
-        """Ask the throttler; return False if the request waits for its turn."""
+    def _is_admitted(self) -> bool:
+        """Ask the throttler; return False if the request has to wait for its turn."""
         throttle = self.session.throttle
         assert throttle is not None
         self._throttle = _BEGUN if throttle.admit(self) else _WAITING
         return self._throttle == _BEGUN
 
     def start_admitted(self) -> None:
-        """Its turn has come."""
+        """Called by the throttler when the request's turn has come."""
         self._throttle = _BEGUN
         self.start()
 
@@ -368,16 +370,16 @@ class RequestBase:
         return iter(self.policy.make_query_plan(self.session.keyspace, statement))
 
     def start_directly(self) -> bool:
-        """Begin in the calling thread, if nothing is in flight on the connection to take.
+        """Send in the calling thread, if nothing is in flight on the chosen connection.
 
-        :returns: False if nothing was sent: the request is to be started on the loop then.
+        :returns: False if nothing was sent; the request must then be started on the loop.
         """
         session = self.session
         if (
             _may_be_interrupted()
             or not self.request_body.is_plain
             or self.speculative_policy is not None
-            or self.target_host is not None
+            or self.target is not None
             or self.caller is not None
             or session.closed
             or not (self.policy is session.direct_policy or session.plans_anywhere(self.policy))
@@ -386,11 +388,12 @@ class RequestBase:
         try:
             plan = self._new_plan()
             host = next(plan, None)
-            # `start` goes on with this plan, or policies that take turns would skip hosts.
+            # `start` goes on with this plan; a new plan would make round-robin policies skip a
+            # host.
             self._plan = chain((host,), plan) if host is not None else None
             pool = session.pools_by_id.get(id(host))
             connection = self.choose(host, pool) if host is not None and pool is not None else None
-        except Exception:  # of a policy: on the loop it ends the request
+        except Exception:  # an error of a policy: `start` will raise it again, and end the request
             return False
         if host is None or connection is None or not connection.streams.is_idle:
             return False
@@ -400,18 +403,18 @@ class RequestBase:
         try:
             if self._send_directly(host, connection):
                 return True
-        except Exception:  # of rendering: nothing was sent, and on the loop it ends the request
+        except Exception:  # rendering failed, nothing was sent: `start` will end the request
             pass
         self._plan = own_plan
         return False
 
     def _send_directly(self, host: Host, connection: Connection) -> bool:
         """Send in the calling thread; return False if nothing was sent."""
-        # Looked at in this order: whoever switches the connection changes the number first.
+        # Read the epoch before the keyspace: a switch increments the epoch first.
         epoch = connection.streams.keyspace_epoch
         if not self._fits(connection):
             return False
-        # Before it is written: the answer may come before this thread goes on.
+        # Add the timer before writing: the answer may come before this thread goes on.
         if self.timeout is not None and self._timer_slot < 0:
             if self.timeout <= 0:
                 return False
@@ -426,36 +429,36 @@ class RequestBase:
             return False
         streams = connection.streams
         data = streams.frame(opcode, flags, body)
-        if self.done:  # its time is over
+        if self.done:  # timed out meanwhile
             return True
         return data is not None and streams.send_directly(attempt, data, self.attempts, epoch)
 
     def _fits(self, connection: Connection) -> bool:
-        """Return True if names that lack their keyspace mean on `connection` what they should."""
+        """Return True if unqualified names have the intended keyspace on `connection`."""
         request_body = self.request_body
         return not request_body.depends or (
             connection.gate is None and request_body.expected == connection.keyspace
         )
 
     def finish(self, response: object) -> None:
-        """The answer is there."""
+        """End the request with its answer."""
         if not self.done:
             self.response = response
             self.end()
 
     def fail(self, error: BaseException) -> None:
-        """It has failed for good."""
+        """End the request with an error."""
         if not self.done:
             self.error = error
             self.end()
 
     def cancel(self) -> None:
-        """The caller gave up."""
+        """End the request because the caller gave up."""
         self.fail(asyncio.CancelledError())
 
     def end(self) -> None:
-        """It is over, well or badly: let go of everything, and call `on_done`."""
-        # First: whatever the calls below lead to must find the request over.
+        """End the request: release everything, and call `on_done`."""
+        # Set this first: the calls below must find the request over.
         self.done = True
         if self._timer_slot >= 0:
             self.session.timers.discard(self._timer_slot, self)
@@ -463,9 +466,9 @@ class RequestBase:
             self._speculation_handle.cancel()
         if self._retry_handle is not None:
             self._retry_handle.cancel()
-        if self.observed is not None:  # while the attempts have their connections
+        if self.observed is not None:  # before the attempts lose their connections
             self.observed._end()
-            # Only the next page asks for it. Each holds the other: the circle ends here.
+            # Only the next page needs the record. Clear it to break the reference cycle.
             if getattr(self.response, "paging_state", None) is None:
                 self.observed = None
         for attempt in self.attempts:
@@ -474,19 +477,19 @@ class RequestBase:
         self._plan = None
         if self._throttle != _NOT_ASKED:
             self._leave_throttle()
-        # What waits for the request holds it too: the circle ends here, or each request would be
-        # left to the collector.
+        # The owner of `on_done` refers to the request. Break the cycle, or each request would be
+        # left to the garbage collector.
         on_done, self.on_done = self.on_done, _over
         on_done(self)
 
     def _leave_throttle(self) -> None:
-        """It is over: its place is another's."""
+        """Return the request's slot to the throttler."""
         throttle = self.session.throttle
         state, self._throttle = self._throttle, _NOT_ASKED
         try:
             if throttle is not None:
                 (throttle.release if state == _BEGUN else throttle.withdraw)(self)
-        # Of a program's throttler: this request is over all the same.
+        # A user's throttler may fail; the request is over all the same.
         except BaseException as error:
             log.exception("%r failed", throttle)
             reraise_on_loop(error)
@@ -494,7 +497,7 @@ class RequestBase:
     # -- sending -----------------------------------------------------------------------------------
 
     def try_next_host(self) -> None:
-        """Send to the next host of the plan that can take it."""
+        """Send to the next host of the plan that has a free stream."""
         session = self.session
         assert self._plan is not None
         for host in self._plan:
@@ -508,37 +511,42 @@ class RequestBase:
         self.on_plan_exhausted()
 
     def choose(self, host: Host, pool: HostPool) -> Connection | None:
-        """Return the connection of `pool` for this request, of its partition's shard if there is
-        room; None if all are full.
+        """Return a connection of `pool` for this request, or None if all are full. Prefers the
+        shard that owns the partition.
         """
         shards = pool.shards
         if shards is not None:
             if not self._is_located:
                 self._locate(shards.tablets)
-            shard = None
-            if self._token is not None:
+            shard = self._shard
+            if shard is None and self._token is not None:
                 shard = (
                     shards.shard_of(self._token)
                     if self._tablet is None
                     else shards.tablets.shard_on(host, *self._tablet, self._token)
                 )
-            # A node that came back with fewer shards may have been told of with more.
-            connection: Connection | None = (
+            # Tablet data may be older than a restart of the node with fewer shards.
+            shard_connection: Connection | None = (
                 shards.pick(shard) if shard is not None and shard < shards.count else None
             )
-            if connection is not None:
-                return connection
-        found: Connection | None = first_with_room(pool.connections)
-        return found
+            if shard_connection is not None:
+                return shard_connection
+        any_connection: Connection | None = first_with_room(pool.connections)
+        return any_connection
 
-    def _locate(self, known: TabletMap) -> None:
-        """Find out once which token the partition has, and if it is in a tablet."""
+    def _locate(self, tablet_map: TabletMap) -> None:
+        """Compute the partition's token, and find out whether it is in a tablet; done once."""
         self._is_located = True
-        self._token = token = tablets.token_of_statement(self.statement)
+        target = self.target
+        token = tablets.token_of_statement(self.statement)
+        if isinstance(target, Target):
+            self._shard = target.shard
+            token = token if target.token is None else target.murmur3
+        self._token = token
         keyspace, table = self._keyspace_and_table()
-        if token is not None and keyspace is not None and known.has_keyspace(keyspace):
+        if token is not None and keyspace is not None and tablet_map.has_keyspace(keyspace):
             self._tablet = keyspace, table or ""
-            known.tally(keyspace, table, token)
+            tablet_map.tally(keyspace, table, token)
 
     def _keyspace_and_table(self) -> tuple[str | None, str | None]:
         statement = self.statement
@@ -546,20 +554,20 @@ class RequestBase:
         return keyspace, getattr(statement, "table", None)
 
     def version_block(self) -> int:
-        """Return the byte that shows the server which version of the tablet is known
+        """Return the byte that tells the server which version of the tablet we know
         (docs/dev/protocol-extensions.md of ScyllaDB, "Tablets routing v2").
         """
-        known = self.session.core.metadata.tablets
+        tablet_map = self.session.core.metadata.tablets
         if not self._is_located:
-            self._locate(known)
-        return known.next_block(*self._keyspace_and_table(), self._token)
+            self._locate(tablet_map)
+        return tablet_map.next_block(*self._keyspace_and_table(), self._token)
 
     def learn(self, payload: bytes) -> None:
-        """Take a server's word about the tablet of this request's partition."""
+        """Store the server's information about the tablet of this request's partition."""
         self.session.core.metadata.tablets.learn(*self._keyspace_and_table(), payload)
 
     def send_to(self, host: Host, connection: Connection) -> None:
-        """Send one attempt; also called when a busy host has room again."""
+        """Send one attempt; also called when a busy host has a free stream again."""
         if self.done:
             return
         attempt = Attempt(self, host, connection, self.session.timers.clock())
@@ -572,7 +580,7 @@ class RequestBase:
         """Put `attempt` on a stream of `connection`."""
         try:
             request_body = self.request_body
-            if not self._fits(connection) and not self.session.let_through(
+            if not self._fits(connection) and not self.session.pass_or_hold(
                 self,  # type: ignore[arg-type]
                 attempt,
                 connection,
@@ -584,7 +592,7 @@ class RequestBase:
             )
             renders_itself = isinstance(request_body, ExecuteBodyBase)
             if shows_version and not renders_itself:
-                # A message encodes itself, and the byte is an attribute of it.
+                # Other messages encode themselves, with the byte as an attribute.
                 message: Any = getattr(request_body, "message")  # noqa: B009
                 message.tablet_version_block = self.version_block()
             opcode, flags, body = request_body.render(connection)
@@ -598,7 +606,7 @@ class RequestBase:
             attempt.stream = stream
         except ConnectionException as error:
             self.on_attempt_failed(attempt, error)
-        except BaseException as error:  # the request cannot be encoded: no host will make it better
+        except BaseException as error:  # the request cannot be encoded: no other host would help
             self.fail(as_exception(error))
 
     # -- answers -----------------------------------------------------------------------------------
@@ -606,7 +614,7 @@ class RequestBase:
     def on_answer(
         self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes
     ) -> None:
-        """An attempt was answered."""
+        """Called with the answer of an attempt."""
         if self.done:
             return
         attempt.latency = self.session.timers.clock() - attempt.started
@@ -616,10 +624,11 @@ class RequestBase:
         if observe is not None and opcode == RESULT:
             observe(attempt.host, attempt.latency)
         if opcode == RESULT and flags == _PAYLOAD_ALONE and not self.request_body.decodes:
-            told = tablets.split_payload(body)
-            if told is not None:
-                # A tablet's place, and nothing else: the rest is the usual answer.
-                payload, body = told
+            parts = tablets.split_payload(body)
+            if parts is not None:
+                # The payload has a tablet's replicas and nothing else: handle the rest on the happy
+                # path.
+                payload, body = parts
                 self.learn(payload)
                 flags = 0
         if opcode == RESULT and not flags and not self.request_body.decodes:
@@ -633,34 +642,34 @@ class RequestBase:
         self.on_other_answer(attempt, connection, opcode, flags, body)
 
     def _rows(self, metadata: ResultMetadata | None, body: bytes) -> Any:
-        """The usual answer to a prepared SELECT, rows with the columns that are known; None for
-        another.
+        """Return the rows of an answer to a prepared SELECT with cached columns; None for any other
+        answer.
         """
         if metadata is None:
             return None
         pos = metadata.rows_at(body, 0, self.session.core.user_types)
-        # A negative row count is an error, which is not for this path.
+        # A negative row count is an error; leave it to the general decoder.
         if not pos or len(body) < pos + 4 or body[pos] & 0x80:
             return None
-        make = RowsAnswer if self._reads_rows else rows_result
-        return make(metadata.with_vectors(self.vectors), body, pos)
+        make_answer = RowsAnswer if self._reads_rows else rows_result
+        return make_answer(metadata.with_vectors(self.vectors), body, pos)
 
 
 def start_all(requests: Sequence[RequestBase]) -> None:
-    """Start all of `requests`, on the loop."""
+    """Start all `requests`, on the loop."""
     for request in requests:
         try:
             request.start()
-        except BaseException as error:  # the others are not to blame
+        except BaseException as error:  # do not let it stop the others
             log.exception("%r could not be started", request)
             request.fail(as_exception(error))
 
 
 def _may_be_interrupted() -> bool:
     """Return True if signal handlers run in this thread."""
-    # Which greenlet of a thread it is does not matter for that.
+    # All greenlets of a thread count as that thread.
     return green_library() is not None or get_ident() == main_thread().ident
 
 
 def _over(request: RequestBase) -> None:
-    """Stands in for `on_done` once it has been called."""
+    """Replaces `on_done` once that has been called."""

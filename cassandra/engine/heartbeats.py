@@ -1,4 +1,4 @@
-"""Heartbeats: connections that were idle are asked if they still live."""
+"""Heartbeats: idle connections are probed, and closed if they do not answer."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ __all__ = ["beat"]
 async def beat(
     connections: Callable[[], Iterable[Connection]], interval: float, timeout: float
 ) -> None:
-    """Ask each connection on which no answer came for an interval; close those that are silent.
+    """Probe each connection that received nothing for an interval; close silent ones.
 
-    Goes on until it is cancelled.
+    Runs until it is cancelled.
 
-    :param connections: gives the open connections of the moment.
-    :param interval: seconds.
-    :param timeout: seconds within which an answer has to come.
+    :param connections: returns the open connections.
+    :param interval: seconds between two rounds.
+    :param timeout: seconds within which an answer must come.
     """
     clock = asyncio.get_running_loop().time
     while True:
         await asyncio.sleep(interval)
         idle_since = clock() - interval
-        # Whatever was received shows that the peer lives: only silent connections are asked.
-        idle = [one for one in connections() if one.last_activity <= idle_since]
+        # Any received message shows that the peer is alive, so only silent connections are probed.
+        idle = [
+            connection for connection in connections() if connection.last_activity <= idle_since
+        ]
         if idle:
             await asyncio.gather(*(_beat_once(connection, timeout) for connection in idle))
 
@@ -48,16 +50,16 @@ async def _beat_once(connection: Connection, timeout: float) -> None:
             )
         )
     except ProtocolError:
-        pass  # closed already
+        pass  # `read_answer` has closed the connection
     except ConnectionException as error:
-        # Closed meanwhile; or all its streams are taken, perhaps by requests that were sent a
-        # moment ago, whose answers will show that the peer lives.
+        # The connection closed, or all its streams are taken, perhaps by requests sent a moment
+        # ago. Close it only if none of them is answered either.
         if connection.closed or await _stays_silent(connection, timeout):
             connection.close(error)
 
 
 async def _stays_silent(connection: Connection, seconds: float) -> bool:
-    """Return True if nothing is received for so many seconds."""
+    """Return True if nothing is received for `seconds`."""
     before = connection.last_activity
     await asyncio.sleep(seconds)
     return connection.last_activity == before

@@ -1,20 +1,19 @@
-"""The keyspace of a connection: no request is sent to a connection that is in another one.
+"""The keyspace of a connection, and the gate at which requests wait for it.
 
-Theory of operation. A name without a keyspace, in a QUERY, a BATCH or a PREPARE, belongs to the
-keyspace that its connection is in when the server executes the request. A USE changes that
-keyspace, and servers execute the requests of one connection side by side: a request that is in
-flight when a USE is sent may run before or after it. So each such request carries the keyspace that
-it expects (`RequestBody.expected`), which is compared with that of the connection when it is sent.
-If they differ, protocol version 5 names the keyspace in the request itself. Older versions cannot:
-there the request waits at the connection's gate.
+An unqualified table name in a QUERY, BATCH or PREPARE belongs to the keyspace that its connection
+is in when the server executes the request. A USE changes that keyspace, and servers execute the
+requests of one connection concurrently: a request in flight may run before or after a USE. So each
+such request has the keyspace that it expects (`RequestBody.expected`), which is compared with the
+connection's when it is sent. If they differ, protocol version 5 names the keyspace in the request
+itself. In older versions the request waits at the connection's gate.
 
-A `KeyspaceGate` exists while a connection is switched. It takes what waits in order. Before each
-switch it waits until nothing in flight depends on the keyspace; requests of prepared statements,
-which know their tables, pass all the time. A connection that does not come to rest, or whose USE
-was given up, is replaced by its pool: what waits at its gate goes to another connection.
+A `KeyspaceGate` exists while a connection is switched. It handles waiting requests in order. Before
+each switch it waits until nothing in flight depends on the keyspace; prepared statements, which
+know their tables, are sent all the time. If that takes too long, or the USE was abandoned, the pool
+replaces the connection, and requests that wait at the gate go to another connection.
 
-A USE that the application executes takes the same way, one at a time for a session (`UseTurns`).
-When it is answered, the session's other connections are switched before the request ends.
+A USE executed by the application goes through the gate too, one at a time per session (`UseTurns`).
+After its answer, the session's other connections are switched before the request ends.
 """
 
 from __future__ import annotations
@@ -43,44 +42,44 @@ __all__ = [
     "switch",
 ]
 
-# Seconds that a switch waits for requests in flight before the connection is replaced.
+# Seconds that a switch waits for requests in flight; then the connection is replaced.
 LONGEST_UNREST = 0.25
-# Seconds that others wait for the answer to a USE before they go to another connection.
+# Seconds that requests wait for the answer to a USE; then they go to another connection.
 LONGEST_USE = 10.0
-CLAIM_INTERVAL = 0.001  # seconds between two tries to keep other threads from writing
+CLAIM_INTERVAL = 0.001  # seconds between two attempts to take the write lock
 
 
 class Held(Protocol):
-    """A request, or a part of one, that waits at a gate."""
+    """A request, or one of its steps, that waits at a gate."""
 
     @property
     def keyspace(self) -> str | None:
-        """The keyspace that the connection must be in; of a USE, which needs none, None."""
+        """The keyspace that the connection must be in; None for a USE, or for no keyspace."""
 
     @property
     def is_use(self) -> bool:
-        """True if it switches the connection itself."""
+        """True if the request itself switches the connection."""
 
     @property
     def needs_none(self) -> bool:
-        """True if the connection must be in no keyspace at all."""
+        """True if the connection must not be in any keyspace."""
 
     @property
     def is_over(self) -> bool:
-        """True if nobody waits for it any more."""
+        """True if nobody waits for the request any more."""
 
     def go(self) -> None:
-        """The connection is in the keyspace: send it now."""
+        """Called when the connection is in the keyspace: send the request now."""
 
     def refuse(self, error: Exception) -> None:
-        """The server refuses to switch to the keyspace."""
+        """Called when the server refuses to switch to the keyspace."""
 
     def leave(self, error: Exception) -> None:
-        """The connection takes no further requests; this one was not sent."""
+        """Called when the connection takes no further requests; this request was not sent."""
 
 
 class HeldRequest:
-    """A request whose text depends on the keyspace, and the attempt that waits."""
+    """An attempt of a request that depends on the keyspace, and waits for it."""
 
     __slots__ = ("_attempt", "_request", "is_use", "keyspace", "needs_none")
 
@@ -108,7 +107,7 @@ class HeldRequest:
 
 
 class _Switch:
-    """A switch that the session needs, for no request in particular."""
+    """A switch that the session itself needs, not a particular request."""
 
     __slots__ = ("_done", "is_use", "keyspace", "needs_none")
 
@@ -130,16 +129,16 @@ class _Switch:
             self._done.set_exception(error)
 
     def leave(self, error: Exception) -> None:
-        self.go()  # a connection that takes no requests needs no keyspace
+        self.go()  # a connection that takes no requests need not be switched
 
 
 def can_pass(session: EngineSession, request: Request, connection: Connection) -> bool:
-    """Return True if a request may be sent on `connection` as it is, though they differ in
-    keyspace; False if it has to wait at the gate.
+    """Return True if a request may be sent on `connection` although the keyspaces differ; False if
+    it must wait at the gate.
 
-    It may if it names the keyspace itself, from now on if need be.
+    It may be sent if it names its keyspace; in version 5, it is made to.
 
-    :raises InvalidRequest: if it was made without a keyspace, and the session has one by now.
+    :raises InvalidRequest: if the request was made without a keyspace, but the session has one now.
     """
     body: Any = request.request_body
     gate = connection.gate
@@ -153,8 +152,8 @@ def can_pass(session: EngineSession, request: Request, connection: Connection) -
         return True
     is_free = gate is None and connection.keyspace is None
     if isinstance(body.expected, str):
-        # Without a keyspace of the session, that of a statement is for routing, as with other
-        # drivers: nothing undoes a USE. The server refuses names that lack their keyspace.
+        # If the session has no keyspace, the statement's keyspace is used for routing only, as in
+        # cassandra-driver: no statement undoes a USE. The server refuses unqualified names.
         return session.keyspace is None and is_free
     if session.keyspace is not None and not is_free:
         raise InvalidRequest(
@@ -165,9 +164,9 @@ def can_pass(session: EngineSession, request: Request, connection: Connection) -
 
 
 def depends_on_keyspace(connection: Connection, responder: Any) -> bool:
-    """Return True if the request that `responder` stands for has names that lack their keyspace.
+    """Return True if the request of `responder` has unqualified names.
 
-    The server looks their keyspace up when it executes the request, at any time until its answer.
+    The server resolves them when it executes the request, at any time until its answer.
     """
     is_text = getattr(responder, "is_text", None)
     if is_text is not None:
@@ -179,9 +178,9 @@ def depends_on_keyspace(connection: Connection, responder: Any) -> bool:
 
 
 class KeyspaceGate:
-    """The requests that wait until `connection` is in their keyspace.
+    """Queue of the requests that wait until `connection` is in their keyspace.
 
-    :param session: the session whose requests they are.
+    :param session: the session of the requests.
     """
 
     __slots__ = ("_changed", "_connection", "_held", "_session", "_task", "passing")
@@ -191,50 +190,51 @@ class KeyspaceGate:
         self._connection = connection
         self._held: deque[Held] = deque()
         self._changed: asyncio.Future[None] | None = None
-        self.passing: object = None  # the request that is being sent
+        self.passing: object = None  # the request that is being sent right now
         connection.gate = self
         self._task = session.run_in_background(self._run())
-        # Not at the end of the coroutine, which never begins if it is cancelled at once.
+        # A done callback, since a coroutine that is cancelled before its first step runs no
+        # `finally`.
         self._task.add_done_callback(self._ended)
 
     def hold(self, held: Held) -> None:
-        """Let `held` wait for its turn."""
+        """Add `held` to the queue."""
         self._held.append(held)
 
     def notify(self) -> None:
-        """An answer has come, a request was given up, or the connection was closed."""
+        """Called when an answer came, a request was given up, or the connection closed."""
         if self._changed is not None and not self._changed.done():
             self._changed.set_result(None)
 
     async def _run(self) -> None:
         connection = self._connection
-        while not connection.closed and not connection.is_given_up:
+        while connection.is_open_to_requests:
             self._pass_all_of_this_keyspace()
             if not self._held:
                 return
             held = self._held[0]
             if held.needs_none:
-                # Nothing leads back to no keyspace.
+                # No statement leaves a keyspace.
                 connection.give_up("it is in a keyspace, and the session is in none")
             elif not await self._is_at_rest(LONGEST_UNREST):
                 return
             elif held.is_use:
                 self._pass(self._held.popleft())
-                # Its answer says in which keyspace the connection is.
+                # The answer to the USE sets the connection's keyspace.
                 if not await self._is_at_rest(LONGEST_USE):
                     return
             else:
                 await self._switch_to(held)
 
     def _pass_all_of_this_keyspace(self) -> None:
-        """Let all pass that wait for the keyspace of now, whatever waits between them."""
+        """Send all requests that wait for the current keyspace, even behind others."""
         held, self._held = self._held, deque()
-        for each in held:
-            is_ready = not each.is_use and self._connection.keyspace == each.keyspace
-            if is_ready and not each.is_over:
-                self._pass(each)
-            elif not each.is_over:
-                self._held.append(each)
+        for waiter in held:
+            is_ready = not waiter.is_use and self._connection.keyspace == waiter.keyspace
+            if is_ready and not waiter.is_over:
+                self._pass(waiter)
+            elif not waiter.is_over:
+                self._held.append(waiter)
 
     async def _switch_to(self, held: Held) -> None:
         assert held.keyspace is not None
@@ -255,24 +255,25 @@ class KeyspaceGate:
     async def _is_at_rest(self, longest: float) -> bool:
         """Wait until nothing in flight depends on the keyspace, and a stream is free.
 
-        :param longest: seconds; the connection is given up then.
-        :returns: False if the connection takes no further requests: it is closed, or replaced.
+        :param longest: seconds; after that, the connection is given up.
+        :returns: False if the connection takes no further requests: it is closed, or being
+            replaced.
         """
         connection = self._connection
         clock = asyncio.get_running_loop().time
         end = clock() + longest
         if not await self._keep_threads_out(end):
             return False
-        while not connection.closed and not connection.is_given_up:
+        while connection.is_open_to_requests:
             if connection.left_text_behind:
-                # What was given up may run at any time, or never. Nobody would hear of it.
+                # Abandoned requests may run at any time, or never, and nobody would notice.
                 if connection.orphans:
                     connection.give_up("requests on it that were abandoned may still run")
                     return False
                 connection.left_text_behind = False
             waiting = connection.streams.waiting()
             depend = any(depends_on_keyspace(connection, responder) for responder in waiting)
-            # The USE needs a stream, too.
+            # The USE needs a free stream, too.
             if not depend and connection.has_room:
                 return True
             if clock() >= end:
@@ -286,12 +287,13 @@ class KeyspaceGate:
         return False
 
     async def _keep_threads_out(self, end: float) -> bool:
-        """Make threads that were about to write find that the keyspace may change."""
+        """Make threads that are about to write notice that the keyspace may change."""
         connection = self._connection
         clock = asyncio.get_running_loop().time
         while not connection.closed:
             if connection.streams.acquire_write():
-                # Behind the claim: a thread has either written by now, or compares with this.
+                # We hold the write lock: every thread has either written already, or will see the
+                # new epoch.
                 connection.streams.keyspace_epoch += 1
                 connection.streams.release_write()
                 return True
@@ -312,29 +314,29 @@ class KeyspaceGate:
             timer.cancel()
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        """Let later requests to the connection, and send elsewhere what still waits."""
+        """Called when the task ends: remove the gate, and send waiting requests elsewhere."""
         connection = self._connection
         connection.gate = None
         fault = None if task.cancelled() else task.exception()
         if fault is not None:
-            # The driver's own: in which keyspace the connection is, nobody knows.
+            # An internal fault: the keyspace of the connection is unknown now.
             connection.close(ConnectionException(f"{connection.endpoint}: {fault}"))
         error = ConnectionException(
             f"{connection.endpoint}: the connection was replaced before the request was sent",
             connection.endpoint,
         )
         held, self._held = self._held, deque()
-        for one in held:
-            one.leave(error)
+        for waiter in held:
+            waiter.leave(error)
 
 
 def hold(session: EngineSession, connection: Connection, held: Held) -> None:
-    """Let `held` wait at the gate of `connection`."""
+    """Let `held` wait at the gate of `connection`, which is created if need be."""
     (connection.gate or KeyspaceGate(session, connection)).hold(held)
 
 
 async def switch(session: EngineSession, connection: Connection, keyspace: str) -> None:
-    """Have an open connection use `keyspace`, behind what waits at its gate already.
+    """Have an open connection use `keyspace`, after the requests that wait at its gate already.
 
     :raises DriverException: if the server refuses.
     """
@@ -344,7 +346,7 @@ async def switch(session: EngineSession, connection: Connection, keyspace: str) 
 
 
 class UseTurns:
-    """The USE statements of one session, one at a time."""
+    """Runs the USE statements of a session one at a time."""
 
     __slots__ = ("_active", "_switches", "_waiting")
 
@@ -354,7 +356,7 @@ class UseTurns:
         self._waiting: deque[UseRequest] = deque()
 
     def enter(self, request: UseRequest) -> bool:
-        """Return True if it is this request's turn; else `request.take_turn` is called later."""
+        """Return True if it is this request's turn; otherwise its `take_turn` is called later."""
         if self._active is None and not self._switches:
             self._active = request
         if self._active is request:
@@ -367,7 +369,7 @@ class UseTurns:
         return request in self._waiting
 
     def leave(self, request: UseRequest) -> None:
-        """`request` is over."""
+        """Called when `request` is over."""
         if self._active is request:
             self._active = None
             self._next()
@@ -375,11 +377,11 @@ class UseTurns:
             self._waiting.remove(request)
 
     def begin_switch(self) -> None:
-        """The session's connections are being switched: the turn lasts until they are."""
+        """Called when the session starts to switch its connections; it prolongs the turn."""
         self._switches += 1
 
     def end_switch(self) -> None:
-        """They are in the new keyspace, or gone."""
+        """Called when the connections are switched, or closed."""
         self._switches -= 1
         self._next()
 
@@ -391,7 +393,7 @@ class UseTurns:
                 request.take_turn()
 
     def fail_all(self, error: Exception) -> None:
-        """The session is closed."""
+        """Fail all waiting requests: the session is closed."""
         waiting, self._waiting = self._waiting, deque()
         for request in waiting:
             request.fail(error)

@@ -1,4 +1,4 @@
-"""Listeners to events of hosts: load balancing policies, and those of the program."""
+"""Listeners to host events: load balancing policies, and the application's listeners."""
 
 from __future__ import annotations
 
@@ -18,58 +18,59 @@ log = logging.getLogger("cassandra.cluster")
 
 
 class Listeners:
-    """Passes events of hosts on to listeners. Errors of one do not keep others from hearing.
+    """Passes host events on to listeners. An error in one listener does not affect the others.
 
     :param after: called after each event, which may have changed the policies' distances.
     """
 
-    __slots__ = ("_after", "_introduced", "policies", "program")
+    __slots__ = ("_after", "_introduced", "policies", "user_listeners")
 
     def __init__(self, after: Callable[[], None]) -> None:
         self.policies: list[Any] = []
-        self.program: Sequence[Any] = ()
-        # Hosts that the program's listeners know from `connect`, until they are up or down.
+        self.user_listeners: Sequence[Any] = ()
+        # Hosts that `introduce` has reported as added, and that had no event since.
         self._introduced: set[Host] = set()
         self._after = after
 
-    def tell(self, event: str, host: Host) -> None:
-        """Tell everybody: `event` is the name of a method of `HostStateListener`."""
-        # Policies first: what a listener executes goes by their plans. A copy: a listener may
-        # register or remove others meanwhile.
-        told = (*self.policies, *self.program)
+    def notify(self, event: str, host: Host) -> None:
+        """Notify all listeners; `event` is the name of a method of `HostStateListener`."""
+        # Policies first, because requests of listeners use their plans. A copy, because a listener
+        # may register or remove listeners.
+        listeners = (*self.policies, *self.user_listeners)
         if host in self._introduced:
             self._introduced.discard(host)
-            # It came by `on_add`, which is for hosts that are up. Programs count both.
+            # `on_add` was for a host that is up: a second event would make applications count it
+            # twice.
             if event == "on_up":
-                told = tuple(self.policies)
-        self._tell(told, event, host)
+                listeners = tuple(self.policies)
+        self._notify(listeners, event, host)
 
     def introduce(self, hosts: Sequence[Host]) -> None:
-        """Tell the program's listeners of the hosts that are there at connect."""
+        """Report the hosts that are present at connect to the application's listeners."""
         self._introduced.update(hosts)
         for host in hosts:
-            self._tell(tuple(self.program), "on_add", host)
+            self._notify(tuple(self.user_listeners), "on_add", host)
 
-    def tell_policies(self, event: str, host: Host) -> None:
-        """Tell the load balancing policies alone."""
-        self._tell(tuple(self.policies), event, host)
+    def notify_policies(self, event: str, host: Host) -> None:
+        """Notify the load balancing policies only."""
+        self._notify(tuple(self.policies), event, host)
 
     def populate(
         self, policy: LoadBalancingPolicy, cluster: PolicyCluster, hosts: Sequence[Host]
     ) -> None:
-        """Tell a load balancing policy of the hosts, now and from now on."""
+        """Pass the present hosts to a load balancing policy, and later events as well."""
         policy.populate(cluster, hosts)
         for host in hosts:
             if host.is_up is False:
-                self._tell((policy,), "on_down", host)
-        # Only now: events before `populate` are about hosts that the policy does not know.
+                self._notify((policy,), "on_down", host)
+        # Add it last: before `populate`, the policy could not handle events.
         self.policies.append(policy)
 
-    def _tell(self, listeners: Sequence[Any], event: str, host: Host) -> None:
+    def _notify(self, listeners: Sequence[Any], event: str, host: Host) -> None:
         for listener in listeners:
             try:
                 getattr(listener, event)(host)
-            except BaseException as error:  # its own fault: the others are told all the same
+            except BaseException as error:  # a fault of this listener: go on with the others
                 log.exception("%s.%s(%s) failed", type(listener).__name__, event, host)
                 reraise_on_loop(error)
         self._after()

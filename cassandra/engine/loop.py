@@ -1,11 +1,10 @@
-"""The engine's loop: the caller's own for asyncio, one daemon thread with a loop for the blocking
-and future faces.
+"""The engine's loop: the caller's own loop for asyncio; for the blocking API, a daemon thread with
+a loop.
 
-User threads hand work to the loop through an inbox: a deque, and one wake-up for however much is
-queued when the loop gets to it. Whatever is put in there is started or refused, each exactly once:
-the thread that takes it out of the deque does the one or the other. What a closed loop has left in
-there is refused by the thread that ran it, as its last act; what is put in later, by the caller
-that finds the loop closed.
+User threads pass work to the loop through an inbox: a deque, and one wake-up for everything that is
+queued until the loop reacts. Each piece of work is either started or refused, exactly once, by the
+thread that takes it out of the deque. When the loop is closed, its thread refuses the remaining
+work as its last act; work queued later is refused by the caller that finds the loop closed.
 """
 
 from __future__ import annotations
@@ -41,19 +40,19 @@ SHUT_DOWN = "the session cannot be used any more: its cluster was shut down"
 
 
 class Startable(Protocol):
-    """Work for the loop."""
+    """A piece of work for the loop."""
 
     def start(self) -> None:
         """Called once on the loop, unless `fail` was called; must not raise."""
 
     def fail(self, error: BaseException) -> None:
-        """It ends with `error`. Called by any thread if the loop is closed; never after `start` by
-        another thread than the loop's.
+        """End with `error`. Any thread may call it if the loop is closed; after `start`, only the
+        loop's thread may.
         """
 
 
 class Inbox:
-    """Work from other threads, started on the loop in the order of arrival."""
+    """Work from other threads, started on the loop in order of arrival."""
 
     __slots__ = (
         "_armed",
@@ -68,7 +67,8 @@ class Inbox:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        # Not the loop's: that of uvloop has milliseconds. A simulated one has no other time.
+        # uvloop's clock has millisecond resolution, so we use our own; a simulation has only its
+        # loop's.
         self._clock = loop.time if hasattr(loop, "cassandra_environment") else monotonic
         self._closed: str | None = None
         self._queue: deque[Startable] = deque()
@@ -76,20 +76,19 @@ class Inbox:
         self._settling = False
         self._quiet_since = 0.0
         self.is_quiet = True
-        """False while work is queued, or was started in this turn of the loop, which may not have
-        written it yet: what a thread writes by itself would overtake it. And of a closed loop.
+        """False while work is queued, or was started in this loop turn and may not be written yet:
+        a thread that wrote directly would overtake it. False also when the loop is closed.
         """
 
     def put(self, work: Startable) -> None:
-        """Queue `work`; any thread. If the loop is closed it fails with ConnectionShutdown, before
-        or after this returns.
+        """Queue `work`; any thread. If the loop is closed, the work fails with ConnectionShutdown,
+        before or after this returns.
         """
-        # Before the flag is read: `_drain` clears the flag before it looks into the queue.
+        # Append before reading the flag: `_drain` clears the flag before it looks into the queue.
         self._queue.append(work)
-        # Behind that: a drain comes after it, and at its end the inbox is quiet again.
+        # Clear this after the append: the drain that follows will set it again.
         self.is_quiet = False
-        # Two threads may both find it unarmed: a second drain finds an empty queue and costs
-        # nothing else.
+        # Two threads may both find it unarmed; the second drain then finds an empty queue.
         if not self._armed:
             self._armed = True
             try:
@@ -97,36 +96,36 @@ class Inbox:
                     raise RuntimeError(self._closed)
                 self._loop.call_soon_threadsafe(self._drain)
             except RuntimeError:
-                # Disarmed first, then emptied: a caller that found it armed has queued its work
-                # before, and relies on this.
+                # Disarm first, then empty: a caller that found it armed has queued its work before
+                # that.
                 self._armed = False
                 self._refuse_all()
             except BaseException:
-                # KeyboardInterrupt, say, in Python's own code: all that is put from now on relies
-                # on this drain, and this thread may be the only one that puts anything.
+                # KeyboardInterrupt, for example. Everything queued from now on relies on this
+                # drain.
                 self._loop.call_soon_threadsafe(self._drain)
                 raise
 
     def is_idle(self) -> bool:
-        """Return True if nothing has gone through here for a moment; any thread.
+        """Return True if the inbox was unused for a moment; any thread.
 
-        Otherwise requests are being made one after the other, and are best written together.
+        If not, requests come in quick succession, and it is cheaper to write them together.
         """
         return self.is_quiet and self._clock() - self._quiet_since > IDLE_AFTER
 
     def close(self, reason: str = SHUT_DOWN) -> None:
-        """Refuse all that is queued, and all that is put from now on, with `reason`; any thread."""
-        # The first reason stays: it says why the loop has ended.
+        """Refuse all queued work, and all later work, with `reason`; any thread."""
+        # Keep the first reason, which says why the loop has ended.
         self._closed = self._closed or reason
         self.is_quiet = False
-        # What is put in from now on must come to the refusal in `put`: no drain will run.
+        # Disarm, so that later calls of `put` refuse their work: no drain will run.
         self._armed = False
         self._refuse_all()
 
     def abandon(self, reason: str) -> None:
-        """Empty the inbox in a forked child, where no loop will ever run.
+        """Empty the inbox in a forked child, where no loop will run.
 
-        The queued work is the parent's: nobody waits for it here.
+        The queued work belongs to the parent: nobody waits for it here.
         """
         self._queue.clear()
         self._closed = reason
@@ -142,12 +141,11 @@ class Inbox:
                 return
             try:
                 work.fail(SessionShutdown(self._closed or SHUT_DOWN))
-            except BaseException:  # of a callback: the others are to be told too
+            except BaseException:  # raised by a callback: go on with the others
                 log.exception("%r could not be told that the loop is closed", work)
 
     def _drain(self) -> None:
-        # Unarmed first: what is appended after the last popleft finds it unarmed and wakes the loop
-        # again.
+        # Disarm first: work that is appended after the last popleft then wakes the loop again.
         self._armed = False
         queue = self._queue
         while queue:
@@ -157,12 +155,12 @@ class Inbox:
                 return
             try:
                 work.start()
-            except BaseException as error:  # what is queued behind it is not to blame
+            except BaseException as error:  # do not let it stop the work behind it
                 log.exception("%r could not be started", work)
                 work.fail(as_exception(error))
         if not self._settling:
             self._settling = True
-            # Behind the writes of this turn.
+            # Settle after the writes of this turn.
             self._loop.call_soon(self._settle)
 
     def _settle(self) -> None:
@@ -172,7 +170,7 @@ class Inbox:
 
 
 class _Call(Generic[T]):
-    """A coroutine that another thread waits for. Ends in any case: with the loop at the latest."""
+    """A coroutine that another thread waits for. Ends with its loop at the latest."""
 
     __slots__ = ("_calls", "_coroutine", "_error", "_over", "_task", "_value", "is_over")
 
@@ -183,7 +181,7 @@ class _Call(Generic[T]):
         self._over: Waiter = new_waiter()
         self._error: BaseException | None = None
         self._coroutine = coroutine
-        self._calls = calls  # those that are under way, which only the loop's thread looks at
+        self._calls = calls  # the running calls; used by the loop's thread only
         self._task: asyncio.Task[T] | None = None
 
     def start(self) -> None:
@@ -196,15 +194,15 @@ class _Call(Generic[T]):
         return self._over.acquire(timeout=-1 if timeout is None else min(timeout, TIMEOUT_MAX))
 
     def outcome(self) -> T:
-        """Return the result, or raise the error; after the end."""
+        """Return the result, or raise the error; must be called after the end."""
         if self._error is not None:
-            # Without the reference, the traceback of the error would hold the error.
+            # Drop our reference, since the traceback refers to this frame: that would be a cycle.
             error, self._error = self._error, None
             raise for_caller(error)
         return self._value
 
     def cancel(self) -> None:
-        """Nobody waits any more; on the loop."""
+        """Cancel the coroutine, because nobody waits for it; on the loop."""
         if self._task is not None:
             self._task.cancel()
 
@@ -220,8 +218,8 @@ class _Call(Generic[T]):
 
     def _ended(self, task: asyncio.Task[T]) -> None:
         self._calls.discard(self)
-        # by nobody but the end of the cluster: a caller that waits cancels after it has stopped
-        # waiting
+        # Only the end of the cluster leads here: a waiting caller cancels after it has stopped
+        # waiting.
         if task.cancelled():
             self._end(ConnectionShutdown(ENDED))
         elif (error := task.exception()) is not None:
@@ -231,16 +229,15 @@ class _Call(Generic[T]):
             self._end(None)
 
     def leave(self) -> None:
-        """The loop is closed, and the task did not heed its cancellation."""
+        """End the wait: the loop is closed, and the task has ignored its cancellation."""
         self._end(ConnectionShutdown(ENDED))
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """Make an event loop: uvloop's if that is installed, else asyncio's; in a simulated thread, a
-    simulated one.
+    """Make an event loop: uvloop's if installed, else asyncio's; in a simulation, a simulated loop.
 
     :raises RuntimeError: under eventlet without uvloop.
-    :raises NoHostAvailable: if the system gives no descriptors for it.
+    :raises NoHostAvailable: if there are no free file descriptors.
     """
     simulated = simulation()
     if simulated is not None:
@@ -255,11 +252,11 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
         ) from error
 
 
-_DESCRIPTORS = 6  # that a loop takes, or a few more
+_DESCRIPTORS = 6  # at least as many as a loop needs
 
 
 def _check_descriptors() -> None:
-    """Raise OSError if a loop would find no descriptors: one that is half made cannot be closed."""
+    """Raise OSError if a loop would run out of descriptors: it could not be closed halfway."""
     taken: list[int] = []
     try:
         while len(taken) < _DESCRIPTORS:
@@ -288,16 +285,14 @@ class LoopThread:
         self.inbox = Inbox(self.loop)
         self.wake_queue = happy_path.WakeQueue()
         self._calls: set[_Call[Any]] = set()
-        # A daemon: a program that forgets shutdown() must be able to end.
+        # A daemon thread: an application that forgets shutdown() must be able to exit.
         self._thread = new_thread(self._run, name)
         self._stopped = False
         self._abandoned: str | None = None
 
     @property
     def ident(self) -> int | None:
-        """The thread's identity, for checks that a blocking call does not come from the loop
-        itself.
-        """
+        """The thread's identifier, used to refuse blocking calls from the loop's thread."""
         return self._thread.ident
 
     def start(self) -> None:
@@ -311,7 +306,7 @@ class LoopThread:
     def run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
         """Run `coroutine` on the loop and wait for its result.
 
-        :raises TimeoutError: after `timeout` seconds; it is cancelled then.
+        :raises TimeoutError: after `timeout` seconds; the coroutine is then cancelled.
         :raises ConnectionShutdown: if the loop is closed, or ends before the coroutine does.
         :raises RuntimeError: in the loop's own thread.
         """
@@ -326,7 +321,7 @@ class LoopThread:
         try:
             is_over = call.wait(timeout)
         except BaseException:
-            # KeyboardInterrupt, say: the coroutine must not go on without its caller.
+            # KeyboardInterrupt, for example: the coroutine must not go on without its caller.
             self._give_up(call)
             raise
         if is_over or call.is_over:
@@ -335,10 +330,10 @@ class LoopThread:
         raise TimeoutError(f"no end within {timeout} seconds")
 
     def cancel_calls(self) -> None:
-        """End each `run` that is under way with ConnectionShutdown; any thread."""
+        """End each running `run` with ConnectionShutdown; any thread."""
         try:
             self.loop.call_soon_threadsafe(self._cancel_calls)
-        except RuntimeError:  # closed: nothing is under way
+        except RuntimeError:  # the loop is closed: nothing runs
             pass
 
     def _cancel_calls(self) -> None:
@@ -348,11 +343,11 @@ class LoopThread:
     def _give_up(self, call: _Call[Any]) -> None:
         try:
             self.loop.call_soon_threadsafe(call.cancel)
-        except RuntimeError:  # closed meanwhile: that has ended it
+        except RuntimeError:  # the loop was closed, which has ended the call
             pass
 
     def abandon(self, reason: str) -> None:
-        """In a forked child: the thread does not exist here, and each `run` raises
+        """Disable this object in a forked child, where the thread does not exist: each `run` raises
         ConnectionShutdown with `reason`.
         """
         self.inbox.abandon(reason)
@@ -361,8 +356,8 @@ class LoopThread:
         self._stopped = True
 
     def refuse_in_child(self) -> None:
-        """Raise ConnectionShutdown in a forked child: what was in flight at the fork ends in the
-        parent alone.
+        """Raise ConnectionShutdown in a forked child: requests in flight at the fork end in the
+        parent only.
         """
         if self._abandoned is not None:
             raise ConnectionShutdown(self._abandoned)
@@ -370,12 +365,12 @@ class LoopThread:
     def stop(self, timeout: float = 5.0) -> None:
         """Stop the loop, close it and wait for the thread's end, at most `timeout` seconds."""
         if self._stopped:
-            # By `stop_after`, say, which waits for nothing.
+            # `stop_after` may have stopped it, without waiting.
             if self._abandoned is None and self._thread.is_alive() and not self.is_current():
                 self._thread.join(timeout)
             return
         self._stopped = True
-        # A thread that was never started does not close its loop.
+        # A thread that was never started cannot close its loop.
         if not self._thread.is_alive():
             self.loop.close()
             self.inbox.close()
@@ -389,10 +384,10 @@ class LoopThread:
             self._thread.join(timeout)
             if self._thread.is_alive():
                 log.warning("the driver's event loop did not stop within %s seconds", timeout)
-                self.inbox.close()  # something blocks the loop: callers that wait are told now
+                self.inbox.close()  # the loop is blocked: fail waiting callers now
 
     def stop_after(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Run `coroutine`, then stop, without waiting for either: for finalizers, which run in any
+        """Run `coroutine`, then stop, without waiting for either. For finalizers, which run in any
         thread.
         """
 
@@ -400,7 +395,7 @@ class LoopThread:
             try:
                 await coroutine
             finally:
-                # Also if the coroutine fails: nobody else is left to stop the thread.
+                # Stop even if the coroutine fails: nothing else would stop the thread.
                 self.loop.stop()
 
         if self._stopped or self._abandoned is not None:
@@ -424,15 +419,15 @@ class LoopThread:
         try:
             self.loop.run_forever()
         except BaseException:
-            # A program's listener or policy called sys.exit(), say. Loops let that through, and
-            # all callers would wait forever.
+            # User code called sys.exit(), for example. Loops propagate that, and callers would wait
+            # for ever.
             log.exception("the driver's event loop was to be ended by an exception: it goes on")
-            # The loop forgets a stop that came in the same turn as the exception.
+            # The loop forgets a stop that was requested in the same turn as the exception.
             return self._stopped
         return True
 
     def _run_out(self, coroutine: Coroutine[Any, Any, Any]) -> None:
-        """Run `coroutine` to its end, whatever exceptions leave the loop meanwhile."""
+        """Run `coroutine` to its end, even if exceptions leave the loop."""
         task = self.loop.create_task(coroutine)
         while not task.done():
             try:
@@ -441,12 +436,10 @@ class LoopThread:
                 log.exception("an exception left the driver's event loop while it was closed")
 
     def _finish(self) -> None:
-        """Cancel tasks that still run, so that none is destroyed while it is pending, then close
-        the loop.
-        """
+        """Cancel remaining tasks, so that none is destroyed while pending, then close the loop."""
         loop = self.loop
         try:
-            # What is queued, and starts now, is cancelled as well.
+            # Repeat, because queued work may start now.
             for _ in range(3):
                 tasks = asyncio.all_tasks(loop)
                 if not tasks:
@@ -459,7 +452,7 @@ class LoopThread:
         finally:
             asyncio.set_event_loop(None)
             loop.close()
-            # Only now can nothing more be scheduled: what was, and what is queued, will never run.
+            # Close the inbox last, when nothing can be scheduled any more.
             self.inbox.close()
             for call in list(self._calls):
                 call.leave()

@@ -1,4 +1,4 @@
-"""Mistakes in the use of asyncio that are made often, and the cure."""
+"""Frequent mistakes in the use of asyncio, and errors that explain the cure."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ __all__ = [
 
 log = logging.getLogger("cassandra.cluster")
 
-# The running loop of this thread, or None. A tenth of the time of `asyncio.get_running_loop` in
-# `try`, and asyncio documents it for event loops.
+# Returns the running loop of this thread, or None. Takes a tenth of the time of
+# `asyncio.get_running_loop` in a `try`, and asyncio documents it for event loops.
 running_loop = asyncio._get_running_loop
 
 
-def no_attribute(kind: str, name: str) -> AttributeError:
+def no_attribute(class_name: str, name: str) -> AttributeError:
     """Return the error for an attribute that the result has, but not its awaitable.
 
-    :param kind: the class of the awaitable.
+    :param class_name: the class of the awaitable.
     :param name: the attribute.
     """
     return AttributeError(
-        f"{kind!r} object has no attribute {name!r}: the execution was not awaited; "
+        f"{class_name!r} object has no attribute {name!r}: the execution was not awaited; "
         "write `result = await session.execute(...)`"
     )
 
 
 def statement_of(future: Any) -> str:
-    """Return the part of a future's repr that names its statement."""
+    """Return the part of a future's repr that shows its statement."""
     request_body = getattr(getattr(future, "request", None), "request_body", None)
     return f" of {request_body.describe()}" if request_body is not None else ""
 
 
 def refuse_loop(loop: Any) -> NoReturn:
-    """Raise RuntimeError for a session that is used on another loop than its own.
+    """Raise RuntimeError, because a session is used outside its own loop.
 
     :param loop: the loop of the session.
     """
     if loop.is_closed():
-        what = "the event loop that this session was made on is closed (asyncio.run() has ended)"
+        reason = "the event loop that this session was made on is closed (asyncio.run() has ended)"
     elif running_loop() is None:
-        what = "this session is used outside of its event loop, in a thread without a running one"
+        reason = "this session is used outside of its event loop, in a thread without a running one"
     else:
-        what = "this session belongs to another event loop than the one that is running"
+        reason = "this session belongs to another event loop than the one that is running"
     raise RuntimeError(
-        f"{what}: make a cassandra.aio.Cluster in each loop, "
+        f"{reason}: make a cassandra.aio.Cluster in each loop, "
         "or use the blocking cassandra.cluster.Cluster, which any thread may use"
     )
 
@@ -60,7 +60,7 @@ _is_warned = False
 
 
 def warn_of_blocking(call: str) -> None:
-    """Log, once a process, that a blocking call stops an event loop.
+    """Log that a blocking call stops an event loop; once per process.
 
     :param call: the call, such as ``Session.execute()``.
     """

@@ -1,12 +1,12 @@
-"""Where a refused request has nulls inside its collections.
+"""Finds nulls inside the collections of a request that the server has refused.
 
-Collections are bound with the nulls that they have: servers store some of these, and refuse others
-by an error that names neither the column nor the null. Cassandra 5.0, for example, answers a null
-in a list that is not frozen by ``Server error``, with ``NullPointerException`` in its text. So the
-values that were sent are searched after such an error came, and what is found becomes a note of it.
-Requests that succeed pay nothing.
+Collections are sent with their nulls: servers store some of them and refuse others, with errors
+that name neither the column nor the null. Cassandra 5.0, for example, answers a null in a list that
+is not frozen with ``Server error``, whose message has ``NullPointerException``. So after such an
+error we search the values that were sent, and add a note to the error. Requests that succeed pay
+nothing.
 
-The search runs on the event loop, so its length is limited; user code is never called.
+The search runs on the event loop, so its length is limited, and it never calls user code.
 """
 
 from __future__ import annotations
@@ -35,46 +35,46 @@ if TYPE_CHECKING:
 
 __all__ = ["null_positions"]
 
-# Errors by which servers refuse a null.
+# Errors with which servers refuse a null.
 _REFUSALS = (ServerError, InvalidRequest, ProtocolException)
 
-_MOST_COLUMNS = 5  # that a note names
-_MOST_ITEMS = 100_000  # elements, keys, values and fields that are looked at, some 50 ms
+_MOST_COLUMNS = 5  # in one note
+_MOST_ITEMS = 100_000  # elements, keys, values and fields; about 50 ms
 
 _WRAPPERS = (FrozenType, ReversedType)
 _CONTAINERS = (ListType, SetType, MapType, TupleType, VectorType)
 
 
 class _TooLong(Exception):
-    """The values have more items than are looked at."""
+    """The values have more items than the limit."""
 
 
 def null_positions(error: Exception, request_body: AnyBody) -> str | None:
     """Return a note with the columns and positions of nulls inside the request's collections.
 
-    Each column is named with its first null, and no more than five columns are. Nulls of tuples
-    and user-defined types are left out: these types have nulls as they have values.
+    The note names the first null of each column, and at most five columns. Nulls in tuples and
+    user-defined types are not reported, because these types allow them.
 
     :param error: the server's error, as the caller of the request gets it.
-    :param request_body: what was sent.
-    :returns: None if there is no such null, if it was not found within the limit, or if `error` is
-        not an error by which servers refuse a null.
+    :param request_body: the request that was sent.
+    :returns: None if there is no such null, if none was found within the limit, or if servers do
+        not refuse nulls with errors like `error`.
     """
     if not isinstance(error, _REFUSALS):
         return None
     columns: list[str] = []
     search = _Search()
     try:
-        for place, prepared, values in request_body.bound_rows():
+        for prefix, prepared, values in request_body.bound_rows():
             for column, data in zip(prepared.column_metadata, values, strict=False):
                 if isinstance(data, bytes) and (position := search.first_null(column.type, data)):
-                    kind = column.type.cql_parameterized_type()
-                    columns.append(f'{place}column "{column.name}" ({kind}): {position}')
+                    type_name = column.type.cql_parameterized_type()
+                    columns.append(f'{prefix}column "{column.name}" ({type_name}): {position}')
                     if len(columns) == _MOST_COLUMNS:
                         return _note(columns)
     except _TooLong:
         pass
-    except Exception:  # the values of a protocol handler may have any form
+    except Exception:  # a user's protocol handler may use values of any form
         return None
     return _note(columns) if columns else None
 
@@ -92,13 +92,13 @@ class _Search:
         self._left = _MOST_ITEMS
 
     def first_null(self, cqltype: Any, data: bytes) -> str | None:
-        """Return the position of the first null inside a collection in `data`; None without one."""
-        # Most values have no such bytes, and need no further look.
+        """Return the position of the first null inside a collection in `data`, or None."""
+        # Quick test: most values do not contain these bytes at all.
         if NULL_VALUE not in data:
             return None
         while issubclass(cqltype, _WRAPPERS):
             cqltype = cqltype.subtypes[0]
-        # The bytes of a class that a program codes are not ours to read.
+        # If a user's subclass encodes values, we cannot read its bytes.
         if cqltype._overridden():
             return None
         for container in _CONTAINERS:
@@ -107,7 +107,7 @@ class _Search:
         return None
 
     def _bodies(self, data: bytes, offset: int) -> Iterator[bytes | None]:
-        """Yield the bodies of the [bytes] from `offset` on, None for each null."""
+        """Yield the bodies of the [bytes] values from `offset` on; None for each null."""
         while offset < len(data):
             self._left -= 1
             if self._left < 0:
@@ -146,7 +146,7 @@ class _Search:
         return None
 
     def of_fields(self, cqltype: Any, data: bytes) -> str | None:
-        """Search the fields of a tuple or a user-defined type, which may be null themselves."""
+        """Search the fields of a tuple or user-defined type; the fields themselves may be null."""
         names = cqltype.fieldnames if issubclass(cqltype, UserType) else None
         for index, body in enumerate(self._bodies(data, 0)):
             if body is not None and (inner := self.first_null(cqltype.subtypes[index], body)):
@@ -154,7 +154,7 @@ class _Search:
         return None
 
     def of_vector(self, cqltype: Any, data: bytes) -> str | None:
-        """Search the elements of a vector. Collections as elements have a size before each."""
+        """Search the elements of a vector; elements of variable size have a size prefix."""
         element = cqltype.subtype
         if element.serial_size() is not None:
             return None
@@ -169,10 +169,10 @@ class _Search:
 
 
 def _shown_key(cqltype: Any, data: bytes) -> str:
-    """Return a key as errors show values."""
+    """Return a key as error messages show values."""
     while issubclass(cqltype, _WRAPPERS):
         cqltype = cqltype.subtypes[0]
-    # A container may hold types that a program codes.
+    # A container may have elements whose type a user encodes.
     if cqltype._overridden() or issubclass(cqltype, _CONTAINERS):
         return f"of {len(data)} bytes"
     return shown(cqltype.codec().decode_nullable(data))

@@ -1,8 +1,8 @@
-"""The observers of requests: policies that measure latencies, metrics, those of programs.
+"""The observers of requests: latency-aware policies, metrics, and the application's observers.
 
-There is one seam. `Observers` is a part of the engine's core and knows the observers of the
-cluster; a session has `Hooks`, of its own observers and those of the cluster, or None, which costs
-nothing. A request that is observed has an `cassandra.observers.ObservedRequest`.
+`Observers` is a part of the engine's core and has the observers of the cluster. A session has
+`Hooks` for its own observers and the cluster's, or None, which costs nothing. An observed request
+has a `cassandra.observers.ObservedRequest`.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ log = logging.getLogger("cassandra.observers")
 LatencyObserver = Callable[["Host", float], None]
 FailureObserver = Callable[["Host | None", BaseException, "int | None"], None]
 
-# Events that may wait for the thread of a slow observer.
+# The greatest number of events that may wait for a slow observer's thread.
 MOST_WAITING = 10_000
-# Seconds that a call may take before the observer is told in a thread of its own.
+# Seconds that a call may take; a slower observer gets a thread of its own.
 SLOW = 0.1
-_IDLE = 5.0  # seconds after which such a thread ends
+_IDLE = 5.0  # seconds after which an idle thread ends
 _LOG_INTERVAL = 10.0  # seconds between log lines on one observer
 
 _EVENTS = ("on_start", "on_page", "on_attempt", "on_retry", "on_speculation", "on_end")
 
 
-class _Late:
-    """Tells a slow observer of events, one after the other, in a thread that ends when idle."""
+class _SlowObserver:
+    """Calls a slow observer in a thread, one event after the other; the thread ends when idle."""
 
     __slots__ = (
         "__weakref__",
@@ -72,15 +72,15 @@ class _Late:
         self._dropped = OncePerInterval(_LOG_INTERVAL, watched.clock)
 
     def _renew_locks(self) -> None:
-        # Real locks: the loop's thread is a real one also if those of the program are greenlets.
+        # Native locks: the loop's thread is native even if the application's threads are greenlets.
         self._guard = Lock()
         self._wake = Lock()
-        self._wake.acquire()  # whoever waits for it waits until it is released
+        self._wake.acquire()  # a waiter blocks until it is released
         self._is_running = False
         self._is_waiting = False
 
     def put(self, hook: Hook, call: Callable[..., object], *arguments: Any) -> None:
-        """Have ``call(*arguments)`` called, in a copy of the context of now."""
+        """Queue ``call(*arguments)``, to run in a copy of the current context."""
         with self._guard:
             is_full = len(self._events) >= MOST_WAITING
             if not is_full:
@@ -110,7 +110,7 @@ class _Late:
                 hook.log_error(error)
 
     def _has_events(self) -> bool:
-        """Wait for an event; return False if the thread is to end."""
+        """Wait for an event; return False if the thread should end."""
         with self._guard:
             if self._events:
                 return True
@@ -118,7 +118,7 @@ class _Late:
         is_woken = self._wake.acquire(timeout=_IDLE)
         with self._guard:
             if not is_woken and not self._is_waiting:
-                self._wake.acquire()  # it was released after the wait was over
+                self._wake.acquire()  # released just after the timeout
             elif not is_woken:
                 self._is_waiting = self._is_running = False
                 return False
@@ -126,9 +126,9 @@ class _Late:
 
 
 class _Watched:
-    """An observer, whose faults are kept from requests and from other observers."""
+    """Wraps an observer, so that its faults affect neither requests nor other observers."""
 
-    __slots__ = ("__weakref__", "_errors", "_events", "_hooks", "_late", "clock", "observer")
+    __slots__ = ("__weakref__", "_errors", "_events", "_hooks", "_slow", "clock", "observer")
 
     def __init__(
         self, observer: RequestObserver, clock: Callable[[], float] = time.monotonic
@@ -136,28 +136,28 @@ class _Watched:
         self.clock = clock
         self.observer = observer
         self._errors = OncePerInterval(_LOG_INTERVAL, clock)
-        self._late: _Late | None = None
+        self._slow: _SlowObserver | None = None
         self._events = frozenset(
             name for name in (*_EVENTS, *BRIEF_EVENTS) if overrides(observer, name)
         )
-        # Shared by all who tell this observer, so that all notice if it is slow. Weak, because each
-        # hook holds this object: an observer that nobody tells any more is let go at once.
+        # Shared by all callers of this observer, so that all notice if it is slow. Weak, because
+        # each hook refers to this object: an unused observer is freed at once.
         self._hooks: WeakValueDictionary[str, Hook] = WeakValueDictionary()
 
     def hook(self, name: str) -> Hook | None:
-        """Return the hook for an event; None if the observer does not want to know of it."""
+        """Return the hook for an event; None if the observer does not override the method."""
         if name not in self._events:
             return None
         hook = self._hooks.get(name)
         if hook is None:
             hook = Hook(self, name)
-            if self._late is not None:
-                hook.call = partial(self._late.put, hook, hook.call)
+            if self._slow is not None:
+                hook.call = partial(self._slow.put, hook, hook.call)
             hook = self._hooks.setdefault(name, hook)
         return hook
 
     def on_error(self, name: str, error: BaseException) -> None:
-        """The observer has raised."""
+        """Called when the observer has raised an error: log it, once per interval."""
         missed = self._errors.missed
         if self._errors.is_due():
             log.error(
@@ -170,8 +170,8 @@ class _Watched:
             )
 
     def on_slow(self, name: str, seconds: float) -> None:
-        """The observer has kept the loop waiting: it is not waited for again."""
-        if self._late is not None:
+        """Called when the observer has blocked the loop: from now on it runs in a thread."""
+        if self._slow is not None:
             return
         log.warning(
             "%s of the request observer %r took %.3f s, in which the event loop could do nothing "
@@ -180,13 +180,13 @@ class _Watched:
             self.observer,
             seconds,
         )
-        self._late = late = _Late(self)
+        self._slow = slow = _SlowObserver(self)
         for hook in list(self._hooks.values()):
-            hook.call = partial(late.put, hook, hook.call)
+            hook.call = partial(slow.put, hook, hook.call)
 
 
 class Hook:
-    """One method of an observer. `call` tells the observer, now or later."""
+    """One method of an observer. `call` runs it, at once or later in a thread."""
 
     __slots__ = ("__weakref__", "_name", "_watched", "call", "slow_after")
 
@@ -197,20 +197,20 @@ class Hook:
         self.call: Callable[..., object] = getattr(watched.observer, name)
 
     def on_error(self, error: BaseException) -> None:
-        """The call has raised `error`, on the loop or in the caller's thread."""
+        """Called when the method has raised `error`, on the loop or in the caller's thread."""
         self.log_error(error)
         reraise_on_loop(error)
 
     def log_error(self, error: BaseException) -> None:
-        """Say in the log that the call has raised `error`."""
+        """Log that the method has raised `error`."""
         self._watched.on_error(self._name, error)
 
     def on_slow(self, seconds: float) -> None:
-        """The call has taken too long."""
+        """Called when the method has taken too long."""
         self._watched.on_slow(self._name, seconds)
 
-    def tell(self, *arguments: Any) -> None:
-        """Call it with nothing but these arguments; for the events that have no request."""
+    def notify(self, *arguments: Any) -> None:
+        """Call the method with these arguments; for events that belong to no request."""
         clock = self._watched.clock
         before = clock()
         try:
@@ -223,7 +223,7 @@ class Hook:
 
 
 class Hooks:
-    """The methods of some observers by the event that they are called for."""
+    """The hooks of some observers, by event."""
 
     __slots__ = ("attempt", "clock", "end", "page", "retry", "speculation", "start")
 
@@ -231,17 +231,22 @@ class Hooks:
         self, watched: Iterable[_Watched], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.clock = clock
-        known = list(watched)
+        watched_observers = list(watched)
 
         def of(name: str) -> tuple[Hook, ...]:
-            return tuple(hook for one in known if (hook := one.hook(name)) is not None)
+            return tuple(
+                hook
+                for watched_observer in watched_observers
+                if (hook := watched_observer.hook(name)) is not None
+            )
 
         self.start = of("on_start")
         # `on_page` calls `on_start` unless it is overridden.
         self.page = tuple(
             hook
-            for one in known
-            if (hook := one.hook("on_page") or one.hook("on_start")) is not None
+            for watched_observer in watched_observers
+            if (hook := watched_observer.hook("on_page") or watched_observer.hook("on_start"))
+            is not None
         )
         self.attempt = of("on_attempt")
         self.retry = of("on_retry")
@@ -250,18 +255,17 @@ class Hooks:
 
     @property
     def are_needed(self) -> bool:
-        """True if there is any."""
+        """True if there is any hook."""
         return any(getattr(self, event) for event in self.__slots__ if event != "clock")
 
 
 class Observers(bases.CoreBase):
-    """Whom requests tell.
+    """The callbacks to which the engine reports.
 
-    `on_latency` is called with the host and the seconds of each answer that shows how fast it
-    works, `on_refusal` with those of each other error. `on_failure` is called with the host
-    (None if nothing was sent), the error of each failed attempt and the retry policy's decision
-    (None if it was not asked). Each is None if
-    nobody wants to know: that costs nothing.
+    `on_latency` is called with the host and the seconds of each answer that shows how fast the host
+    works; `on_refusal` likewise for each other error. `on_failure` is called with the host (None if
+    nothing was sent), the error of each failed attempt, and the retry policy's decision (None if it
+    was not asked). A callback is None if there is no observer for it.
     """
 
     __slots__ = ("_brief", "_by_id", "_own", "clock", "on_failure", "on_refusal")
@@ -273,71 +277,75 @@ class Observers(bases.CoreBase):
         self.on_failure: FailureObserver | None = None
         self._brief: dict[str, tuple[Callable[..., object], ...]] = {}
         self._own: tuple[RequestObserver, ...] = ()
-        # They hold their observers, so that no other object gets the id meanwhile. Whoever tells an
-        # observer holds its guard: those that nobody tells are forgotten.
+        # The values keep their observers alive, so an id cannot be reused. Hooks keep the values
+        # alive, so unused observers are forgotten.
         self._by_id: WeakValueDictionary[int, _Watched] = WeakValueDictionary()
 
     def observe_latencies(self, observer: LatencyObserver) -> None:
-        """Call `observer` for each result, and each error that the host had to work for."""
+        """Call `observer` for each result, and for each error that took the host some work."""
         self._observe("on_latency", observer)
 
     def _observe(self, name: str, observer: Callable[..., object]) -> None:
         self._call(name, (*self._brief.get(name, ()), observer))
 
-    def _call(self, name: str, every: tuple[Callable[..., object], ...]) -> None:
-        def tell_all(*arguments: Any) -> None:
-            for observer in every:
+    def _call(self, name: str, observers: tuple[Callable[..., object], ...]) -> None:
+        def notify_all(*arguments: Any) -> None:
+            for observer in observers:
                 observer(*arguments)
 
-        self._brief[name] = every
-        # A single observer is called directly: this is part of every answer's cost.
-        setattr(self, name, tell_all if len(every) > 1 else every[0] if every else None)
+        self._brief[name] = observers
+        # Call a single observer directly: this is part of every answer's cost.
+        setattr(
+            self, name, notify_all if len(observers) > 1 else observers[0] if observers else None
+        )
 
     def observe_requests(self, observer: RequestObserver, is_trusted: bool = False) -> None:
-        """Tell an observer of all requests from now on.
+        """Report all requests to an observer from now on.
 
-        :param is_trusted: True for the driver's own, which neither raise nor wait.
+        :param is_trusted: True for the driver's own observers, which neither raise nor block.
         """
         watched = self.watched(observer)
         for name in BRIEF_EVENTS:
             hook = watched.hook(name)
             if hook is not None:
-                self._observe(name, hook.call if is_trusted else hook.tell)
+                self._observe(name, hook.call if is_trusted else hook.notify)
         self._own = (*self._own, observer)
         self._on_observers_changed()
 
     def forget_observer(self, observer: RequestObserver) -> None:
-        """Tell `observer` of no more requests; of those under way to their end."""
-        self._own = tuple(one for one in self._own if one is not observer)
+        """Stop reporting new requests to `observer`; requests in flight are reported to
+        their end.
+        """
+        self._own = tuple(other for other in self._own if other is not observer)
         watched = self.watched(observer)
         for name in BRIEF_EVENTS:
             hook = watched.hook(name)
             if hook is not None:
-                left = (one for one in self._brief[name] if one != hook.tell)
-                self._call(name, tuple(left))
+                remaining = (call for call in self._brief[name] if call != hook.notify)
+                self._call(name, tuple(remaining))
         self._on_observers_changed()
 
     def watched(self, observer: RequestObserver) -> _Watched:
-        """Return a guard against the faults of `observer`, one for each observer."""
-        found = self._by_id.get(id(observer))
-        if found is None:
-            found = self._by_id.setdefault(id(observer), _Watched(observer, self.clock))
-        return found
+        """Return the wrapper of `observer`, the same for each call."""
+        wrapper = self._by_id.get(id(observer))
+        if wrapper is None:
+            wrapper = self._by_id.setdefault(id(observer), _Watched(observer, self.clock))
+        return wrapper
 
     def hooks_of(self, observers: Iterable[RequestObserver]) -> Hooks | None:
-        """Return the hooks of the cluster's observers and of `observers`; None if there is none."""
-        hooks = Hooks([self.watched(one) for one in (*self._own, *observers)], self.clock)
+        """Return the hooks of the cluster's observers and `observers`; None if there are none."""
+        hooks = Hooks([self.watched(observer) for observer in (*self._own, *observers)], self.clock)
         return hooks if hooks.are_needed else None
 
     def _on_observers_changed(self) -> None:
-        """The sessions look at the observers again."""
+        """Called when observers were added or removed; sessions then update their hooks."""
 
 
 class ObservedSession(bases.EngineBase):
-    """The part of the engine's session that is for observers.
+    """The part of the engine's session for observers.
 
-    `hooks` are those of the observers of the session and the cluster; None if there is none.
-    `attends` is True if requests have to be told to them, or to the throttler: one look for both.
+    `hooks` has the observers of the session and the cluster; None if there are none. `attends` is
+    True if there are hooks or a throttler, so that one check covers both.
     """
 
     __slots__ = ("_generation", "hooks", "observers", "throttle")
@@ -347,59 +355,58 @@ class ObservedSession(bases.EngineBase):
     throttle: RequestThrottler | None
     attends: bool
     observers: tuple[RequestObserver, ...]
-    # Stands for the session and the observers that it and the cluster have now: the observers of a
-    # profile keep their hooks by it.
+    # Identifies the present observers of session and cluster: the observers of an execution profile
+    # use it as a key for their cached hooks.
     _generation: _Generation
 
     def observe(self, *observers: RequestObserver) -> None:
-        """Tell these, and only these beside the cluster's, of requests from now on."""
+        """Replace the session's observers; the cluster's observers stay."""
         self.observers = observers
         self.follow_observers()
 
     def follow_observers(self) -> None:
-        """The observers of the session or the cluster have changed."""
+        """Called when the observers of the session or the cluster have changed."""
         self._generation = _Generation()
         self.hooks = self.core.hooks_of(self.observers)
         self.throttle = self.core.throttler
         self.attends = self.hooks is not None or self.throttle is not None
 
-    def attend(self, request: RequestBase, own: Sequence[RequestObserver]) -> None:
-        """Prepare `request`, which is new, for its observers and the throttler.
+    def attend(self, request: RequestBase, profile_observers: Sequence[RequestObserver]) -> None:
+        """Prepare a new request for its observers and the throttler.
 
-        :param own: the observers of the request's profile.
+        :param profile_observers: the observers of the request's profile.
         """
         if self.throttle is not None:
             request.caller = current_caller()
-        request.observed = self.observed(request, own)
+        request.observed = self.observed(request, profile_observers)
 
     def observed(
-        self, request: RequestBase, own: Sequence[RequestObserver]
+        self, request: RequestBase, profile_observers: Sequence[RequestObserver]
     ) -> ObservedRequest | None:
-        """Return the observation of `request`, or None.
+        """Return the record for the observers of `request`; None if it has no observers.
 
-        :param own: the observers of the request's profile.
+        :param profile_observers: the observers of the request's profile.
         """
         hooks = self.hooks
-        if own:
-            hooks = self._hooks_beside(own)
+        if profile_observers:
+            hooks = self._hooks_with(profile_observers)
         return ObservedRequest(request, hooks) if hooks is not None else None
 
-    def _hooks_beside(self, own: Sequence[RequestObserver]) -> Hooks | None:
-        """Return the hooks of the session's observers and those of a profile."""
-        # Kept with the profile's observers, and not here: a profile that is made for a call would
-        # never be let go.
-        kept = own.hooks if isinstance(own, ProfileObservers) else None
+    def _hooks_with(self, profile_observers: Sequence[RequestObserver]) -> Hooks | None:
+        """Return the hooks of the session's observers and a profile's."""
+        # Cached in the profile's observers: a cache here would keep short-lived profiles alive.
+        cache = profile_observers.hooks if isinstance(profile_observers, ProfileObservers) else None
         generation = self._generation
-        if kept is not None and generation in kept:
-            found: Hooks | None = kept[generation]
-            return found
-        hooks = self.core.hooks_of((*self.observers, *own))
-        if kept is not None:
-            kept[generation] = hooks
+        if cache is not None and generation in cache:
+            cached: Hooks | None = cache[generation]
+            return cached
+        hooks = self.core.hooks_of((*self.observers, *profile_observers))
+        if cache is not None:
+            cache[generation] = hooks
         return hooks
 
 
 class _Generation:
-    """A key that nothing but its session holds."""
+    """A key that only its session refers to."""
 
     __slots__ = ("__weakref__",)

@@ -1,4 +1,4 @@
-"""Refuses overrides that the compiled twins would pass over."""
+"""Refuses overrides that the compiled twins would ignore."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ __all__ = ["refuse_overrides"]
 
 
 def refuse_overrides(cls: type, stock: type, names: Iterable[str]) -> None:
-    """Raise TypeError if `cls` overrides a method that the compiled base class of `stock` does not
-    call.
+    """Raise TypeError if `cls` overrides a method that the compiled base class calls directly.
 
-    :param names: the methods that it runs through without looking their names up.
+    :param stock: the class whose methods must stay.
+    :param names: methods that the compiled base class calls without an attribute look-up.
     """
-    # By what an instance would find: a base class beside `stock` may override them as well.
+    # Compare by getattr: a second base class of `cls` may override them as well.
     passed_over = [name for name in sorted(names) if getattr(cls, name) is not getattr(stock, name)]
     if passed_over:
         raise TypeError(

@@ -1,4 +1,4 @@
-"""The engine's part in the program's policies: tells them of hosts, lets them look at it."""
+"""Connects the user's policies with the engine: passes hosts to them, and attaches them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["Policies"]
 class Policies:
     """The policies of a cluster.
 
-    :param engine: for them to look at.
-    :param listeners: tells load balancing policies of hosts.
+    :param engine: passed to policies that want to look at requests in flight.
+    :param listeners: passes host events to load balancing policies.
     :param bring_up: opens the pools to a host.
     :param spawn: runs a coroutine in the background.
-    :param follow_distances: opens and closes pools as the policies of the moment want.
+    :param follow_distances: opens and closes pools according to the policies' distances.
     """
 
     __slots__ = (
@@ -54,9 +54,9 @@ class Policies:
         self._follow_distances = follow_distances
 
     def populate(self, policy: LoadBalancingPolicy, cluster: PolicyCluster) -> None:
-        """Tell a load balancing policy of the hosts, now and from now on."""
+        """Pass the present hosts to a load balancing policy, and later events as well."""
         self._listeners.populate(policy, cluster, self._metadata.all_hosts())
-        # After `populate`, which a policy may need before it looks at anything.
+        # Attach after `populate`, which a policy may need first.
         self.attach(policy)
 
     def adopt(
@@ -64,12 +64,12 @@ class Policies:
     ) -> list[asyncio.Task[bool]]:
         """Populate a load balancing policy that came after `connect`, and open its pools.
 
-        :returns: the tasks that open them; none if it is in use already.
+        :returns: the tasks that open the pools; empty if the policy is in use already.
         """
         if any(policy is other for other in self._listeners.policies):
             return []
         self.populate(policy, cluster)
-        # Also hosts whose state is not known yet: only a try can tell.
+        # Include hosts in an unknown state: only connecting shows whether they are up.
         return [
             self._spawn(self._bring_up(host))
             for host in self._metadata.all_hosts()
@@ -77,11 +77,11 @@ class Policies:
         ]
 
     def forget(self, policy: LoadBalancingPolicy) -> None:
-        """Tell a load balancing policy of no hosts any more: no profile has it."""
+        """Stop notifying a load balancing policy that no profile uses any more."""
         policies = self._listeners.policies
         self._listeners.policies = [other for other in policies if other is not policy]
         self._follow_distances()
 
     def attach(self, policy: object) -> None:
-        """Let a policy of any kind look at the requests in flight, if it wants to."""
+        """Attach any policy that wants to look at the requests in flight."""
         attach_policy(policy, self._engine)

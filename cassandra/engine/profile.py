@@ -1,4 +1,4 @@
-"""Execution profiles: named sets of the settings that one execution uses."""
+"""Execution profiles: named sets of settings for executions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["EXEC_PROFILE_DEFAULT", "ExecutionProfile", "ProfileManager", "defaul
 
 
 class _DefaultProfileKey:
-    """The key of the default profile; no program's own name can be equal to it."""
+    """The key of the default profile; no user-defined name can be equal to it."""
 
     __slots__ = ()
 
@@ -45,15 +45,15 @@ EXEC_PROFILE_DEFAULT: Any = _DefaultProfileKey()
 
 
 def default_lbp_factory() -> LoadBalancingPolicy:
-    """Make the load balancing policy of a profile that names none."""
+    """Make the load balancing policy of a profile that does not specify one."""
     return TokenAwarePolicy(DCAwareRoundRobinPolicy())
 
 
 class _Attributes(bases.ProfileBase):
-    """Has the dictionary of an `ExecutionProfile`, and the settings that it may leave out.
+    """Holds the dictionary of an `ExecutionProfile`, and the defaults of some settings.
 
-    They are not the profile's own, so that C sees at the size of the profile's class if somebody
-    has put a property in the place of one.
+    The defaults are in this base class so that compiled code can see from the size of the profile's
+    class whether a user has replaced one by a property.
     """
 
     consistency_level: int = ConsistencyLevel.LOCAL_ONE
@@ -70,22 +70,22 @@ _set_attributes: Callable[[object, object], None] = vars(_Attributes)["__dict__"
 class ExecutionProfile(_Attributes):
     """Settings of an execution.
 
-    :param load_balancing_policy: token awareness over the local data center if None.
-    :param retry_policy: a `RetryPolicy` if None.
-    :param consistency_level: of statements that have none of their own.
+    :param load_balancing_policy: None for token awareness over the local data center.
+    :param retry_policy: None for a `RetryPolicy`.
+    :param consistency_level: for statements without a consistency level.
     :param serial_consistency_level: SERIAL or LOCAL_SERIAL; None for the server's default.
     :param request_timeout: seconds for all attempts of a request together; None for no limit.
     :param row_factory: called as ``row_factory(column_names, rows)``.
-    :param speculative_execution_policy: no speculative executions if None.
+    :param speculative_execution_policy: None for no speculative executions.
     :param continuous_paging_options: must be None.
-    :param request_observers: observers of the executions with this profile, beside those of the
-        cluster and the session (see `cassandra.observers`).
+    :param request_observers: observers of the executions with this profile, in addition to the
+        cluster's and the session's (see `cassandra.observers`).
     """
 
-    # In `_settings_at_hand` the compiled `engine.happy_path` keeps the settings of a profile of
-    # this very class: a tuple of them, made for the first request and forgotten if a setting is
-    # changed. None are kept of a profile whose dictionary somebody was shown, who may change it at
-    # any time (`_is_shown`).
+    # `_settings_at_hand` is a cache of the compiled `engine.happy_path`: a tuple of the settings,
+    # made for the first request and cleared when a setting changes. It is used for this class only,
+    # not for subclasses. Once anybody has read a profile's `__dict__`, whose changes we cannot see
+    # (`_is_shown`), it is not used any more.
     __slots__ = ()
 
     load_balancing_policy: LoadBalancingPolicy
@@ -121,11 +121,11 @@ class ExecutionProfile(_Attributes):
         self.request_observers = request_observers
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Set a setting, or whatever attribute a program keeps here.
+        """Set a setting, or any other attribute of the application.
 
-        :raises AttributeError: if the name is a misspelt setting, most likely. A program's own
-            subclass gets a warning in the log instead.
-        :raises TypeError: if a value is of a wrong type.
+        :raises AttributeError: if the name looks like a misspelt setting. For a user's subclass, a
+            warning is logged instead.
+        :raises TypeError: if a value has a wrong type.
         :raises ValueError: if `serial_consistency_level` is not serial.
         """
         if name not in _SETTINGS:
@@ -154,9 +154,9 @@ class ExecutionProfile(_Attributes):
         """Return a copy with some settings changed.
 
         :param changes: the settings that differ, by name.
-        :raises ValueError: if one of the names is not a setting.
+        :raises ValueError: if a name is not a setting.
         """
-        # Without __init__: that of a subclass may take other parameters.
+        # We skip __init__, since a subclass may have other parameters.
         copy = object.__new__(type(self))
         settings = _attributes(self)
         _attributes(copy).update(settings)
@@ -183,12 +183,12 @@ _INSTEAD = {
 
 
 def _advising(init: Any) -> Any:
-    """Return the constructor, whose error for an unknown setting says what to write."""
+    """Wrap the constructor, so that its error for an unknown setting says what to write."""
 
     @functools.wraps(init)
     def construct(self: Any, *args: Any, **settings: Any) -> None:
         for name in settings:
-            # A subclass has attributes and settings of its own, and hands on what is the profile's.
+            # A subclass may have its own parameters, but passes only the profile's settings on.
             if name not in _SETTINGS:
                 raise TypeError(f"ExecutionProfile has no setting {name!r}{_instead_of(name)}")
         init(self, *args, **settings)
@@ -210,7 +210,7 @@ def _observers(name: str, observers: object) -> Any:
     return checked_observers(observers, "profile")
 
 
-# What users write for the kind of the rows.
+# Classes that users write instead of a row factory.
 _ROW_CLASSES: dict[Any, str] = {
     dict: "dict_factory",
     tuple: "tuple_factory",
@@ -218,21 +218,49 @@ _ROW_CLASSES: dict[Any, str] = {
 }
 
 
-def _policy(name: str, policy: object) -> Any:
-    """Return a policy; a class without its brackets fails only when the policy is needed."""
-    if isinstance(policy, type):
+def _policy_with(method: str, example: str) -> Callable[[str, object], Any]:
+    """Return a check of policies; without it, a wrong type would fail only on first use.
+
+    :param method: a method that all such policies have.
+    :param example: what to write, for the message.
+    """
+
+    def check(name: str, policy: object) -> Any:
+        if isinstance(policy, type):
+            raise TypeError(
+                f"{name} must be an instance, but is the class {policy.__name__}: "
+                f"write {policy.__name__}(...)"
+            )
+        if not hasattr(policy, method):
+            raise TypeError(
+                f"{name} must be a policy, but is {policy!r} of type {type(policy).__name__}: "
+                f"write {example}"
+            )
+        return policy
+
+    return check
+
+
+def _level(name: str, level: object) -> Any:
+    """Return a consistency level. None passes here, and is refused by requests."""
+    if isinstance(level, str):
         raise TypeError(
-            f"{name} must be an instance, but is the class {policy.__name__}: "
-            f"write {policy.__name__}(...)"
+            f"{name} must be a value of ConsistencyLevel, but is {level!r}{_level_of_name(level)}"
         )
-    return policy
+    return level
+
+
+def _level_of_name(name: str) -> str:
+    levels = ConsistencyLevel.name_to_value
+    near = name.upper() if name.upper() in levels else nearest(name.upper(), levels, 0.6)
+    return f": write ConsistencyLevel.{near}" if near else ""
 
 
 def checked_timeout(name: str, timeout: object) -> Any:
-    """Return a time in seconds, or None. One that is over already is for requests to tell.
+    """Return a time in seconds, or None. Times of 0 or less pass here; requests refuse them.
 
     :param name: the setting, for the message.
-    :param timeout: what a program gives.
+    :param timeout: the value of the application.
     :raises TypeError: if it is not a number.
     """
     if timeout is not None and not hasattr(timeout, "__float__"):
@@ -244,11 +272,11 @@ def checked_timeout(name: str, timeout: object) -> Any:
 
 
 def checked_row_factory(name: str, factory: object) -> Any:
-    """Return what makes the rows of results.
+    """Return the row factory.
 
     :param name: the setting, for the message.
-    :param factory: what a program gives.
-    :raises TypeError: if it cannot be called, or is a built-in class of another kind of rows.
+    :param factory: the value of the application.
+    :raises TypeError: if it cannot be called, or is a built-in class that is no row factory.
     """
     if isinstance(factory, type) and factory in _ROW_CLASSES:
         raise TypeError(
@@ -263,17 +291,22 @@ def checked_row_factory(name: str, factory: object) -> Any:
     return factory
 
 
-# By name: type checkers know the parameters.
+# Set by setattr, so that type checkers keep the constructor's parameters.
 setattr(ExecutionProfile, "__init__", _advising(ExecutionProfile.__init__))  # noqa: B010
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "load_balancing_policy": _policy,
+    "consistency_level": _level,
+    "load_balancing_policy": _policy_with(
+        "make_query_plan", "TokenAwarePolicy(DCAwareRoundRobinPolicy(local_dc='dc1'))"
+    ),
     "request_observers": _observers,
     "request_timeout": checked_timeout,
-    "retry_policy": _policy,
+    "retry_policy": _policy_with("on_read_timeout", "RetryPolicy()"),
     "row_factory": checked_row_factory,
     "serial_consistency_level": checked_serial,
-    "speculative_execution_policy": _policy,
+    "speculative_execution_policy": _policy_with(
+        "new_plan", "ConstantSpeculativeExecutionPolicy(delay=0.1, max_attempts=2)"
+    ),
 }
 
 
@@ -281,10 +314,10 @@ HELD_PROFILES = 16
 
 
 class _UnnamedProfile:
-    """A profile that calls have named by itself.
+    """A profile that was passed to a call, and is not in the cluster's profiles.
 
     :param key: the id of the profile.
-    :param reference: to the profile; it is held so that the end of the profile is heard of.
+    :param reference: a weak reference, whose callback runs at the end of the profile.
     :param policy: its load balancing policy.
     """
 
@@ -296,53 +329,53 @@ class _UnnamedProfile:
         self.key = key
         self.reference = reference
         self.policy = policy
-        self.is_ready = False  # the policy knows the hosts
+        self.is_ready = False  # True once the policy has the hosts
 
 
 class ProfileManager:
     """The profiles of a cluster by name.
 
-    :param pools_allowed: kept for programs that pass it.
+    :param pools_allowed: ignored; for compatibility with cassandra-driver.
     """
 
     def __init__(self, pools_allowed: bool = False) -> None:
         self.pools_allowed = pools_allowed
         self.profiles: dict[Any, ExecutionProfile] = {}
-        # Profiles that calls have named by themselves, by their ids, for as long as they live. The
-        # last ones are held: their requests may want another try, or another page.
+        # Profiles passed to calls, by id, as long as they live. The last few are kept alive,
+        # because their requests may need a retry or another page.
         self._unnamed: dict[int, _UnnamedProfile] = {}
         self._last_unnamed: deque[ExecutionProfile] = deque(maxlen=HELD_PROFILES)
 
     @property
     def default(self) -> ExecutionProfile:
-        """The profile for executions that name none."""
+        """The profile of executions that do not specify one."""
         return self.profiles[EXEC_PROFILE_DEFAULT]
 
     def policies(self) -> list[LoadBalancingPolicy]:
         """Return the distinct load balancing policies."""
-        found = {
+        by_id = {
             id(profile.load_balancing_policy): profile.load_balancing_policy
             for profile in self.profiles.values()
         }
-        found |= {id(each.policy): each.policy for each in list(self._unnamed.values())}
-        return list(found.values())
+        by_id |= {id(unnamed.policy): unnamed.policy for unnamed in list(self._unnamed.values())}
+        return list(by_id.values())
 
     def add_unnamed(
         self, profile: ExecutionProfile, forget: Callable[[LoadBalancingPolicy], None]
     ) -> _UnnamedProfile | None:
-        """Add a profile that has no name; return None if its policies are in use already.
+        """Add a profile that was passed to a call; return None if its policy is in use already.
 
-        The caller has them populated, and sets `is_ready` afterwards.
+        The caller populates the policy, and then sets `is_ready`.
 
-        :param profile: is held weakly.
+        :param profile: only a weak reference is kept.
         :param forget: called with the load balancing policy when nothing uses it any more, in any
             thread.
         """
         policy = profile.load_balancing_policy
-        known = self._unnamed.get(id(profile))
-        if known is not None and known.policy is policy:
-            return None if known.is_ready else known
-        if known is None and any(policy is other for other in self._named_policies()):
+        existing = self._unnamed.get(id(profile))
+        if existing is not None and existing.policy is policy:
+            return None if existing.is_ready else existing
+        if existing is None and any(policy is other for other in self._named_policies()):
             return None
 
         def leave(reference: weakref.ref[ExecutionProfile]) -> None:
@@ -353,37 +386,40 @@ class ProfileManager:
 
         unnamed = _UnnamedProfile(id(profile), weakref.ref(profile, leave), policy)
         self._unnamed[id(profile)] = unnamed
-        if known is None:
+        if existing is None:
             self._last_unnamed.append(profile)
-        elif not any(known.policy is other for other in self.policies()):
-            forget(known.policy)
+        elif not any(existing.policy is other for other in self.policies()):
+            forget(existing.policy)
         return unnamed
 
     def _named_policies(self) -> list[LoadBalancingPolicy]:
         return [profile.load_balancing_policy for profile in self.profiles.values()]
 
     def speculation_policies(self) -> list[SpeculativeExecutionPolicy]:
-        """Return the distinct policies of speculative executions."""
-        found = {
-            id(one.speculative_execution_policy): one.speculative_execution_policy
-            for one in self.profiles.values()
+        """Return the distinct speculative execution policies."""
+        by_id = {
+            id(profile.speculative_execution_policy): profile.speculative_execution_policy
+            for profile in self.profiles.values()
         }
-        return list(found.values())
+        return list(by_id.values())
 
     def retry_policies(self) -> list[RetryPolicy]:
         """Return the distinct retry policies."""
-        found = {id(one.retry_policy): one.retry_policy for one in self.profiles.values()}
-        return list(found.values())
+        by_id = {
+            id(profile.retry_policy): profile.retry_policy for profile in self.profiles.values()
+        }
+        return list(by_id.values())
 
     def distance(self, host: Host) -> int:
-        """Return the shortest distance that a profile's policy sees; -1 if all ignore the host.
+        """Return the shortest distance according to the profiles' policies; -1 if all ignore the
+        host.
 
         :param host: the `Host`.
         """
         distances = {policy.distance(host) for policy in self.policies()}
-        # IGNORED is below 0, and would count as the nearest.
-        wanted = [distance for distance in distances if distance >= 0]
-        return min(wanted) if wanted else -1
+        # IGNORED is negative, and would otherwise be the minimum.
+        used = [distance for distance in distances if distance >= 0]
+        return min(used) if used else -1
 
 
 ExecutionProfile.__module__ = "cassandra.cluster"

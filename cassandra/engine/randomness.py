@@ -1,16 +1,16 @@
-"""The source of random numbers of parts that may stand alone."""
+"""The random number generator of parts that can be used without a cluster."""
 
 from __future__ import annotations
 
 import random
 from typing import Any
 
-__all__ = ["own_or_process"]
+__all__ = ["generator_or_default"]
 
 
-def own_or_process(own: random.Random | None) -> Any:
-    """Return a cluster's source of random numbers, or that of the process.
+def generator_or_default(generator: random.Random | None) -> Any:
+    """Return a cluster's random number generator, or the process-wide generator.
 
-    :param own: the cluster's; None for a part that belongs to no cluster.
+    :param generator: the cluster's generator; None for a part that belongs to no cluster.
     """
-    return own if own is not None else random
+    return generator if generator is not None else random

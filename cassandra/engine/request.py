@@ -1,10 +1,44 @@
-"""The life of one request: plan -> send -> answer | retry | next host | re-prepare | speculative
-twin | time-out.
+"""The life of one request: plan -> send -> answer, retry, next host, re-prepare, speculation,
+timeout.
 
-A request is started on the loop and ends there exactly once, by `on_done(request)` with `response`
-or `error` set. Every path leads there: the deadline covers the whole of it, a closed connection
-fails the attempts on it, a closed pool fails those that wait for it. Attempts that nobody waits for
-any more are left behind as orphans of their connections.
+`RequestBase` (`cassandra.engine.happy_path`) handles success; the subclass `Request` handles
+everything that can go wrong. A request is started on the loop, or in a user thread by
+`start_directly`. It ends exactly once: `end` calls `on_done(request)` after `finish` has set
+`response` or `fail` has set `error`. That happens on the loop, unless the loop is closed.
+
+A request takes hosts from its query plan, and for each a connection with a free stream from the
+session's pool. It never opens connections: pools refill themselves. Each sending is an `Attempt`,
+which waits on a stream of the connection for the answer.
+
+Who continues a request that waits. All run on the loop:
+
+* The connection calls the attempt with the answer, which leads to `on_answer`, or
+  `on_other_answer`. A lost connection leads to `on_attempt_failed`; the retry policy then decides.
+* If no host of the plan has a free stream, the request waits at the first pool that is only busy.
+  That pool calls `on_room`, `on_pool_closed` or `on_pool_draining`.
+* A request in another keyspace than its connection may wait at a keyspace gate, which calls
+  `resend` when the connection is switched, or `on_not_sent` if the connection is replaced.
+* `Reprepare` prepares a forgotten statement, and then calls `resend`. If that fails, it calls
+  `on_reprepare_failed` or `on_not_sent`, or `fail`.
+* A retry with a delay is a `_DelayedRetry`: its timer calls `retry_now`, and closing the session
+  fails it.
+* The speculation timer calls `_speculate`, which sends one more attempt beside those in flight.
+* After a USE or a DDL statement the session does further work, and finishes the request with the
+  answer, which is stored in `response` in the meantime.
+* The throttler calls `start_admitted`. The timer wheel calls `on_timeout`, and the caller `cancel`,
+  at any time.
+
+`_waits` counts what will continue the request although no attempt is in flight: waiting at a pool
+or a gate, a PREPARE, a delayed retry. A request whose plan is exhausted fails only if `_waits` is 0
+and no attempt is in flight. It may then still use the control connection, if the application has
+allowed that.
+
+When a request ends, attempts that are still in flight are abandoned: they become orphans of their
+connections, whose stream ids stay taken until the answers come.
+
+None means: `response` and `error` - not over yet, or, if `done` is True, that the retry policy has
+ignored the error; `timeout` - no limit; `target` - any host of the plan; a retry's `host` - the
+next host of the plan; a `pool` - the session has no pool to that host.
 """
 
 from __future__ import annotations
@@ -16,9 +50,11 @@ from typing import TYPE_CHECKING, Any
 from cassandra.engine.failures import as_exception, fault_among
 from cassandra.engine.null_positions import null_positions
 from cassandra.engine.overrides import refuse_overrides
-from cassandra.engine.prepare.again import Reprepare
+from cassandra.engine.prepare.reprepare import Reprepare
+from cassandra.engine.serial_reads import in_order
 from cassandra.engine.server_hints import advice_for
 from cassandra.engine.server_warnings import log_warnings
+from cassandra.engine.targets import named_host, plan_to
 from cassandra.errors import (
     ConnectionException,
     NoConnectionsAvailable,
@@ -68,6 +104,7 @@ else:
 
 log = logging.getLogger("cassandra.cluster")
 
+EMPTY_PLAN = "Unable to complete the operation: the query plan is empty"
 NO_HOST_LEFT = "Unable to complete the operation against any hosts"
 
 _CUSTOM_PAYLOAD = 0x04  # native_protocol_v5.spec, section 2.4.1.2
@@ -84,8 +121,8 @@ _DECISIONS = {
 _RETRIES = (RetryPolicy.RETRY, RetryPolicy.RETRY_NEXT_HOST)
 
 
-# Steps that the compiled base class takes without looking their names up.
-_IN_ONE_PASS = frozenset(
+# Methods that the compiled base class calls directly, so that overrides would be ignored.
+_CALLED_DIRECTLY = frozenset(
     {
         "choose",
         "end",
@@ -102,27 +139,27 @@ _IN_ONE_PASS = frozenset(
 
 
 class Request(RequestBase):
-    """One execution of one statement, or of one of its pages, with all that may go wrong."""
+    """One execution of a statement, or of one page, with all error handling."""
 
     __slots__ = ()
 
     def __init_subclass__(cls) -> None:
-        """Refuse to override steps that would be passed over."""
-        refuse_overrides(cls, Request, _IN_ONE_PASS)
+        """Refuse overrides of methods that would be ignored."""
+        refuse_overrides(cls, Request, _CALLED_DIRECTLY)
 
     def for_page(self, paging_state: bytes, on_done: Callable[[Request], None]) -> Request:
-        """A request for another page of the same execution."""
+        """Make the request for another page of the same execution."""
         self.request_body.set_paging_state(paging_state)
-        following: Request = self.again(Request, on_done)
-        return following
+        next_request: Request = self.clone(Request, on_done)
+        return next_request
 
     def on_timeout(self) -> None:
-        """The deadline of the whole request has passed."""
+        """Called when the deadline of the request has passed."""
         if self.done:
             return
-        # The wheel has dropped the slot already: `end` must not look for it.
+        # The timer wheel has freed the slot already: `end` must not look for it.
         self._timer_slot = -1
-        # A change of the schema: only the nodes' agreement takes longer.
+        # The statement was executed (USE or DDL): only the work after it takes longer.
         if self.response is not None:
             self.finish(self.response)
             return
@@ -147,12 +184,15 @@ class Request(RequestBase):
         if last is not None and last.error is None:
             last.error = error
             last.latency = self.session.timers.clock() - last.started
-        self._tell_failure(last.host if last is not None else None, error, None)
+        self._report_failure(last.host if last is not None else None, error, None)
         self.fail(error)
 
     def _why_not_sent(self) -> str:
         if self.timeout is not None and self.timeout <= 0:
-            return "the time was over before the request was sent"
+            return (
+                f"the time was over before the request was sent, as it is with timeout="
+                f"{self.timeout:g}: timeout=None waits without a limit"
+            )
         throttle = self.session.throttle
         if throttle is not None and self._plan is None:
             return f"the throttler let others go first within the client's time ({throttle!r})"
@@ -162,20 +202,20 @@ class Request(RequestBase):
 
     def on_no_connection(self, host: Host, pool: HostPool | None) -> None:
         if pool is None:
-            # The error of an attempt at this host says more than that it has no pool now.
+            # Keep the error of an earlier attempt: it says more than that there is no pool now.
             if host not in self.errors:
                 self.errors[host] = self.session.why_no_pool(host)
         elif pool.is_worth_waiting_for:
-            # The first one of the plan, because the policy prefers it.
+            # Remember the first busy pool of the plan, because the policy prefers it.
             if self._busy is None:
                 self._busy = pool
         else:
             self.errors[host] = ConnectionException(f"no open connection to {host}", host.endpoint)
 
     def on_plan_exhausted(self) -> None:
-        """Wait for a busy host; fail if no host is left that could answer."""
+        """Wait for a busy host; fail if no attempt or pending step is left."""
         busy, self._busy = self._busy, None
-        # Asked again: its last connection may be gone since the plan passed it.
+        # Check again: its last connection may be gone by now.
         if busy is not None and busy.is_worth_waiting_for:
             try:
                 busy.wait_for_room(self)
@@ -190,28 +230,35 @@ class Request(RequestBase):
             self.fail(self._plan_exhausted())
 
     def _is_under_way(self) -> bool:
-        """True if an answer may still come: an attempt waits for it, or one will be made."""
+        """Return True if an answer may still come, from an attempt in flight or a pending step."""
         return self._waits > 0 or any(attempt.stream >= 0 for attempt in self.attempts)
 
     def on_room(self, host: Host, connection: Connection) -> None:
-        """A host that was busy has room."""
+        """Called when a busy host has a free stream."""
         self._waits -= 1
         self.send_to(host, connection)
 
     def _plan_exhausted(self) -> Exception:
-        """Each host's error; a server's own refusal is the error, too, if it came last."""
+        """Return an error with each host's error; if a server refused last, also of that class."""
         if not self.errors:
-            return NoHostAvailable("Unable to complete the operation: the query plan is empty", {})
-        shown = {str(host): error for host, error in self.errors.items()}
+            return self._empty_plan()
+        errors_by_name = {str(host): error for host, error in self.errors.items()}
         last = self.attempts[-1].error if self.attempts else None
         if isinstance(last, (RequestExecutionException, ServerError)):
-            return refused_everywhere(NO_HOST_LEFT, shown, last)
-        error = NoHostAvailable(NO_HOST_LEFT, shown)
+            return refused_everywhere(NO_HOST_LEFT, errors_by_name, last)
+        error = NoHostAvailable(NO_HOST_LEFT, errors_by_name)
         error.__cause__ = fault_among(self.errors.values())
         return error
 
+    def _empty_plan(self) -> NoHostAvailable:
+        """Return the error of a query plan without hosts, with the reason for each host."""
+        hosts = self.session.core.metadata.all_hosts()
+        errors = {str(host): self.session.why_no_pool(host) for host in hosts if not host.is_up}
+        reason = "; every host is down" if hosts and len(errors) == len(hosts) else ""
+        return NoHostAvailable(f"{EMPTY_PLAN}{reason}", errors)
+
     def resend(self, attempt: Attempt) -> None:
-        """The same attempt once more on its connection, after the statement was prepared there."""
+        """Send an attempt on its connection, after a PREPARE or a wait at the gate."""
         self._waits -= 1
         connection = attempt.connection
         if self.done:
@@ -220,14 +267,18 @@ class Request(RequestBase):
             self.on_attempt_failed(
                 attempt, ConnectionException(f"connection to {attempt.host} was closed")
             )
-        elif not connection.has_room or (connection.is_given_up and self.request_body.depends):
+        elif (
+            not connection.has_room
+            or connection.is_draining
+            or (connection.is_given_up and self.request_body.depends)
+        ):
             self._waits += 1
             self.on_not_sent(attempt, connection.refusal())
         else:
             self.send(attempt, connection)
 
     def on_not_sent(self, attempt: Attempt, error: Exception) -> None:
-        """The connection of an attempt that waited at its gate takes no further requests."""
+        """Called if an attempt was not sent, because its connection takes no further requests."""
         self._waits -= 1
         if self.done:
             return
@@ -236,25 +287,52 @@ class Request(RequestBase):
             return
         attempt.error = error
         self.errors[attempt.host] = error
-        # The host is not to blame, and has another connection, or will have one.
+        if attempt.connection is not None and attempt.connection.is_draining:
+            self._replan()
+        # The host is not to blame: it has, or will have, another connection.
         pool = self.session.pools.get(attempt.host)
         if pool is not None and self._busy is None and pool.is_worth_waiting_for:
             self._busy = pool
         self._retry(attempt.host)
 
     def on_reprepare_failed(self, attempt: Attempt, error: Exception) -> None:
-        """The connection broke while the statement was prepared on it again."""
+        """Called when the connection broke while the statement was prepared on it again."""
         self._waits -= 1
         self.on_attempt_failed(attempt, error)
 
     def on_pool_closed(self, host: Host, error: Exception) -> None:
-        """The host that the request waited for has no connection any more."""
+        """Called when the pool we waited for closes: try the next host."""
         self._waits -= 1
         self.errors[host] = error
         if self.session.closed:
             self.fail(self.session.closed_error())
         else:
             self._retry(None)
+
+    def on_pool_draining(self, host: Host, error: Exception) -> None:
+        """Called when the host we waited for will stop soon. Nothing was sent to it, so we may use
+        any host that has not failed.
+        """
+        self._waits -= 1
+        self.errors[host] = error
+        if not self.done:
+            self._replan()
+            self._retry(None)
+
+    def _replan(self) -> None:
+        """Make a new query plan, without the hosts on which an attempt has failed.
+
+        The old plan may be exhausted although some of its hosts were only full at the time.
+        """
+        if named_host(self.target) is None:
+            failed = {attempt.host for attempt in self.attempts if attempt.error is not None}
+            if self.target is not None:
+                plan = plan_to(self.target, self)
+            else:
+                level = getattr(self.request_body, "consistency", None)
+                statement = in_order(self.statement, level)
+                plan = self.policy.make_query_plan(self.session.keyspace, statement)
+            self._plan = (host for host in plan if host not in failed)
 
     # -- answers -----------------------------------------------------------------------------------
 
@@ -281,57 +359,60 @@ class Request(RequestBase):
             self._learn_from(response)
         kind = getattr(response, "kind", None)
         if kind == RESULT_KIND_SET_KEYSPACE:
-            self.session.take_keyspace(response.new_keyspace, connection, self, response)
+            self.session.adopt_keyspace(response.new_keyspace, connection, self, response)
         elif kind == RESULT_KIND_SCHEMA_CHANGE:
             self.session.on_schema_change(response.schema_change_event, connection, self, response)
         else:
             self.finish(response)
 
     def _learn_from(self, response: Any) -> None:
-        """Take a server's word about a tablet beside warnings, a tracing id, or other payloads."""
-        told: Mapping[str, bytes | None] | None = getattr(response, "custom_payload", None)
+        """Learn tablets from an answer that also has warnings, a tracing id, or other payloads."""
+        payloads: Mapping[str, bytes | None] | None = getattr(response, "custom_payload", None)
         for name in _TABLET_PAYLOADS:
-            payload = told.get(name) if told is not None else None
+            payload = payloads.get(name) if payloads is not None else None
             if payload is not None:
                 self.learn(payload)
 
     def _on_error(self, attempt: Attempt, connection: Connection, message: ErrorMessage) -> None:
         error = message.to_exception()
-        _say_where(error, f"(from {attempt.host}, executing {self.request_body.describe()})")
+        _add_note(error, f"(from {attempt.host}, executing {self.request_body.describe()})")
         advice = _advice_for(error, self.request_body)
         if advice is not None:
-            _say_where(error, f"({advice})")
+            _add_note(error, f"({advice})")
         nulls = null_positions(error, self.request_body)
         if nulls is not None:
-            _say_where(error, nulls)
+            _add_note(error, nulls)
         attempt.error = error
         core = self.session.core
         observe = core.on_latency if isinstance(message, _WORKED_FOR) else core.on_refusal
         if observe is not None:
             assert attempt.latency is not None
             observe(attempt.host, attempt.latency)
-        # Not a question for the retry policy: the request was not executed, and can simply be
-        # repeated.
+        # The retry policy is not asked: the statement was not executed, and can simply be repeated.
         if isinstance(message, PreparedQueryNotFound):
             self._on_unprepared(attempt, connection, message)
             return
-        for kind, ask in _RETRY_QUESTIONS:
-            if isinstance(message, kind):
+        for message_class, ask in _RETRY_QUESTIONS:
+            if isinstance(message, message_class):
                 self._ask_and_apply(attempt, error, ask, message)
                 return
-        self._tell_failure(attempt.host, error, None)
+        self._report_failure(attempt.host, error, None)
         self.fail(error)
 
-    def _tell_failure(self, host: Host | None, error: BaseException, decision: int | None) -> None:
+    def _report_failure(
+        self, host: Host | None, error: BaseException, decision: int | None
+    ) -> None:
         observe = self.session.core.on_failure
         if observe is not None:
             observe(host, error, decision)
 
     def on_attempt_failed(self, attempt: Attempt, error: Exception) -> None:
-        """The connection broke under an attempt; the server may have executed it, or not."""
+        """Called when an attempt's connection broke; the server may have executed the request or
+        not.
+        """
         if self.done:
             return
-        if self.session.closed:  # no policy is asked: nothing can be tried any more
+        if self.session.closed:  # do not ask the policy: nothing can be tried any more
             attempt.error = error
             self.fail(self.session.closed_error())
             return
@@ -344,58 +425,57 @@ class Request(RequestBase):
     ) -> None:
         try:
             self._apply(attempt, error, ask(self, message, error))
-        except (
-            BaseException
-        ) as fault:  # of the policy, or of what it decided: the request must come to its end
+        except BaseException as fault:  # raised by the policy or its decision: end the request
             self.fail(as_exception(fault))
 
     def _apply(self, attempt: Attempt, error: Exception, decision: Decision) -> None:
         """Follow the retry policy's decision: (decision, consistency[, delay in seconds])."""
         self.errors[attempt.host] = error
-        kind, consistency = decision[0], decision[1]
-        # The delay is optional: policies that give pairs are the usual ones.
+        action, consistency = decision[0], decision[1]
+        # The delay is optional: cassandra-driver's policies return pairs.
         delay = decision[2] if len(decision) > 2 else 0
-        attempt.decision = _DECISIONS.get(kind, str(kind))
-        self._tell_failure(attempt.host, error, kind)
-        if self.observed is not None and kind in _RETRIES:
+        attempt.decision = _DECISIONS.get(action, str(action))
+        self._report_failure(attempt.host, error, action)
+        if self.observed is not None and action in _RETRIES:
             self.observed._retry(attempt, error, attempt.decision)
-        if kind == RetryPolicy.IGNORE:
+        if action == RetryPolicy.IGNORE:
             self.finish(None)
-        elif kind in _RETRIES:
+        elif action in _RETRIES:
             self.retries += 1
             if consistency is not None:
                 self.request_body.set_consistency(consistency)
-            host = attempt.host if kind == RetryPolicy.RETRY else None
+            host = attempt.host if action == RetryPolicy.RETRY else None
             if delay:
                 self._waits += 1
                 self._retry_handle = _DelayedRetry(self, host, delay)
             else:
                 self._retry(host)
         elif self._is_under_way():
-            pass  # a speculative twin is in flight and may still answer
+            pass  # another attempt is in flight and may still answer
         else:
             self.fail(self._rethrown(error))
 
     def _rethrown(self, error: Exception) -> Exception:
         """Return the error of a request that is not tried on another host.
 
-        Other drivers try it there, idempotent or not, and raise NoHostAvailable in the end: a
-        server's error is both.
+        cassandra-driver tries it there, idempotent or not, and in the end raises NoHostAvailable.
+        To be caught in either way, the error is an instance of the server's error and of
+        NoHostAvailable.
         """
         if (
             not isinstance(error, _ASKED_AS_REQUEST_ERRORS)
             or getattr(self.statement, "is_idempotent", False)
-            # It raises errors as they are, with any driver.
+            # FallthroughRetryPolicy raises errors unchanged in cassandra-driver too.
             or isinstance(self.retry_policy, FallthroughRetryPolicy)
         ):
             return error
-        shown = {str(host): reason for host, reason in self.errors.items()}
-        both = refused_everywhere(NO_HOST_LEFT, shown, error)
+        errors_by_name = {str(host): reason for host, reason in self.errors.items()}
+        both = refused_everywhere(NO_HOST_LEFT, errors_by_name, error)
         both.__cause__ = error.__cause__
         return both
 
     def retry_now(self, host: Host | None) -> None:
-        """The delay that the retry policy wanted is over."""
+        """Called when the delay that the retry policy asked for is over."""
         self._waits -= 1
         self._retry(host)
 
@@ -404,7 +484,7 @@ class Request(RequestBase):
             return
         try:
             self._send_again(host)
-        except BaseException as fault:  # of a query plan
+        except BaseException as fault:  # raised by a query plan
             self.fail(as_exception(fault))
 
     def _send_again(self, host: Host | None) -> None:
@@ -420,16 +500,16 @@ class Request(RequestBase):
     def _on_unprepared(
         self, attempt: Attempt, connection: Connection, message: ErrorMessage
     ) -> None:
-        """Prepare it on this host and try again, once an attempt: native_protocol_v5.spec, section
-        8, Unprepared.
+        """Prepare the statement on this host and send the request again, once per attempt and
+        statement: native_protocol_v5.spec, section 8, Unprepared.
         """
         prepared = self.request_body.prepared_by(message.info)
         error = attempt.error
         assert error is not None
-        # A second time would be a loop: the server forgets what it has just prepared.
+        # Do not loop if the server forgets again what it has just prepared.
         if prepared is None or prepared in attempt.reprepared:
             if prepared is not None:
-                _say_where(
+                _add_note(
                     error,
                     f"(by {attempt.host}, which has just prepared "
                     f"{query_head(prepared.query_string, 200)})",
@@ -441,6 +521,9 @@ class Request(RequestBase):
             self.observed._retry(attempt, error, attempt.decision)
         attempt.reprepared += (prepared,)
         self._waits += 1
+        if connection.is_draining:  # use another host, which will be there longer
+            self.on_not_sent(attempt, connection.refusal())
+            return
         Reprepare(self, attempt, prepared, connection).start()
 
     # -- speculative executions --------------------------------------------------------------------
@@ -464,13 +547,13 @@ class Request(RequestBase):
         try:
             self.try_next_host()
             self._schedule_speculation()
-        except BaseException as fault:  # of a policy
+        except BaseException as fault:  # raised by a policy
             self.fail(as_exception(fault))
 
 
 class _DelayedRetry:
-    """A retry that is put off. The session knows it meanwhile, so that its end is the request's
-    end, too.
+    """A retry after a delay. The session has a list of them, since its end must end the
+    requests.
     """
 
     __slots__ = ("_handle", "_host", "_request")
@@ -486,31 +569,32 @@ class _DelayedRetry:
         self._request.retry_now(self._host)
 
     def cancel(self) -> None:
-        """The request is over."""
+        """Called when the request is over."""
         self._handle.cancel()
         self._request.session.delayed.discard(self)
 
     def fail(self, error: Exception) -> None:
-        """The session is closed."""
+        """Called when the session is closed."""
         self._request.fail(error)
 
 
 def _advice_for(error: Exception, request_body: AnyBody) -> str | None:
-    """Return what to write instead of a statement that the server refuses; None if unknown."""
+    """Return advice for a statement that the server refuses; None if we have none."""
     if not isinstance(error, RequestValidationException):
         return None
     text = getattr(request_body, "query", None) or request_body.statement_text()
-    # Without the values: the advice is about what the program has written.
+    # Use the CQL as the application wrote it, without interpolated values.
     template = getattr(text, "template", text) or ""
     return advice_for(str(error), template, isinstance(error, SyntaxException))
 
 
-def _say_where(error: Exception, where: str) -> None:
-    """Note at a server's refusal which server it was, and the statement.
+def _add_note(error: Exception, note: str) -> None:
+    """Add a note to a server's error, such as the host and the statement.
 
-    Its text stays as servers and programs know it. Python 3.11 and later show notes in tracebacks.
+    The message itself stays unchanged, since applications compare it. Python 3.11 and later show
+    notes in tracebacks.
     """
-    vars(error).setdefault("__notes__", []).append(where)
+    vars(error).setdefault("__notes__", []).append(note)
 
 
 def _ask_read_timeout(
@@ -566,8 +650,8 @@ def _ask_request_error(
     return decision
 
 
-# What a host has asked replicas for, or executed. Other errors can be answered at once: an
-# overloaded host would look fast by them.
+# Errors that come after the host has asked replicas, or executed code. Other errors come at once,
+# so that an overloaded host would look fast.
 _WORKED_FOR = (
     ReadTimeoutErrorMessage,
     WriteTimeoutErrorMessage,
@@ -576,7 +660,7 @@ _WORKED_FOR = (
     FunctionFailureMessage,
 )
 
-# What `RetryPolicy.on_request_error` decides about, as the errors that callers see.
+# The errors for which `RetryPolicy.on_request_error` is asked, as classes that callers see.
 _ASKED_AS_REQUEST_ERRORS = (
     OverloadedErrorMessage,
     IsBootstrappingErrorMessage,

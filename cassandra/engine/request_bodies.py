@@ -1,10 +1,8 @@
-"""Request bodies: rendered once for the version that the session expects.
+"""Request bodies, rendered for the protocol version that the session expects.
 
-They are rendered again if a connection differs.
-
-The values stand in a block that was made in the caller's thread and never changes; only the
-envelope around it is rendered anew (another protocol version, a re-prepared statement's id, another
-consistency level on a retry).
+A body is rendered again if a connection needs another format. The values are in a block that was
+made in the caller's thread and never changes. Only the envelope around it is rendered again: for
+another protocol version, a re-prepared statement's id, or another consistency level on a retry.
 """
 
 from __future__ import annotations
@@ -48,31 +46,31 @@ __all__ = [
     "values_of_rows",
 ]
 
-# In the place of the keyspace that a request expects: it switches that of the connection.
+# Used as the expected keyspace of a USE, which itself switches the connection.
 USE_ITSELF: Any = object()
 
 BoundRow = tuple[str, PreparedStatement, Sequence[Any]]
 
-# Bytes of a header: version, flags, stream (2), opcode, length (4).
+# The bytes of a frame header: version, flags, stream (2), opcode, length (4).
 HEADER_SIZE = 9
 
 
 class BodyMethods:
-    """The methods of all request bodies; `body` is as it was rendered last, None before."""
+    """The methods of all request bodies; `body` is the last rendered body, or None."""
 
     __slots__ = ()
 
     opcode: int
-    # whether each answer is decoded as a whole and checked: because VOID or ROWS would be a wrong
-    # answer, or because a handler reads it
+    # Whether each answer is fully decoded and checked, because VOID or ROWS would be wrong, or
+    # because a protocol handler reads it.
     decodes = False
-    # whether a thread of the program may send it by itself: rendering calls no code of a program,
-    # and the answer changes nothing for later requests
+    # Whether a user thread may send the request: rendering calls no user code, and the answer
+    # changes nothing for later requests.
     is_plain = True
-    # whether names without a keyspace in it belong to that of the connection
+    # Whether the request has unqualified names, which belong to the connection's keyspace.
     depends = False
 
-    # Of those that have them:
+    # Attributes of some subclasses:
     expected: object
     body: bytes | None
     consistency: int
@@ -81,12 +79,12 @@ class BodyMethods:
     tracing: bool
 
     def invalidate(self) -> None:
-        """The body is made anew before it is sent again."""
+        """Have the body rendered again before it is sent again."""
         raise NotImplementedError
 
     def with_extras(self, connection: Connection, body: bytes) -> tuple[int, int, bytes]:
         """Return (opcode, flags, body) with tracing or a custom payload."""
-        # A beta version was opted in to, or there would be no connection of it.
+        # A connection with a beta version exists only if the application has allowed it.
         flags, extras = request_extras(
             connection.version, self.tracing, self.custom_payload, allow_beta=True
         )
@@ -94,108 +92,110 @@ class BodyMethods:
 
     @property
     def size(self) -> int:
-        """Bytes of the rendered body; 0 before it is rendered."""
+        """The size of the rendered body in bytes; 0 before it is rendered."""
         return len(self.body) if self.body is not None else 0
 
     def set_consistency(self, consistency: int) -> None:
-        """Another consistency level from the next attempt on."""
+        """Use another consistency level from the next attempt on."""
         if consistency != self.consistency:
-            # It is a slot of the classes that this is mixed into.
+            # `consistency` is a slot of the classes that this is mixed into.
             self.consistency = consistency  # type: ignore[misc]
             self.invalidate()
 
     def set_paging_state(self, paging_state: bytes | None) -> None:
-        """Ask for another page."""
+        """Set the page to ask for."""
         self.paging_state = paging_state  # type: ignore[misc]
         self.invalidate()
 
     def describe(self) -> str:
-        """Say in a few words, for messages, which statement is executed."""
+        """Return a short description of the statement for messages."""
         raise NotImplementedError
 
     def statement_text(self) -> str | None:
-        """The text that decides which answers may come; None if the opcode alone does."""
+        """Return the CQL, which decides which answers are valid; None if the opcode decides."""
         return None
 
     @property
     def is_use(self) -> bool:
-        """True if the server switches the keyspace of the connection that executes it."""
+        """True if the request switches the keyspace of its connection."""
         return is_use(self.statement_text() or "")
 
     @property
     def names_keyspace(self) -> bool:
-        """True if the request names the keyspace of names that lack it, on version 5 and later."""
+        """True if the request itself names the keyspace of unqualified names (version 5 and
+        later).
+        """
         return True
 
     def texts(self) -> Sequence[str]:
-        """The texts in which names may lack their keyspace."""
+        """Return the CQL strings that may have unqualified names."""
         return ()
 
     def carry_keyspace(self) -> bool:
-        """Name the expected keyspace in the request itself, for connections of version 5 and later.
+        """Name the expected keyspace in the request itself, for version 5 and later.
 
-        Return False if no keyspace is expected: the protocol has no way to say so.
+        Return False if no keyspace is expected: the protocol cannot express that.
         """
         return True
 
     def prepared_statements(self) -> Sequence[PreparedStatement]:
-        """The prepared statement whose result columns the answer has; none for a batch, whose
-        answer has columns of its own.
+        """Return the prepared statement whose columns the answer has; empty for a batch, whose
+        answer has its own columns.
         """
         return ()
 
     def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
-        """The prepared statement that the request, as it was rendered last, names by `query_id`."""
+        """Return the prepared statement with this id in the last rendered body."""
         return None
 
     def cached_metadata(self) -> Any:
-        """The result metadata remembered for the statement, to decode the answer with."""
+        """Return the statement's cached result metadata, with which the answer is decoded."""
         return None
 
     def bound_rows(self) -> Iterator[BoundRow]:
-        """Yield the values of each execution of a prepared statement, to look into after an error.
+        """Yield the values of each execution of a prepared statement, to examine them after an
+        error.
 
-        :returns: (where it is in a batch, the statement, a body of each value) of each.
+        :returns: for each, (its position in a batch, the statement, the encoded values).
         """
         yield from ()
 
     def renew(self, old_id: bytes, prepared: PreparedStatement) -> None:
-        """`prepared`, which had `old_id`, was prepared again. A body that renders from the
-        statement itself needs nothing.
+        """Called when `prepared`, whose id was `old_id`, was prepared again. Bodies that are
+        rendered from the statement need not do anything.
         """
 
     def rebind(self, renewed: Renewed) -> None:
-        """Take the values of a statement for the types that its columns have now.
+        """Convert the values of a statement to the current types of its columns.
 
-        :param renewed: the statement as it was and as it is.
-        :raises BindColumnsChanged: if the values are not values of these types.
+        :param renewed: the old and the new description of the statement.
+        :raises BindColumnsChanged: if the values do not fit these types.
         """
         raise renewed.refusal("by this request")
 
 
 class RequestBody(BodyMethods, QueryParams):
-    """One request's opcode, flags and body, with its own query parameters. `render` gives them for
-    a connection.
+    """The opcode, flags and body of one request, with its query parameters; `render` returns them
+    for a connection.
 
-    :param keyspace: travels in the request, which needs version 5.
-    :param expected: the keyspace of names that have none, None if there is none. A request whose
-        text depends on it is sent to no connection that is in another keyspace. `USE_ITSELF` is
-        that of a USE.
+    :param keyspace: sent in the request, which requires version 5.
+    :param expected: the keyspace of unqualified names; None if there is none. A request that
+        depends on it is not sent to a connection in another keyspace. `USE_ITSELF` for a USE.
     """
 
     __slots__ = ("_wire_format", "body", "custom_payload", "expected", "tracing")
 
     def __init__(self, keyspace: str | None = None, expected: object = None) -> None:
-        QueryParams.__init__(self, 0)  # `happy_path.resolve` gives it the rest
+        QueryParams.__init__(self, 0)  # `happy_path.resolve` sets the others
         self.keyspace = keyspace
         self.expected = keyspace if expected is None else expected
         self.tracing = False
         self.custom_payload: Mapping[str, bytes | None] | None = None
         self.body: bytes | None = None
-        self._wire_format = 0  # that body is rendered in; 0 for none
+        self._wire_format = 0  # the format of `body`; 0 if it must be rendered
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
-        """(opcode, flags, body) for `connection`."""
+        """Return (opcode, flags, body) for `connection`."""
         wire_format = connection.wire_format
         if wire_format != self._wire_format:
             self.prerender(wire_format)
@@ -206,7 +206,7 @@ class RequestBody(BodyMethods, QueryParams):
         return self.opcode, 0, body
 
     def prerender(self, wire_format: int) -> None:
-        """Make the body now, in the caller's thread, for connections of `wire_format` (see
+        """Render the body now, in the caller's thread, for connections of `wire_format` (see
         `connection.wire_format_of`).
         """
         self.body = self._render(wire_format & 0xFF)
@@ -233,7 +233,7 @@ class RequestBody(BodyMethods, QueryParams):
 
 
 class QueryBody(RequestBody):
-    """A query's text."""
+    """A QUERY."""
 
     __slots__ = ("query",)
     opcode = QUERY
@@ -257,10 +257,10 @@ class QueryBody(RequestBody):
 
 
 class UseBody(QueryBody):
-    """A USE, which nothing but SET_KEYSPACE answers.
+    """A USE, for which only SET_KEYSPACE is a valid answer.
 
-    It names no keyspace beside that of its text: with one, version 5 would execute it without any
-    effect on the connection.
+    It is sent without a separate keyspace: with one, version 5 would execute it without any effect
+    on the connection.
     """
 
     __slots__ = ()
@@ -276,13 +276,13 @@ class UseBody(QueryBody):
 
 
 class ExecuteBody(BodyMethods, ExecuteBodyBase):
-    """A prepared statement's id with its values."""
+    """An EXECUTE of a prepared statement with its values."""
 
     __slots__ = ()
     opcode = EXECUTE
 
     def __init_subclass__(cls) -> None:
-        """Refuse to override methods that would be passed over."""
+        """Refuse overrides of methods that would be ignored."""
         refuse_overrides(cls, ExecuteBody, ("cached_metadata", "prerender", "render"))
 
     with_extras = BodyMethods.with_extras
@@ -301,8 +301,8 @@ class ExecuteBody(BodyMethods, ExecuteBodyBase):
         return (self.prepared,)
 
     def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
-        # There is only one, whatever its id is by now: another request may have prepared it again
-        # meanwhile.
+        # There is only one statement, even if its id has changed because another request prepared
+        # it again.
         prepared: PreparedStatement = self.prepared
         return prepared
 
@@ -320,8 +320,8 @@ class ExecuteBody(BodyMethods, ExecuteBodyBase):
 class BatchBody(RequestBody):
     """A batch of queries and prepared statements.
 
-    :param statements: (prepared statement, values) each, or (None, text). The values are a block of
-        one row, or of many.
+    :param statements: pairs (prepared statement, values) or (None, CQL). The values are a block of
+        one row, or of many rows.
     """
 
     __slots__ = ("_ids", "batch_type", "depends", "statements")
@@ -344,7 +344,7 @@ class BatchBody(RequestBody):
         return [text for prepared, text in self.statements if prepared is None]
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
-        # A statement that was prepared again may have another id, and the body names the old one.
+        # A statement that was prepared again may have another id than in the rendered body.
         if self._wire_format and self._ids != self._current_ids():
             self.invalidate()
         return RequestBody.render(self, connection)
@@ -359,7 +359,7 @@ class BatchBody(RequestBody):
             for prepared, values in self.statements
         ]
         body = bodies.batch_body(self.batch_type, statements, self, version)
-        # Refused here, where the message can say which batch it is and what helps.
+        # Refuse it here, where we can name the batch and say what helps.
         if len(body) > MAX_BODY:
             raise ValueError(
                 f"{self.describe()} has {len(body)} bytes; a frame of the protocol has at most "
@@ -378,14 +378,16 @@ class BatchBody(RequestBody):
         return f"a batch of {self.count} that begins with {query_head(text)}"
 
     def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
-        # By the ids that were sent: another request may have prepared one again meanwhile, under
-        # another id.
+        # Compare with the ids that were sent: another request may have prepared a statement again
+        # under another id.
         prepared = (prepared for prepared, _ in self.statements if prepared is not None)
         return next(
             (
-                one
-                for one, sent in zip(prepared, self._ids or self._current_ids(), strict=True)
-                if sent == query_id
+                statement
+                for statement, sent_id in zip(
+                    prepared, self._ids or self._current_ids(), strict=True
+                )
+                if sent_id == query_id
             ),
             None,
         )
@@ -413,10 +415,10 @@ class BatchBody(RequestBody):
 def _rebound(values: Any, renewed: Renewed) -> Any:
     if not isinstance(values, RowsBlock):
         return renewed.values(values)
-    made = RowsBlock(values.width)
+    block = RowsBlock(values.width)
     for row in values.rows():
-        made.append(renewed.values(row))
-    return made
+        block.append(renewed.values(row))
+    return block
 
 
 def _rows_in(prepared: PreparedStatement | None, values: object) -> int:
@@ -424,12 +426,12 @@ def _rows_in(prepared: PreparedStatement | None, values: object) -> int:
 
 
 def values_of_rows(values: object) -> Sequence[Any]:
-    """Return the block of each row of the values that `BatchBody` has."""
+    """Return one block per row of a `BatchBody`'s values."""
     return values.rows() if isinstance(values, RowsBlock) else (values,)
 
 
 class PrepareBody(RequestBody):
-    """A query's text, to be prepared."""
+    """A PREPARE."""
 
     __slots__ = ("query",)
     opcode = PREPARE
@@ -455,7 +457,7 @@ class PrepareBody(RequestBody):
 
     @property
     def is_use(self) -> bool:
-        return False  # it is not executed
+        return False  # a PREPARE does not execute the statement
 
     def texts(self) -> Sequence[str]:
         return (self.query,)
@@ -465,13 +467,13 @@ class PrepareBody(RequestBody):
 
 
 class MessageBody(RequestBody):
-    """A message object, encoded by the session's protocol handler at every attempt, so that
+    """A message object, encoded by the session's protocol handler at each attempt, so that
     listeners may change it.
 
-    A handler of the program's own reads the answer too.
+    A user-defined handler also decodes the answer.
     """
 
-    __slots__ = ("decodes", "depends", "handler", "inner", "message", "opcode")
+    __slots__ = ("_columns", "decodes", "depends", "handler", "inner", "message", "opcode")
     is_plain = False
 
     def __init__(
@@ -487,11 +489,12 @@ class MessageBody(RequestBody):
         self.inner = inner
         self.decodes = decodes or inner.decodes
         self.opcode = inner.opcode
+        # The cached result metadata that belongs to the message's `result_metadata_id`.
+        self._columns = inner.cached_metadata()
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
-        """(opcode, flags, body) out of the handler's envelope for stream 0, uncompressed."""
-        # The connection adds stream and compression itself: only flags, opcode and body are taken
-        # over.
+        """Return (opcode, flags, body) from the handler's frame for stream 0, uncompressed."""
+        # The connection adds the stream and compression itself.
         message = self.message
         if self.inner.opcode == EXECUTE:
             message.agreed_features = connection.features
@@ -531,7 +534,11 @@ class MessageBody(RequestBody):
         message = self.message
         if getattr(message, "query_id", None) == old_id:
             message.query_id = prepared.query_id
-            message.result_metadata_id = prepared.result_metadata_id
+            # Read both at once: the server leaves out the columns that belong to the id.
+            self._columns, metadata_id = prepared.result_metadata_and_id
+            message.result_metadata_id = metadata_id
+            if not metadata_id or not self._columns:
+                message.skip_meta = False
         elif isinstance(getattr(message, "queries", None), list):
             message.queries = [
                 (
@@ -561,7 +568,7 @@ class MessageBody(RequestBody):
         return self.inner.prepared_by(query_id)
 
     def cached_metadata(self) -> Any:
-        return self.inner.cached_metadata()
+        return self._columns
 
 
 AnyBody = RequestBody | ExecuteBody

@@ -1,6 +1,6 @@
-"""Which setting counts for a request: the call's, the statement's, the profile's or the session's.
+"""Decides which setting applies to a request: the call's, statement's, profile's or session's.
 
-A part of the twin module `cassandra.engine.happy_path`, which hands it on.
+Part of the twin module `cassandra.engine.happy_path`, which exports the names.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["bound_request", "request_for", "resolve"]
 
 
-# What `resolve` sets.
+# The attributes that `resolve` sets.
 _RESOLVED = (
     "consistency",
     "serial_consistency",
@@ -33,12 +33,12 @@ _RESOLVED = (
 
 
 def resolve(body: Any, session: Any, statement: Any, options: CallOptions) -> None:
-    """Give a request body the parameters that call, statement, profile and session say.
+    """Set a request body's parameters from call, statement, profile and session.
 
-    Here and in `request_for` is decided which of these four counts, and nowhere else.
+    Only this function and `request_for` decide which of the four applies.
 
     :param body: an `ExecuteBodyBase`, or another request body.
-    :param session: the face's session, not the engine's.
+    :param session: the public session, not the engine's.
     """
     profile = options.profile
     level = statement.consistency_level
@@ -50,18 +50,20 @@ def resolve(body: Any, session: Any, statement: Any, options: CallOptions) -> No
     fetch_size = statement.fetch_size
     body.page_size = session.default_fetch_size if fetch_size is FETCH_SIZE_UNSET else fetch_size
     body.paging_state = options.paging_state
-    # Drawn once for the request, never for each attempt: a retry is the same write.
+    # Drawn once per request, not per attempt: a retry is the same write.
     generator = session.timestamp_generator
     body.timestamp = generator() if generator is not None and session.use_client_timestamp else None
     body.tracing = options.trace
     payload = options.custom_payload or statement.custom_payload
     if payload is not None:
         check_payload(payload)
+        # It is encoded at each attempt, and the application may change its own mapping until then.
+        payload = dict(payload)
     body.custom_payload = payload
 
 
-def take_settings(body: Any, resolved: Any) -> None:
-    """Give a request body the parameters that another one, of the same execution, has."""
+def copy_parameters(body: Any, resolved: Any) -> None:
+    """Copy the parameters that `resolve` sets from another body of the same execution."""
     for name in _RESOLVED:
         setattr(body, name, getattr(resolved, name))
 
@@ -76,9 +78,9 @@ def request_for(
     options: CallOptions,
     on_done: Callable[[Any], None],
 ) -> Any:
-    """Make the request that sends `body`, with the policies and the timeout that count for it.
+    """Make the request that sends `body`, with its policies and timeout.
 
-    :param session: the face's session.
+    :param session: the public session.
     :param engine: the engine's session.
     :param statement: the statement.
     :param target: the statement as policies see it.
@@ -92,7 +94,7 @@ def request_for(
         request.speculative_policy = speculation
     timeout = options.timeout
     request.timeout = profile.request_timeout if timeout is NOT_SET else timeout
-    request.target_host = options.host
+    request.target = options.target
     request.vectors = statement.vector_type or session._default_vector_type
     if profile.request_observers or engine.attends:
         engine.attend(request, profile.request_observers)
@@ -111,10 +113,10 @@ def bound_request(
 ) -> Any:
     """Make the request for a bound statement, rendered in the calling thread.
 
-    The happy path through `resolve` and `request_for`, in one call.
+    This is the happy path through `resolve` and `request_for`, in one call.
 
-    :param body_class: must not have an ``__init__`` of its own, nor must `request_class`: the
-        compiled twin does not call it.
+    :param body_class: must not define ``__init__``, and neither must `request_class`: the compiled
+        twin does not call it.
     """
     body = body_class(statement.prepared_statement, statement.block)
     resolve(body, session, statement, options)

@@ -1,4 +1,4 @@
-"""Serial reads whose level stands in the execution profile, as load balancing policies see them."""
+"""Shows load balancing policies the serial consistency level of an execution profile."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _SERIAL = (8, 9)  # SERIAL and LOCAL_SERIAL (native_protocol_v5.spec, section 3,
 
 
 class WithConsistency:
-    """A statement at the consistency level that counts for it.
+    """A statement with the consistency level at which it will be executed.
 
-    Policies ask the statement for its level, and the profile's is not known there. For all else it
-    stands for the statement itself.
+    Policies ask the statement for its level, but the level may come from the profile. Everything
+    else is passed on to the statement.
     """
 
     __slots__ = ("_statement", "consistency_level")
@@ -25,7 +25,7 @@ class WithConsistency:
     if not TYPE_CHECKING:
 
         @property
-        def __class__(self):  # policies of programs may ask with isinstance
+        def __class__(self):  # user-defined policies may use isinstance
             return type(self._statement)
 
     def __getattr__(self, name: str) -> Any:
@@ -35,7 +35,7 @@ class WithConsistency:
 def in_order(statement: Any, consistency: int | None) -> Any:
     """Return a policy's view of a statement that is executed at `consistency`.
 
-    All clients should try the replicas of a serial read in one order.
+    All clients should try the replicas of a serial read in the same order.
     """
     if (
         consistency in _SERIAL

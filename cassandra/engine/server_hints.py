@@ -1,24 +1,58 @@
-"""Advice for refusals of a server that SQL habits lead to.
+"""Advice for statements that a server refuses because of SQL habits.
 
-A server's message names a place in its grammar. The advice says what CQL has instead. It is looked
-for when a server has refused a statement, and goes into a note of the error; the error's own text
-stays the server's.
+A server's message names a position in its grammar; the advice says what CQL has instead. It is only
+looked up after a server has refused a statement, and becomes a note of the error. The error's
+message stays the server's.
 """
 
 from __future__ import annotations
 
 import re
 
+from cassandra._misspelt import nearest
+
 __all__ = ["advice_for"]
 
-# By what the statement has, if the server refused its syntax. The first one that fits counts.
+# For syntax errors: patterns in the statement, and the advice. The first match counts.
 _SYNTAX: tuple[tuple[str, str], ...] = (
     (r"^\s*$", "the statement is empty"),
     (r";\s*\S", "execute one statement at a time; a BatchStatement takes several writes"),
     (r"'(%s|%\(\w+\)s|\?)'", "write markers without quotes: %s instead of '%s'"),
     (r"=\s*@\w+|[=(,]\s*\$\d+", "markers are %s and %(name)s in a text, ? and :name when prepared"),
-    (r"%s|%\(\w+\)s", "prepared statements have ? or :name in place of %s; "
-                      "a list after IN %s is passed as a tuple"),
+    (r"\b(FROM|INTO|UPDATE|TABLE|BY)\s+(%s|\?)", "markers are in place of values: write the names "
+                                            "of tables and columns into the text"),
+    (r"\bIN\s+%s", "a tuple is written for IN %s: pass ((1, 2),) for one list of values"),
+    (r"\b(LIMIT|TTL|TIMESTAMP)\s+(%s|%\(\w+\)s)", "LIMIT, TTL and TIMESTAMP take an int, not a "
+                                                 "str or a float"),
+    (r"\bJSON\s+(%s|%\(\w+\)s)", "INSERT ... JSON takes a string: pass json.dumps(value)"),
+    (r"^\s*(SOURCE|COPY|CONSISTENCY|SERIAL|LOGIN|EXPAND|TRACING|PAGING|CAPTURE|HELP|EXIT|QUIT)\b",
+     "this is a command of cqlsh, not CQL: session.load and session.unload replace COPY, "
+     "consistency_level of a statement or profile replaces CONSISTENCY, execute(trace=True) "
+     "replaces TRACING"),
+    (r"\(\s*SELECT\b", "CQL has no subqueries: read the keys first, then pass them to IN ?"),
+    (r"^\s*INSERT\b.*\bSELECT\b", "CQL has no INSERT ... SELECT: write session.load(table, "
+                                   "session.scan(other).to_arrow()), or use `python -m "
+                                   "cassandra.bulk copy`"),
+    (r"\bNOT\s+(IN|LIKE)\b", "leave such rows out in your program: servers before Cassandra 6 have "
+                            "no NOT IN"),
+    (r"\bNOT\s+NULL\b|\bDEFAULT\b", "columns have neither NOT NULL nor DEFAULT in CQL; leave them "
+                                    "out"),
+    (r"\bIF\s+(NOT\s+)?EXIST\b", "write EXISTS: IF NOT EXISTS, IF EXISTS"),
+    (r"^\s*UPDATE\b.*\bWHERE\b.*\bUSING\b", "USING is before SET: UPDATE t USING TTL 60 SET ..."),
+    (r"<->|<=>|<#>", "write ORDER BY column ANN OF ? LIMIT n"),
+    (r"\bVECTOR\s*<\s*\d|\bVECTOR\s*\(", "write vector<float, n>, with the number of dimensions"),
+    (r"`", "names have double quotes in CQL, not backticks"),
+    (r"==|&&|\|\|", "write = and AND"),
+    (r",\s*(WHERE|FROM)\b", "there is a comma too many before WHERE or FROM"),
+    (r"\w'\w", "a quote inside a string is doubled ('it''s'); better, pass the value as a "
+               "parameter"),
+    (r"^\s*SELECT\b(?!.*\bFROM\b)", "SELECT needs FROM; SELECT key FROM system.local is the "
+                                     "shortest statement that tests a connection"),
+    (r"\bSELECT\s+TOP\b", "write LIMIT n at the end"),
+    (r"^\s*(UPSERT|REPLACE|MERGE)\b", "INSERT replaces the row if it exists: write INSERT INTO"),
+    (r"^\s*CREATE\s+(KEYSPACE|DATABASE|SCHEMA)\b(?!.*\bWITH\b)",
+     "write CREATE KEYSPACE k WITH replication = {'class': 'NetworkTopologyStrategy', "
+     "'replication_factor': 3}"),
     (r"\bJOIN\b", "CQL has no joins: read both tables, or keep a table for this query"),
     (r"\bOFFSET\b", "CQL has no OFFSET: pass result.paging_state of the page before"),
     (r"\bOR\b", "CQL has no OR: use IN, or several statements (execute_concurrent)"),
@@ -28,12 +62,14 @@ _SYNTAX: tuple[tuple[str, str], ...] = (
     (r"\bAUTO_INCREMENT\b|\bSERIAL\b", "CQL has no generated keys: use uuid, made by uuid.uuid4()"),
     (r"\bVARCHAR\s*\(|\bTEXT\s*\(", "text types have no length in CQL: write text"),
     (r"\bFOREIGN\s+KEY\b|\bREFERENCES\b|\bUNIQUE\b|\bCHECK\s*\(",
-     "CQL has no constraints but the primary key; INSERT ... IF NOT EXISTS keeps rows unique"),
+     "CQL has no such constraints; INSERT ... IF NOT EXISTS keeps rows unique, and columns of "
+     "Cassandra 6 take CHECK column > 0"),
     (r"\bRETURNING\b", "CQL returns no rows from writes; the values are those you passed"),
     (r"\bON\s+(CONFLICT|DUPLICATE)\b", "INSERT replaces the row already; leave the clause out"),
     (r"^\s*(SHOW|DESC)\b", "write DESCRIBE (Cassandra 4.0 on), or read cluster.metadata"),
     (r"^\s*BEGIN\s*;?\s*$|^\s*(COMMIT|ROLLBACK|START)\b",
-     "CQL has no transactions of this kind; a BatchStatement applies writes together"),
+     "CQL has no transactions of this kind; a BatchStatement applies writes together, and "
+     "Cassandra 6 takes BEGIN TRANSACTION ...; COMMIT TRANSACTION as one statement"),
     (r"^\s*INSERT\s+INTO\s+[\w.\"]+\s+VALUES\b", "name the columns: INSERT INTO t (k, v) VALUES"),
     (r"^\s*(UPDATE|DELETE)\b(?!.*\bWHERE\b)", "add WHERE with the whole partition key; TRUNCATE "
                                              "empties a table"),
@@ -42,8 +78,11 @@ _SYNTAX: tuple[tuple[str, str], ...] = (
     (r"\b(LIMIT)\s+\d+\s*,", "CQL has LIMIT n only; pages follow by result.paging_state"),
     (r"\bLIKE\b", "LIKE needs an index that supports it (SASI, or an analyzed SAI index)"),
     (r"\bCOUNT\s*\(\s*DISTINCT\b", "CQL has no COUNT(DISTINCT ...): count in your program"),
+    (r"\bFROM\s+[\w.\"]+\s+(AS\s+\w+|(?!WHERE|ORDER|GROUP|LIMIT|ALLOW|PER|USING)\w+)",
+     "CQL has no names for tables within a statement: leave the alias out"),
+    (r"%s|%\(\w+\)s", "prepared statements have ? or :name in place of %s"),
 )  # fmt: skip
-# Texts: they are compiled when a server refuses something, not at every start.
+# Kept as strings: they are compiled on the first refusal, not at every start.
 _RESERVED = (
     r"add|allow|alter|and|apply|asc|authorize|batch|begin|by|columnfamily|create|delete|"
     r"desc|describe|drop|entries|execute|from|full|grant|if|in|index|infinity|insert|into|"
@@ -51,10 +90,55 @@ _RESERVED = (
     r"order|password|primary|rename|replace|revoke|schema|select|set|table|to|token|"
     r"truncate|unlogged|update|use|using|view|where|with"
 )
+_VERBS = (
+    "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP", "TRUNCATE", "BEGIN", "USE",
+    "GRANT", "REVOKE", "LIST", "DESCRIBE",
+)  # fmt: skip
 _AT_WORD = r"(?:mismatched|extraneous) input '(\w+)'|at input '(\w+)'"
 
-# By what the server says, if it understood the statement.
+# For other errors: patterns in the server's message, and the advice.
 _REFUSED: tuple[tuple[str, str], ...] = (
+    (r"Invalid \w+ constant .* for ", "strings, dates and addresses have single quotes; numbers, "
+                                     "booleans and UUIDs have none. Better, pass values as "
+                                     "parameters"),
+    (r"function system\.now|function now", "now() is a timeuuid: write toTimestamp(now()) for a "
+                                           "timestamp, toDate(now()) for a date"),
+    (r"Invalid map literal", "in a text, a dict is written as a map: prepare the statement, or "
+                             "register a class by cluster.register_user_type"),
+    (r"Cannot infer type for term", "markers are in place of values: write the names of columns "
+                                    "into the text"),
+    (r"Group by is currently only supported|GROUP BY", "rows are grouped by the columns of the "
+                                                       "key, in their order; for others, use "
+                                                       "session.scan(table).to_pandas()"),
+    (r"Altering column types|Cannot (?:alter|change) .*type", "add a column of the new type, and "
+                                                              "copy the values"),
+    (r"Unknown type ", "the types are text, int, bigint, float, double, decimal, boolean, "
+                       "timestamp (a datetime), date, time, uuid, timeuuid, blob, inet, duration, "
+                       "list<>, set<>, map<>, tuple<> and vector<float, n>"),
+    (r"No PRIMARY KEY specif", "write PRIMARY KEY after a column, or PRIMARY KEY ((partition), "
+                               "clustering) at the end"),
+    (r"Non-frozen .* are not allowed|Non-frozen .* not supported", "write frozen<...> around the "
+                                                                   "inner type"),
+    (r"custom timestamp for conditional", "leave USING TIMESTAMP out: the servers order "
+                                          "conditional writes"),
+    (r"Invalid statement in batch", "batches take writes: execute the reads by execute_concurrent"),
+    (r"counter statement in a (?:un)?logged batch|counter and non-counter",
+     "write BatchStatement(BatchType.COUNTER), with updates of counters alone"),
+    (r"for non.counter column", "the servers add to counters only: read the value, and write "
+                                "UPDATE ... SET v = ? ... IF v = ?"),
+    (r"Invalid version for TimeUUID", "a timeuuid holds a time: make it by uuid.uuid1(), or "
+                                      "cassandra.util.uuid_from_time(datetime)"),
+    (r"\bTTL\b", "a TTL is a number of seconds from 1 to 630,720,000 (20 years); 0 is for none"),
+    (r"for deletion", "columns of the key go with the row: write DELETE FROM t WHERE ..."),
+    (r"Unmatched column names/values", "write as many values as there are columns"),
+    (r"ANN ordering .* requires the column to be indexed",
+     "write CREATE CUSTOM INDEX ON t (column) USING 'StorageAttachedIndex' first"),
+    (r"already exists", "write CREATE ... IF NOT EXISTS"),
+    (r"unsupported with Accord", "tables with a transactional_mode take ONE, QUORUM and ALL, and "
+                                 "SERIAL for reads: set consistency_level of the profile or the "
+                                 "statement"),
+    (r"Accord transactions are disabled on table",
+     "ALTER TABLE ... WITH transactional_mode = 'full' allows them"),
     (r"ALLOW FILTERING", "the condition is not on the primary key: read by the key, add an index, "
                          "or keep a second table for this query"),
     (r"ORDER BY is only supported", "rows are ordered within a partition only: add "
@@ -63,7 +147,7 @@ _REFUSED: tuple[tuple[str, str], ...] = (
      "ORDER BY takes clustering columns, in the order of CLUSTERING ORDER BY or its reverse"),
     (r"Unsupported \"?!=", "CQL has no != in WHERE: leave such rows out in your program"),
     (r"LIKE restriction", "LIKE needs an index that supports it (SASI, or an analyzed SAI index)"),
-    (r"(?:table|unconfigured table) \S+ does not exist|unconfigured table",
+    (r"table \S+ (?:does not|doesn't) exist|unconfigured table",
      "names are lower case unless they have double quotes; is the keyspace the right one "
      "(session.keyspace)?"),
     (r"No keyspace has been specified", "write keyspace.table, or cluster.connect('keyspace')"),
@@ -81,27 +165,38 @@ _REFUSED: tuple[tuple[str, str], ...] = (
      "a column of the key got None (or NaN, from pandas)"),
     (r"Batch too large", "use execute_concurrent_with_args or session.load in place of a batch "
                          "over many partitions"),
-    (r"keyspace.*replication|replication_factor", "the data centers are those of "
-                                                  "SELECT data_center FROM system.local"),
+    (r"keyspace.*replication|replication_factor|Unrecognized strategy option",
+     "the data centers are those of SELECT data_center FROM system.local"),
 )  # fmt: skip
 
 
 def advice_for(message: str, statement: str, is_syntax: bool) -> str | None:
     """Return what to write instead of a statement that a server refuses; None if unknown.
 
-    :param message: the server's.
-    :param statement: its text, without values.
-    :param is_syntax: True if the server did not understand it.
+    :param message: the server's message.
+    :param statement: its CQL, without values.
+    :param is_syntax: True for a syntax error.
     """
     if not is_syntax:
         return _first(_REFUSED, message)
-    word = re.search(_AT_WORD, message)
+    if re.search(r"input '<'.*\[<\]", message) and "<" not in statement:
+        return "a parameter's str() is not a literal: pass int, str, UUID, datetime and the like"
     advice = _first(_SYNTAX, statement)
-    if word is not None and advice is None:
-        name = word[1] or word[2]
-        if re.fullmatch(_RESERVED, name.lower()):
-            return f'{name} is a reserved word: as a name, write "{name.lower()}" in double quotes'
-    return advice
+    return advice or _advice_for_word(message)
+
+
+def _advice_for_word(message: str) -> str | None:
+    """Return advice for the word at which a server's parser stopped."""
+    word = re.search(_AT_WORD, message)
+    if word is None:
+        return None
+    name: str = word[1] or word[2]
+    if re.fullmatch(_RESERVED, name.lower()):
+        return f'{name} is a reserved word: as a name, write "{name.lower()}" in double quotes'
+    if re.search(r"line 1:0\b", message):
+        near = nearest(name.upper(), _VERBS, 0.6)
+        return f"no statement begins with {name}" + (f"; did you mean {near}?" if near else "")
+    return None
 
 
 def _first(table: tuple[tuple[str, str], ...], text: str) -> str | None:

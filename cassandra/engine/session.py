@@ -1,4 +1,4 @@
-"""One session inside the engine: its pools, its keyspace, and the effect of answers on them."""
+"""One session inside the engine: its pools, its keyspace, and how answers change them."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from cassandra.errors import (
 )
 from cassandra.policies.balancing import HostDistance
 from cassandra.policies.token_aware import plans_in_any_thread
+from cassandra.protocol.converted import converting
 from cassandra.protocol.encrypted import decrypting
 from cassandra.protocol.expected import check_answer
 from cassandra.protocol.handler import encrypting_handler
@@ -40,29 +41,33 @@ from cassandra.util.cql_text import escape_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
+    from cassandra.codecs.registry import CodecRegistry
     from cassandra.engine import happy_path
     from cassandra.engine.core import Core
     from cassandra.engine.happy_path import Attempt
     from cassandra.engine.request import Request
+    from cassandra.engine.request_bodies import AnyBody
     from cassandra.metadata.host import Host
+    from cassandra.protocol.column_specs import ResultMetadata
 else:
     from cassandra._impl import happy_path
 
 log = logging.getLogger("cassandra.cluster")
 
-SLOW_POOLS_WAIT = 0.05  # seconds that connect() gives the other pools once the first one is ready
+SLOW_POOLS_WAIT = 0.05  # seconds that connect() waits for other pools once one is ready
 
 
 class Ending(Protocol):
     """Work that ends with the session."""
 
     def fail(self, error: Exception) -> None:
-        """The session is closed."""
+        """Called when the session is closed."""
 
 
 class EngineSession(ObservedSession):
-    """The pools of one session, by host. `distance` is asked for each host; an ignored one gets no
-    pool.
+    """The pools of a session, by host.
+
+    `distance` returns the distance of a host; ignored hosts get no pool.
     """
 
     __slots__ = (
@@ -71,9 +76,11 @@ class EngineSession(ObservedSession):
         "_opening",
         "_opening_pools",
         "_pool_errors",
+        "codecs",
         "delayed",
         "direct_policy",
         "distance",
+        "draining",
         "loop",
         "pools",
         "use_turns",
@@ -82,47 +89,52 @@ class EngineSession(ObservedSession):
     def __init__(self, core: Core, keyspace: str | None, distance: Callable[[Host], int]) -> None:
         self.core = core
         self.keyspace = keyspace
+        # The converters of the session; None until the public session sets them.
+        self.codecs: CodecRegistry | None = None
         self.distance = distance
         self.loop = core.loop
         self.timers = core.timers
         self.pools: dict[Host, HostPool] = {}
-        # The same by id(host), which is quicker to look up than a host: plans mostly give the very
+        # The same pools by id(host), which is quicker to look up; plans usually yield the same
         # objects.
         self.pools_by_id: dict[int, HostPool] = {}
         self.closed = False
-        # Retries that are put off: no pool knows their requests meanwhile.
+        # Delayed retries, whose requests are in no pool while they wait.
         self.delayed: InsertionOrdered[Ending] = InsertionOrdered()
-        # The last load balancing policy that was found to make plans in any thread.
+        # The last load balancing policy that may make plans in any thread.
         self.direct_policy: object = None
-        # The hosts that had pools until the end, for the errors of requests that come after it.
+        # The hosts that had pools when the session was closed, for errors of later requests.
         self._hosts_before: list[Host] = []
         self.observe()
         self._pool_errors: dict[Host, Exception] = {}
         self._opening: dict[Host, asyncio.Task[None]] = {}
-        # Not registered yet, though some of their connections are open.
+        # Pools that are being opened: some of their connections may be open already.
         self._opening_pools: InsertionOrdered[HostPool] = InsertionOrdered()
+        # Pools of hosts that will stop soon. They take no requests, and are removed when their
+        # requests in flight are over.
+        self.draining: InsertionOrdered[HostPool] = InsertionOrdered()
         self.use_turns = UseTurns()
         self._background: InsertionOrdered[asyncio.Task[Any]] = InsertionOrdered()
 
     # -- pools -------------------------------------------------------------------------------------
 
     async def open(self, wait_for_all: bool = False) -> None:
-        """Open a pool for each host that is not ignored; ready when one is, or all with
-        `wait_for_all`.
+        """Open a pool for each host that is not ignored; return when one pool is ready, or with
+        `wait_for_all` when all are.
 
         :raises NoHostAvailable: with the error of each host, if no pool could be opened.
         """
-        # Hosts of unknown state, too: to open a pool is how their state becomes known.
+        # Include hosts of unknown state: opening a pool is how their state becomes known.
         hosts = [host for host in self.core.metadata.all_hosts() if host.is_up is not False]
-        tasks = [self.core.spawn(self.add_pool(host)) for host in hosts if self._wanted(host)]
+        opening = [self.core.spawn(self.add_pool(host)) for host in hosts if self._wants_pool(host)]
         if not self.core.query_fallback.opens_pools:
             return
-        if not tasks:
+        if not opening:
             raise NoHostAvailable(self._why_nowhere(), {})
-        for task in tasks:
+        for task in opening:
             self._background.add(task)
             task.add_done_callback(self._background.discard)
-        pending: set[asyncio.Task[None]] = set(tasks)
+        pending: set[asyncio.Task[None]] = set(opening)
         while pending and not self.pools:
             _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
         if pending:
@@ -136,45 +148,48 @@ class EngineSession(ObservedSession):
             )
 
     def _why_nowhere(self) -> str:
-        """Say why no host is wanted: most likely the name of a data centre is wrong."""
-        wanted = set()
-        for one in self.core.listeners.policies:
-            policy: Any = one
+        """Return why there is no host to connect to; usually a data centre's name is wrong."""
+        local_dcs = set()
+        for listener in self.core.listeners.policies:
+            policy: Any = listener
             while policy is not None:
-                wanted.add(getattr(policy, "local_dc", None) or "")
+                local_dcs.add(getattr(policy, "local_dc", None) or "")
                 policy = getattr(policy, "_child_policy", None)
-        there = {host.datacenter for host in self.core.metadata.all_hosts() if host.datacenter}
-        unknown = sorted(wanted - there - {""})
-        if unknown and there:
+        datacenters = {
+            host.datacenter for host in self.core.metadata.all_hosts() if host.datacenter
+        }
+        unknown = sorted(local_dcs - datacenters - {""})
+        if unknown and datacenters:
             return (
                 f"no node is in the data centre {', '.join(map(repr, unknown))}, the local_dc of "
-                f"the load balancing policy: the nodes are in {', '.join(map(repr, sorted(there)))}"
+                "the load balancing policy: the nodes are in "
+                f"{', '.join(map(repr, sorted(datacenters)))}"
             )
         return "no host is up and not ignored by the load balancing policy"
 
-    def begins_with(self, keyspace: str) -> bool:
-        """Take the keyspace that `connect` names, without USE; return False if USE can be executed.
+    def adopt_without_use(self, keyspace: str) -> bool:
+        """Adopt the keyspace of `connect` without a USE, if there are no pools; else return False.
 
-        The control connection, which serves if there is no pool, refuses it.
+        Without pools, the control connection serves requests, and it refuses USE.
         """
         if self.pools or not self.core.query_fallback.is_allowed:
             return False
         self.keyspace = keyspace
         return True
 
-    def _wanted(self, host: Host) -> bool:
+    def _wants_pool(self, host: Host) -> bool:
         return self.core.query_fallback.opens_pools and self.distance(host) != HostDistance.IGNORED
 
     async def add_pool(self, host: Host) -> None:
-        """Open the pool of `host`; a failure is noted, and reported to the engine."""
-        if self.closed or host in self.pools or not self._wanted(host):
+        """Open the pool of `host`; a failure is recorded, and reported to the host watch."""
+        if self.closed or host in self.pools or not self._wants_pool(host):
             return
         opening = self._opening.get(host)
         if opening is None:
             opening = self._opening[host] = self._spawn(self._open_pool(host))
             opening.add_done_callback(lambda task: self._opened(host, task))
-        # Another caller that waits for it may give up. If the session is closed meanwhile, that is
-        # not an error here.
+        # Wait without raising: another caller may also wait for the task, and the end of the
+        # session, which cancels it, is not an error here.
         await asyncio.wait({opening})
 
     def _opened(self, host: Host, task: asyncio.Task[None]) -> None:
@@ -192,7 +207,7 @@ class EngineSession(ObservedSession):
             self._pool_errors[host] = error
             self.core.hosts.on_connection_failure(host, error)
             return
-        except BaseException:  # cancelled: nobody else knows this pool
+        except BaseException:  # cancelled: nothing else refers to this pool
             pool.close()
             raise
         finally:
@@ -203,7 +218,7 @@ class EngineSession(ObservedSession):
         self._pool_errors.pop(host, None)
         self.pools[host] = pool
         self.pools_by_id[id(host)] = pool
-        self._resize(pool)  # the settings may have changed while it was opened
+        self._resize(pool)  # the settings may have changed in the meantime
         self.core.hosts.on_answer(host)
 
     def _new_pool(self, host: Host, distance: int) -> HostPool:
@@ -214,7 +229,7 @@ class EngineSession(ObservedSession):
             self._on_failure,
             self.core.spawn,
             settings.reconnection_policy.new_schedule,
-            # The pool compares with a number.
+            # The pool compares numbers, so None becomes infinity.
             math.inf if settings.max_waiting_requests is None else settings.max_waiting_requests,
         )
         if not settings.shard_aware:
@@ -229,7 +244,7 @@ class EngineSession(ObservedSession):
         )
 
     def resize_pools(self) -> None:
-        """Have all pools follow the settings."""
+        """Adapt all pools to the settings."""
         for pool in self.pools.values():
             self._resize(pool)
 
@@ -237,16 +252,16 @@ class EngineSession(ObservedSession):
         pool.resize(self.core.settings.connections_to(pool.distance))
 
     def follow_distances(self) -> None:
-        """An event may have changed how far hosts are: open pools to those that are wanted now,
-        close the others.
+        """Called when distances may have changed: open pools to hosts that are used now, and close
+        the others.
         """
         if self.closed:
             return
         for host in self.core.metadata.all_hosts():
-            wanted = self._wanted(host)
+            is_wanted = self._wants_pool(host)
             pool = self.pools.get(host)
-            if pool is not None and not wanted:
-                # What is in flight may come to its end; query plans leave the host out already.
+            if pool is not None and not is_wanted:
+                # Wait until requests in flight are over; query plans leave the host out already.
                 if pool.in_flight:
                     self.core.sessions.follow_distances_soon()
                 else:
@@ -259,15 +274,15 @@ class EngineSession(ObservedSession):
             elif pool is not None:
                 pool.distance = self.distance(host)
                 self._resize(pool)
-            elif wanted and host.is_up is not False and host not in self._opening:
+            elif is_wanted and host.is_up is not False and host not in self._opening:
                 self._spawn(self.add_pool(host))
 
     async def _open_connection(self, host: Host, target: ShardTarget | None = None) -> Connection:
         connection = await self.core.open_connection_to(host, target)
-        # Also if the host was not down: only the control connection may have met the outage.
+        # Report it even if the host was not down: perhaps only the control connection was cut off.
         self.core.control.on_host_up()
-        # The keyspace may be changed while this connection is opened: it is taken from the moment
-        # before it is used.
+        # The session's keyspace may change while this connection is opened, so loop until they
+        # agree.
         while self.keyspace is not None and connection.keyspace != self.keyspace:
             try:
                 await self.use(connection, self.keyspace)
@@ -280,36 +295,61 @@ class EngineSession(ObservedSession):
         return connection
 
     def plans_anywhere(self, policy: object) -> bool:
-        """Return True if `policy` can make plans in other threads than the loop's."""
+        """Return True if `policy` can make plans in threads other than the loop's."""
         if not plans_in_any_thread(policy):
             return False
         self.direct_policy = policy
         return True
 
     def _on_failure(self, pool: HostPool, error: Exception) -> None:
-        """The last connection of a pool is gone, and could not be opened again."""
+        """Called when a pool lost its last connection and could not open another."""
         self._pool_errors[pool.host] = error
         self.remove_pool(pool.host, error)
         self.core.hosts.on_connection_failure(pool.host, error)
 
     def remove_pool(self, host: Host, error: Exception | None = None) -> None:
-        """Close the pool of `host`, if there is one."""
-        pool = self.pools.pop(host, None)
+        """Close the pool of `host`, if it exists."""
+        pool = self._pop_pool(host)
         if pool is not None:
-            # By the pool's own host: the one given may be equal, and yet another object.
-            self.pools_by_id.pop(id(pool.host), None)
             pool.close(error)
 
-    def forget_host(self, host: Host, error: Exception) -> None:
-        """`host` has left the cluster: close its pool, also one that is being opened."""
+    def _pop_pool(self, host: Host) -> HostPool | None:
+        """Remove and return the pool of `host`, which then gets no requests; None if there
+        is none.
+        """
+        pool = self.pools.pop(host, None)
+        if pool is not None:
+            # Use the pool's host: `host` may be an equal, but different object.
+            self.pools_by_id.pop(id(pool.host), None)
+        return pool
+
+    def drain_host(self, host: Host, error: Exception) -> None:
+        """Send nothing more to `host`, which will stop soon; requests in flight go on.
+
+        :param error: the reason, for requests that find no other host.
+        """
+        self._stop_opening(host)
+        pool = self._pop_pool(host)
+        if pool is not None:
+            self._pool_errors[host] = error
+            self.draining.add(pool)
+            pool.drain(error, self.draining.discard)
+
+    def _stop_opening(self, host: Host) -> None:
         opening = self._opening.pop(host, None)
         if opening is not None:
             opening.cancel()
+
+    def forget_host(self, host: Host, error: Exception) -> None:
+        """Called when `host` has left the cluster: close its pool, even while it is being
+        opened.
+        """
+        self._stop_opening(host)
         self._pool_errors.pop(host, None)
         self.remove_pool(host, error)
 
     def pool_error(self, host: Host) -> Exception | None:
-        """Return why a pool to `host` could not be opened or was lost; None without an error."""
+        """Return why the pool to `host` could not be opened or was lost; None without an error."""
         return self._pool_errors.get(host)
 
     def why_no_pool(self, host: Host) -> Exception:
@@ -330,7 +370,7 @@ class EngineSession(ObservedSession):
     ) -> Any:
         """Decode the answer to `request`.
 
-        :raises ProtocolError: if it is malformed, or not an answer to this request.
+        :raises ProtocolError: if it is malformed, or not a valid answer to this request.
         """
         request_body = request.request_body
         text = request_body.statement_text()
@@ -345,7 +385,7 @@ class EngineSession(ObservedSession):
                 else decode(connection.version, *answer)
             )
             if not isinstance(response, ResultMessage):
-                if opcode != RESULT:  # else it is what the program makes of one
+                if opcode != RESULT:  # a user's handler may turn a RESULT into any object
                     check_answer(request_body.opcode, text, opcode, None, connection.endpoint)
                 return response
         else:
@@ -363,19 +403,32 @@ class EngineSession(ObservedSession):
         if cached is not None and opcode == RESULT and response.kind == RESULT_KIND_ROWS:
             self._remember_columns(request, connection, response, cached)
         if opcode == RESULT and response.kind == RESULT_KIND_ROWS:
-            response.metadata = request.columns_as_wanted(decrypting(response.metadata, encryption))
+            columns = self._columns_as_read(request_body, response.metadata)
+            response.metadata = request.columns_for_vectors(columns)
         return response
+
+    def _columns_as_read(self, request_body: AnyBody, metadata: ResultMetadata) -> ResultMetadata:
+        """Return the columns of a result with decryption and converters.
+
+        The converters are those with which the values were bound: the preparing session's for a
+        prepared statement, otherwise this session's.
+        """
+        for prepared in request_body.prepared_statements():
+            return prepared.columns_as_read(metadata)
+        metadata = decrypting(metadata, self.core.settings.column_encryption_policy)
+        codecs = self.codecs
+        return metadata if codecs is None else converting(metadata, codecs.converters)
 
     def _remember_columns(
         self, request: Request, connection: Connection, response: ResultMessage, cached: object
     ) -> None:
-        """Remember the columns of a result if they differ from those known for its statement.
+        """Cache the columns of a result if they differ from those cached for its statement.
 
-        If ids travel, the server announces new columns by a new id; columns of a conditional
-        statement without an id are for that answer alone. Without ids, the last columns are
-        remembered because the same bytes need not be parsed again.
+        If metadata ids are sent, the server announces new columns with a new id. Columns of a
+        conditional statement without an id are valid for that answer only. Without ids, the last
+        columns are cached to avoid parsing the same bytes again.
         """
-        # Columns that a program's own class has read are its own: they have types of its choice.
+        # Do not cache columns that a user's class has decoded: they may have other types.
         if len(response.metadata) and not response.metadata.raw:
             return
         metadata_id = response.result_metadata_id
@@ -385,25 +438,25 @@ class EngineSession(ObservedSession):
             for prepared in request.request_body.prepared_statements():
                 prepared.update_result_metadata(response.metadata, metadata_id)
 
-    def take_keyspace(
+    def adopt_keyspace(
         self, keyspace: str, connection: Connection, request: Request, response: ResultMessage
     ) -> None:
-        """The server has switched `connection` to `keyspace`: switch the others before the request
-        completes.
+        """Called when a USE has switched `connection` to `keyspace`: switch the other connections
+        before the request completes.
 
-        A connection that cannot be switched is closed: no later request must run in the wrong
-        keyspace. If the request's own timeout passes meanwhile, it completes all the same: the
-        session is in the new keyspace already.
+        A connection that cannot be switched is closed, because no later request may run in the
+        wrong keyspace. If the request times out during this, it completes normally: the session is
+        in the new keyspace already.
         """
         connection.keyspace = keyspace
         self.keyspace = keyspace
         request.response = response
         self.use_turns.begin_switch()
-        task = self.see_through(request, self._switch_all(keyspace, request, response))
+        task = self.run_for(request, self._switch_all(keyspace, request, response))
         task.add_done_callback(lambda _: self.use_turns.end_switch())
 
     async def _switch_all(self, keyspace: str, request: Request, response: ResultMessage) -> None:
-        # Those that are opened from now on take the new keyspace by themselves.
+        # Connections that are opened from now on use the new keyspace anyway.
         others = [
             connection
             for pool in (*self.pools.values(), *self._opening_pools)
@@ -423,13 +476,14 @@ class EngineSession(ObservedSession):
         request.finish(response)
 
     async def use(self, connection: Connection, keyspace: str) -> None:
-        """Have `connection`, on which nothing else is in flight that depends on it, use `keyspace`.
+        """Have `connection` use `keyspace`. No request that depends on the keyspace may be in
+        flight.
 
         :raises OperationTimedOut: if no answer came in time; the connection is given up.
-        :raises DriverException: the server's refusal.
+        :raises DriverException: if the server refuses.
         """
-        # Quoted, because a bare name would be folded to lower case. The answer is SET_KEYSPACE, or
-        # an error.
+        # Quote the name, or it would be folded to lower case. The answer is SET_KEYSPACE, or an
+        # error.
         try:
             await self.core.internal_queries.query(connection, f"USE {escape_name(keyspace)}")
         except (OperationTimedOut, asyncio.CancelledError):
@@ -437,11 +491,12 @@ class EngineSession(ObservedSession):
             raise
         connection.keyspace = keyspace
 
-    def let_through(self, request: Request, attempt: Attempt, connection: Connection) -> bool:
-        """Say whether a request may be sent on a connection that is not in its keyspace.
+    def pass_or_hold(self, request: Request, attempt: Attempt, connection: Connection) -> bool:
+        """Return True if a request may be sent on a connection in another keyspace; otherwise send
+        it on another connection, or let it wait at the gate.
 
         :returns: False if the request waits, or was sent on another connection.
-        :raises InvalidRequest: if it can be sent nowhere.
+        :raises InvalidRequest: if it cannot be sent at all.
         """
         if can_pass(self, request, connection):
             return True
@@ -452,7 +507,7 @@ class EngineSession(ObservedSession):
                 f"{connection.keyspace!r}, and cannot serve a request in another one"
             )
         if not body.is_use:
-            other = self._fitting(attempt.host, body.expected)
+            other = self._connection_in(attempt.host, body.expected)
             if other is not None:
                 attempt.connection = other
                 request.send(attempt, other)
@@ -461,16 +516,16 @@ class EngineSession(ObservedSession):
         hold(self, connection, HeldRequest(request, attempt))
         return False
 
-    def _fitting(self, host: Host, keyspace: object) -> Connection | None:
+    def _connection_in(self, host: Host, keyspace: object) -> Connection | None:
         """Return a connection to `host` that takes a request in `keyspace` at once, or None."""
         pool = self.pools.get(host)
-        fitting = [
+        candidates = [
             connection
             for connection in (pool.connections if pool is not None else ())
             if connection.gate is None and connection.keyspace == keyspace
         ]
-        found: Connection | None = happy_path.first_with_room(fitting)
-        return found
+        free_connection: Connection | None = happy_path.first_with_room(candidates)
+        return free_connection
 
     def on_schema_change(
         self,
@@ -479,17 +534,16 @@ class EngineSession(ObservedSession):
         request: Request,
         response: Any,
     ) -> None:
-        """A DDL statement was executed: the request completes when the nodes agree on the schema,
-        or the wait is over.
+        """Called when a DDL statement was executed: complete the request when the nodes agree on
+        the schema, or the wait is over.
 
-        The changed part is then read again, before the caller that waits for the request can look
-        at the metadata. The change itself is made: if the request's own timeout passes meanwhile,
-        it completes with this answer.
+        The changed part is read again first, so that the caller sees it in the metadata. The change
+        itself was made: if the request times out during this, it completes with this answer.
         """
-        # The request's timeout may end the wait with this very answer.
+        # A timeout may end the wait, and completes the request with this response.
         response.is_schema_agreed = False
         request.response = response
-        self.see_through(request, self._agree(event, connection, request, response))
+        self.run_for(request, self._agree(event, connection, request, response))
 
     async def _agree(
         self,
@@ -511,8 +565,8 @@ class EngineSession(ObservedSession):
     async def wait_for_schema_agreement(
         self, scope: SchemaAgreementScope, max_wait: float | None
     ) -> bool:
-        """Ask each host in `scope` that a pool is open to for its schema version, until all give
-        one; false after `max_wait` seconds.
+        """Ask each connected host in `scope` for its schema version until they all agree; return
+        False after `max_wait` seconds.
         """
         wait = self.core.agreement.longest_wait if max_wait is None else max_wait
         return await wait_for_one_version(
@@ -524,18 +578,16 @@ class EngineSession(ObservedSession):
             raise self.closed_error()
         return await versions_in(scope, self.pools.values(), self.core.internal_queries.rows)
 
-    def see_through(
-        self, request: Request, coroutine: Coroutine[Any, Any, None]
-    ) -> asyncio.Task[Any]:
-        """Run the coroutine that `request` waits for.
+    def run_for(self, request: Request, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[Any]:
+        """Run a coroutine that `request` waits for, and that will finish the request.
 
-        The request fails with any error that ends the coroutine early, also if it is cancelled
-        before its first step.
+        The request fails with any error that ends the coroutine early. It also ends if the
+        coroutine is cancelled before its first step.
         """
 
         def ended(task: asyncio.Task[Any]) -> None:
             if task.cancelled() and request.response is not None:
-                request.finish(request.response)  # a change of the schema: it was made
+                request.finish(request.response)  # the statement was executed (USE or DDL)
             elif task.cancelled():
                 request.fail(self.closed_error())
             elif (error := task.exception()) is not None:
@@ -546,7 +598,7 @@ class EngineSession(ObservedSession):
         return task
 
     def run_in_background(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[Any]:
-        """Run a coroutine that ends with the session at the latest."""
+        """Run a coroutine until it ends, or the session is closed."""
         return self._spawn(coroutine)
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[Any]:
@@ -567,10 +619,10 @@ class EngineSession(ObservedSession):
         return SessionShutdown(message, closed)
 
     def close(self) -> None:
-        """Close all pools; requests in flight get an error that says so."""
+        """Close all pools; requests in flight fail with an error that says so."""
         if self.closed:
             return
-        # First: a request that loses its connection below must not try another host.
+        # Set this first: a request that loses its connection below must not try another host.
         self.closed = True
         self._hosts_before = list(self.pools)
         error = self.closed_error()
@@ -578,7 +630,9 @@ class EngineSession(ObservedSession):
             task.cancel()
         for host in list(self.pools):
             self.remove_pool(host, error)
-        # A copy: a retry that fails takes itself out of the set.
+        for pool in list(self.draining):
+            pool.close(error)
+        # Iterate over a copy: a retry that fails removes itself from the set.
         for delayed in list(self.delayed):
             delayed.fail(error)
         self.use_turns.fail_all(error)

@@ -1,4 +1,4 @@
-"""The open sessions of a cluster, and their pools as a whole."""
+"""The open sessions of a cluster, and operations on all their pools."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["Sessions"]
 
 log = logging.getLogger("cassandra.cluster")
 
-# Seconds after an event until the pools follow the distances that it may have changed.
+# Seconds from an event until pools follow distances that it may have changed.
 FOLLOW_DELAY = 0.1
 
 
 class Sessions:
-    """The open sessions of the moment. Other threads may copy it with `list`."""
+    """The open sessions. Other threads may copy it with `list`."""
 
     __slots__ = ("_closed", "_following", "_open")
 
@@ -47,13 +47,13 @@ class Sessions:
         self._open.append(session)
 
     def remove(self, session: EngineSession) -> None:
-        """`session` is closed."""
+        """Called when `session` is closed."""
         if session in self._open:
             self._open.remove(session)
 
     def stop_following(self) -> None:
-        """Follow no distances from now on: the cluster is being shut down."""
-        # A policy that hears of a host while the cluster closes must not open pools again.
+        """Stop following distances: the cluster is being shut down."""
+        # A policy that is notified of a host while the cluster closes must not open pools again.
         self._closed = True
         if self._following is not None:
             self._following.cancel()
@@ -66,20 +66,31 @@ class Sessions:
     # -- their pools -------------------------------------------------------------------------------
 
     def connections(self) -> list[Connection]:
-        """Return the open connections of all pools, also those that are closed when they are idle.
+        """Return the open connections of all pools, including retired ones that close when idle.
 
-        A silent peer must not keep those open, and what waits on them, for ever.
+        They get heartbeats too: a silent peer must not keep them open, with their requests, for
+        ever.
         """
         return [
             connection
             for session in self._open
-            for pool in session.pools.values()
+            for pool in (*session.pools.values(), *session.draining)
             for connection in pool.open_connections()
         ]
 
     def have_pool(self, host: Host) -> bool:
         """Return True if a session has a pool to `host`."""
         return any(host in session.pools for session in self._open)
+
+    def drain(self, host: Host, error: Exception) -> None:
+        """Send nothing more to `host`, which will stop soon; requests in flight go on."""
+        # Iterate over a copy: a request that waited for the host may close a session.
+        for session in list(self._open):
+            session.drain_host(host, error)
+
+    def are_draining(self, host: Host) -> bool:
+        """Return True if requests are in flight on connections that `host` will close soon."""
+        return any(pool.host == host for session in self._open for pool in session.draining)
 
     def are_served(self, host: Host) -> bool:
         """Return True if each session that wants connections to `host` has some."""
@@ -89,23 +100,23 @@ class Sessions:
         )
 
     def ignore(self, host: Host) -> bool:
-        """Return True if there are sessions, and none wants connections to `host` at the moment."""
+        """Return True if there are sessions, and none of them wants connections to `host`."""
         return bool(self._open) and all(
             session.distance(host) == HostDistance.IGNORED for session in self._open
         )
 
     def in_flight(self, host: Host) -> int:
-        """Return the number of requests to `host` that are not answered yet."""
+        """Return the number of unanswered requests to `host`."""
         pools = (session.pools.get(host) for session in self._open)
         return sum(happy_path.in_flight_of(pool.connections) for pool in pools if pool is not None)
 
     def resize_pools(self) -> None:
-        """Have all pools follow the settings."""
+        """Adapt all pools to the settings."""
         for session in list(self._open):
             session.resize_pools()
 
     def follow_distances_soon(self) -> None:
-        """Have the pools follow the distances of the hosts, once for a burst of events."""
+        """Have the pools follow the distances of the hosts soon, once for a burst of events."""
         if self._following is None and not self._closed:
             loop = asyncio.get_running_loop()
             self._following = loop.call_later(FOLLOW_DELAY, self._follow_distances)
@@ -115,6 +126,6 @@ class Sessions:
         for session in list(self._open):
             try:
                 session.follow_distances()
-            except BaseException as error:  # of a policy
+            except BaseException as error:  # raised by a policy
                 log.exception("the distances of the hosts could not be followed")
                 reraise_on_loop(error)

@@ -1,4 +1,4 @@
-"""The settings of an engine, which either face passes to it."""
+"""The settings of an engine, from the blocking or the asyncio API."""
 
 from __future__ import annotations
 
@@ -18,44 +18,46 @@ __all__ = ["Settings"]
 
 
 class Settings(ClusterSettings):
-    """All settings of one cluster, as attributes; times are in seconds.
+    """All settings of a cluster, as attributes; times are in seconds.
 
-    They are those of `cassandra.client.settings.table`, frozen when the engine is made. The ones
-    that may change later are looked up where the cluster keeps them. The following ones are the
-    engine's own.
+    They include all settings of `cassandra.client.settings.table`, fixed when the engine is
+    created. Settings that may change later are looked up in `live`. The annotations below are the
+    engine's own settings.
 
     :param values: the settings of the cluster, by name.
-    :param live: those that may change, a mapping that the cluster writes to.
-    :param own: the engine's own settings.
-    :raises TypeError: if one of the last is unknown.
+    :param live: settings that may change; a mapping that the cluster writes to.
+    :param engine_settings: the engine's own settings.
+    :raises TypeError: if `engine_settings` has an unknown name.
     """
 
     endpoints: Sequence[EndPoint]  # the contact points
-    named_endpoints: Sequence[EndPoint]  # the same, before their names were resolved
-    find_endpoints: Callable[[], list[EndPoint]] | None  # asks where the nodes are; blocks
-    only_version: int | None  # of the protocol, if the program has named it
+    named_endpoints: Sequence[EndPoint]  # the same, with unresolved names
+    find_endpoints: Callable[[], list[EndPoint]] | None  # asks a service for the nodes; blocks
+    only_version: int | None  # the protocol version, if the application has chosen it
     startup_options: Mapping[str, str]
-    # Those for ScyllaDB alone; asked with True for the control connection.
+    # Options for ScyllaDB; called with True for the control connection.
     scylla_options: Callable[[bool], Mapping[str, str]] | None
-    tls: TlsClient | None  # one of the live ones
-    connections_to: Callable[[int], int]  # a host at that distance
-    client_routes: ClientRoutes | None  # if nodes are behind proxies of a private network
+    tls: TlsClient | None  # may change (in `live`)
+    connections_to: Callable[[int], int]  # the pool size for a host at a distance
+    client_routes: ClientRoutes | None  # set if nodes are behind proxies of a private network
     shard_aware: bool
     shard_aware_port: bool
     local_ports: tuple[int, int]
 
     max_simultaneous_opens: int = 32
 
-    def __init__(self, values: Mapping[str, Any], live: Mapping[str, Any], **own: Any) -> None:
-        # A mistake of the driver's own code, which mypy does not see in keywords.
-        unknown = sorted(own.keys() - Settings.__annotations__.keys())
-        if unknown:
-            raise TypeError(f"the engine has no setting {unknown[0]!r}")
-        vars(self).update(values, **own)
+    def __init__(
+        self, values: Mapping[str, Any], live: Mapping[str, Any], **engine_settings: Any
+    ) -> None:
+        # A mistake in the driver's own code, which mypy cannot see in keyword arguments.
+        unknown_names = sorted(engine_settings.keys() - Settings.__annotations__.keys())
+        if unknown_names:
+            raise TypeError(f"the engine has no setting {unknown_names[0]!r}")
+        vars(self).update(values, **engine_settings)
         vars(self)["_live"] = live
 
     def __getattr__(self, name: str) -> Any:
-        # Called for names that are not found otherwise: those of the live settings.
+        # Called only for names that are not found otherwise: the live settings.
         try:
             return vars(self)["_live"][name]
         except KeyError:

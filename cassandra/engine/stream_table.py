@@ -1,23 +1,23 @@
-"""The requests in flight on one connection: the Python twin of the compiled `StreamTable`.
+"""The requests in flight on a connection: the Python twin of the compiled `StreamTable`.
 
-It belongs to the happy path in `cassandra.engine.happy_path`, which hands the name on.
+It belongs to the happy path in `cassandra.engine.happy_path`, which exports the name.
 
-Theory of operation. The table belongs to the loop. One thing is shared: while nothing is in flight,
-a thread of the program may write one request to the socket itself, instead of waking the loop for
-it. Nothing in flight means that the servers have answered, and so received, all that was written;
-the loop's transport holds nothing back. That request has a stream of its own, which the loop never
-gives away, and a `FrameWriter` of its own.
+The table belongs to the loop, with one exception: while nothing is in flight, a user thread may
+write one request to the socket itself, without waking the loop. If nothing is in flight, the server
+has answered, and so received, everything we wrote, and the loop's transport has nothing left to
+write. A direct request uses a reserved stream, which the loop never assigns, and a `FrameWriter` of
+its own.
 
-A thread makes the frame first, and then takes `_claim` for as long as it writes. The loop takes it
-before it writes, and before it closes the connection, so that a frame can neither be cut in two by
-another one, nor go to a descriptor that is closed and belongs to another file by then. Threads
-never wait for it: if it is taken they hand their request to the loop. The loop waits for a moment,
-and then does something else first. No Python code runs in a compiled thread that has the claim: a
-signal handler could wait for the loop, and the loop for the claim. The Python twin cannot promise
-that, and leaves the requests of the main thread, where signal handlers run, to the loop.
+A thread first builds the frame, and then holds the write lock (`_write_lock`) while it writes. The
+loop takes the lock before it writes, and before it closes the connection. So no frame can be
+interrupted by another one, or be written to a descriptor that was closed and reused for another
+file. Threads never wait for the lock: if it is taken, they pass their request to the loop. The loop
+waits briefly, and then does something else first. In the compiled twin, no Python code runs while a
+thread holds the lock: a signal handler could wait for the loop, and the loop for the lock. The
+Python twin cannot guarantee that, and leaves requests of the main thread, where signal handlers
+run, to the loop.
 
-Bytes that the socket does not take at once are left in `rest`, which the loop writes before all
-else.
+Bytes that the socket does not accept at once are stored in `rest`, which the loop writes first.
 """
 
 from __future__ import annotations
@@ -42,29 +42,28 @@ __all__ = ["WRITE_HIGH_WATER", "StreamTable"]
 
 log = logging.getLogger("cassandra.connection")
 
-# Bytes that may wait for the end of a loop turn before senders are held back.
+# Senders are paused if more bytes than this wait for the end of the loop turn.
 WRITE_HIGH_WATER = 1 << 20
 # Seconds that the loop waits at most for a thread that is writing.
 PATIENCE = 0.005
 
-# The socket does not block anyway. A connection that was reset must not end the process.
+# Never block, and do not raise SIGPIPE on a connection that was reset.
 _SEND_FLAGS: int = getattr(socket, "MSG_DONTWAIT", 0) | getattr(socket, "MSG_NOSIGNAL", 0)
-_ORPHAN: Any = object()  # stands for the responder that has given up its answer
+_ORPHAN: Any = object()  # replaces a responder that gave up its answer
 
 
 class StreamTable:
-    """The requests in flight on one connection, by stream, and the frames of this loop turn.
+    """The requests in flight on a connection, by stream, and the frames of this loop turn.
 
-    A stream is free again when its answer has come, even if nobody waits for it: such an orphan
-    keeps its stream until then.
+    A stream is free again once its answer has come, even if nobody waits for it any more. Such a
+    request is an orphan until then.
 
-    :param call_soon: the loop's.
-    :param flush: called by the loop once for all frames that one loop turn has queued.
+    :param call_soon: the loop's method.
+    :param flush: called by the loop once for all frames that were queued in a loop turn.
     """
 
     __slots__ = (
         "_call_soon",
-        "_claim",
         "_direct_stream",
         "_direct_writer",
         "_directs",
@@ -76,6 +75,7 @@ class StreamTable:
         "_responders",
         "_socket",
         "_wake",
+        "_write_lock",
         "armed",
         "closed",
         "keyspace_epoch",
@@ -90,23 +90,23 @@ class StreamTable:
         self, writer: FrameWriter, call_soon: Callable[..., Any], flush: Callable[[], None]
     ) -> None:
         self.writer = writer
-        self.armed: Any = None  # the handle of the flush that is to come
+        self.armed: Any = None  # the handle of the scheduled flush
         self.closed = False
-        self.paused = False  # the transport holds its senders back
+        self.paused = False  # the transport has paused its senders
         self.orphans = 0
-        # Another number each time that the keyspace of the connection may change.
+        # Incremented each time that the keyspace of the connection may change.
         self.keyspace_epoch = 0
         self._call_soon = call_soon
         self._flush = flush
         self._responders: dict[int, Any] = {}
         self._ids = StreamIds()
         self._limit = MAX_STREAMS
-        self.settled = False  # threads may write, as soon as nothing is in flight
-        self.rest: bytes | None = None  # of what a thread has written in part
-        self._claim: threading.Lock | None = None
+        self.settled = False  # threads may write when nothing is in flight
+        self.rest: bytes | None = None  # the unsent part of a thread's frame
+        self._write_lock: threading.Lock | None = None
         self._framing: threading.Lock | None = None
-        # What waits for the answer on the stream of direct requests, by that stream. To take it
-        # away is one step: two threads never both have it.
+        # The responder of the direct request, by the reserved stream. A dict, because pop is
+        # atomic: two threads never both get the responder.
         self._directs: dict[int, Any] = {}
         self._direct_stream = -1
         self._direct_writer: FrameWriter | None = None
@@ -116,7 +116,7 @@ class StreamTable:
 
     @property
     def in_flight(self) -> int:
-        """Streams in use: of requests that wait for their answers, and of orphans."""
+        """Streams in use, including those of orphans."""
         return len(self._responders) + len(self._directs)
 
     @property
@@ -129,15 +129,15 @@ class StreamTable:
         if not 0 < limit <= MAX_STREAMS:
             raise ValueError(f"{limit} streams; a connection has 1 to {MAX_STREAMS}")
         self._limit = limit
-        # One more than may be in flight: that of direct requests is taken all the time.
+        # One id more than the limit, because the stream of direct requests is always reserved.
         self._ids.limit = min(limit + 1, MAX_STREAMS) if self._direct_stream >= 0 else limit
 
     @property
     def has_room(self) -> bool:
-        """True if a request may be sent now: open, not held back, with a free stream.
+        """True if a request may be sent now: open, not paused, with a free stream.
 
-        Requests that wait for the end of this loop turn count too: the transport can hold nobody
-        back before it has seen it.
+        Bytes that wait for the end of this loop turn count too: the transport cannot pause senders
+        before it has seen them.
         """
         return (
             not (self.closed or self.paused)
@@ -146,12 +146,12 @@ class StreamTable:
         )
 
     def send(self, responder: Responder, opcode: int, flags: int, body: bytes) -> int:
-        """Queue one request for the end of this loop turn.
+        """Queue one request, to be written at the end of this loop turn.
 
         :returns: its stream; -1 if no stream is free.
-        :raises ValueError: if the body is over the protocol's limit; then nothing was queued.
+        :raises ValueError: if the body exceeds the protocol's limit; nothing was queued then.
         """
-        # `_ids` has one stream more than the limit then, which is that of direct requests.
+        # `_ids` has one id more than the limit, for direct requests, so check the limit here.
         if self._direct_stream >= 0 and self.in_flight >= self._limit:
             return -1
         stream = self._ids.take()
@@ -160,18 +160,18 @@ class StreamTable:
         try:
             self.writer.add(stream, opcode, flags, body)
         except BaseException:
-            # Nothing was queued, so no answer would ever free the stream.
+            # Nothing was queued, so no answer would free the stream.
             self._ids.give_back(stream)
             raise
         self._responders[stream] = responder
-        # One write for all that this turn of the loop queues.
+        # One flush writes everything that this loop turn queues.
         if self.armed is None:
             self.armed = self._call_soon(self._flush)
         return stream
 
     def abandon(self, stream: int, responder: Responder) -> bool:
         """Give up the answer on `stream`; return False if `responder` did not wait for it."""
-        # The place stays: a late answer without one would close the connection.
+        # Keep the entry: a late answer to an unknown stream would close the connection.
         if self._directs.get(stream) is responder:
             self._directs[stream] = _ORPHAN
         elif self._responders.get(stream) is responder:
@@ -191,25 +191,27 @@ class StreamTable:
 
     def orphan_ids(self) -> set[int]:
         """Return the streams whose answers nobody waits for any more."""
-        # A copy: the loop may change the table while a thread of the program looks.
-        found = {stream for stream, one in self._responders.copy().items() if one is None}
+        # Copy, because the loop may change the table while a user thread reads it.
+        orphans = {
+            stream for stream, responder in self._responders.copy().items() if responder is None
+        }
         if self._directs.get(self._direct_stream) is _ORPHAN:
-            found.add(self._direct_stream)
-        return found
+            orphans.add(self._direct_stream)
+        return orphans
 
     def dispatch(self, connection: Connection, envelopes: list[Any]) -> None:
-        """Give each of `envelopes`, as `FrameReader` makes them, to the responder that it answers.
+        """Pass each of `envelopes`, as `FrameReader` returns them, to its responder.
 
-        An answer that nobody asked for goes to ``connection.on_unsolicited(stream, opcode, flags,
+        A message without a request goes to ``connection.on_unsolicited(stream, opcode, flags,
         body)``, which may close the connection.
         """
         responders = self._responders
         give_back = self._ids.give_back
         for stream, opcode, flags, body, version in envelopes:
-            # The handshake looks at it: the answer to a STARTUP may be of another version.
+            # For the handshake: the answer to a STARTUP may have another version.
             if version != connection.version:
                 connection.peer_version = version
-            # Free before the responder is called: it may send again, and needs a stream for that.
+            # Free the stream before the call: the responder may send again, and need it.
             if stream in responders:
                 responder = responders.pop(stream)
                 give_back(stream)
@@ -222,7 +224,7 @@ class StreamTable:
             elif responder is not None:
                 try:
                     responder.on_response(connection, opcode, flags, body)
-                except BaseException as error:  # the answers behind it are for others
+                except BaseException as error:  # go on with the other answers
                     log.exception("an answer of %s could not be processed", connection.endpoint)
                     failure = as_exception(error)
                     request = getattr(responder, "request", None)
@@ -230,15 +232,15 @@ class StreamTable:
                         request.fail(failure)
             else:
                 connection.on_unsolicited(stream, opcode, flags, body)
-            # `close` has told all that waited: what follows answers nobody.
+            # `close` has notified all responders, so nobody waits for the remaining answers.
             if self.closed:
                 return
 
     def take_all(self) -> list[Any]:
-        """The responders that still wait, which the table forgets: the connection is closed."""
+        """Remove and return the responders that still wait: the connection is closed."""
         responders, self._responders = self._responders, {}
         direct = self._directs.pop(self._direct_stream, None)
-        # Their answers cannot come any more.
+        # The answers of orphans cannot come any more.
         self.orphans = 0
         waiting = [responder for responder in responders.values() if responder is not None]
         if direct is not None and direct is not _ORPHAN:
@@ -254,13 +256,14 @@ class StreamTable:
         wake: Callable[..., Any],
         on_broken: Callable[[int], None],
     ) -> None:
-        """Let other threads write while nothing is in flight. On the loop, before the first one.
+        """Let other threads write while nothing is in flight. Called on the loop, before any
+        request.
 
-        :param own_socket: of the connection, that does not block; the table closes it.
+        :param own_socket: a non-blocking socket of the connection; the table closes it.
         :param writer: makes the frames of direct requests.
         :param wake: the loop's ``call_soon_threadsafe``.
-        :param on_broken: called on the loop with the error's number, 0 if it is not known, if the
-            socket took a part of a frame perhaps, and no more can be written.
+        :param on_broken: called on the loop, with the error number or 0 if unknown, when the socket
+            may have taken a part of a frame and no more can be written.
         """
         stream = self._ids.take()
         if stream < 0:
@@ -273,17 +276,17 @@ class StreamTable:
         self._wake = wake
         self._on_broken = on_broken
         self._framing = Lock()
-        self._claim = Lock()
+        self._write_lock = Lock()
 
     @property
     def could_settle(self) -> bool:
-        """True if nothing is in flight, and `settled` says no.
+        """True if nothing is in flight, but `settled` is not set.
 
-        The loop then looks if its transport still has something to write, and sets it.
+        The loop then sets it, if its transport has nothing left to write.
         """
         return (
             not self.settled
-            and self._claim is not None
+            and self._write_lock is not None
             and not self._responders
             and not self._directs
             and self.rest is None
@@ -291,22 +294,22 @@ class StreamTable:
 
     @property
     def is_idle(self) -> bool:
-        """True if a thread may write a request now, as far as can be told without the claim."""
+        """True if a thread may write a request now, as far as one can tell without the lock."""
         return self.settled and not (
             self.closed or self.paused or self._responders or self._directs
         )
 
     def frame(self, opcode: int, flags: int, body: bytes) -> bytes | None:
-        """Return the bytes that `send_directly` writes; any thread. None if another one is making
-        its own.
+        """Return the bytes for `send_directly`; any thread. Returns None if another thread is
+        already building a frame.
 
-        :raises ValueError: if the body is over the protocol's limit.
+        :raises ValueError: if the body exceeds the protocol's limit.
         """
         framing, writer = self._framing, self._direct_writer
         if framing is None or writer is None or not framing.acquire(False):
             return None
         try:
-            if writer.pending:  # left by an exception of a signal handler
+            if writer.pending:  # left behind when a signal handler raised
                 writer.take()
             writer.add(self._direct_stream, opcode, flags, body)
             return writer.take()
@@ -318,15 +321,15 @@ class StreamTable:
     ) -> bool:
         """Write the bytes of `frame`, if nothing is in flight; any thread.
 
-        `responder.stream` is set first, and the responder is added to `history`. The loop writes
-        the bytes that the socket does not take.
+        `responder.stream` is set first, and the responder is added to `history`. If the socket does
+        not take all bytes, the loop writes the rest.
 
-        :param epoch: the `keyspace_epoch` by which the keyspace of the connection was looked at;
-            None if it does not matter.
-        :returns: False if the request is the loop's to send: then nothing was changed.
+        :param epoch: the `keyspace_epoch` at which the connection's keyspace was read; None if the
+            keyspace does not matter.
+        :returns: False if the loop must send the request; nothing was changed then.
         """
-        claim = self._claim
-        if claim is None or not self.settled or not claim.acquire(False):
+        lock = self._write_lock
+        if lock is None or not self.settled or not lock.acquire(False):
             return False
         written = 0
         try:
@@ -337,13 +340,13 @@ class StreamTable:
             ):
                 data = b""
                 return False
-            # Not known, if an exception comes from here on.
+            # From here on, an exception leaves the number of written bytes unknown.
             written = -1
             responder.stream = self._direct_stream
             history.append(responder)
             self._directs[self._direct_stream] = responder
-            # The loop does not wait for long. If it closes the connection later, it finds the
-            # responder.
+            # The loop waits only briefly, and may have closed the connection. If it closes it
+            # later, it will find the responder.
             if self.closed and self._directs.pop(self._direct_stream, None) is responder:
                 responder.stream = -1
                 history.remove(responder)
@@ -357,7 +360,7 @@ class StreamTable:
             self.release_write()
 
     def _write(self, data: bytes) -> int:
-        """Return how many bytes the socket has taken; a negative number is an error's."""
+        """Return how many bytes the socket has taken; a negative error number after an error."""
         assert self._socket is not None
         try:
             return self._socket.send(data, _SEND_FLAGS)
@@ -379,22 +382,22 @@ class StreamTable:
             pass
 
     def acquire_write(self) -> bool:
-        """Keep other threads from writing until `release_write`; on the loop.
+        """Take the write lock, to keep other threads from writing; on the loop.
 
-        Returns False if a thread does not finish soon.
+        Returns False if a thread holds the lock for too long.
         """
-        return self._claim is None or self._claim.acquire(timeout=PATIENCE)
+        return self._write_lock is None or self._write_lock.acquire(timeout=PATIENCE)
 
     def release_write(self) -> None:
-        """Let other threads write again."""
-        claim = self._claim
-        if claim is None:
+        """Release the write lock."""
+        lock = self._write_lock
+        if lock is None:
             return
-        claim.release()
-        # After the release: either this thread sees that the connection was closed, or the loop,
-        # which closes it, gets the claim.
-        if self.closed and self._socket is not None and claim.acquire(False):
+        lock.release()
+        # Check after the release: either this thread sees that the connection was closed, or the
+        # loop, which closes it, gets the lock.
+        if self.closed and self._socket is not None and lock.acquire(False):
             own_socket, self._socket = self._socket, None
-            claim.release()
+            lock.release()
             if own_socket is not None:
                 own_socket.close()

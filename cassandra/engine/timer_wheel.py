@@ -1,6 +1,6 @@
-"""The wheel that holds the deadlines of requests: the Python twin of the compiled `TimerWheel`.
+"""The timer wheel for the deadlines of requests: the Python twin of the compiled `TimerWheel`.
 
-It belongs to the happy path in `cassandra.engine.happy_path`, which hands the name on.
+It belongs to the happy path in `cassandra.engine.happy_path`, which exports the name.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ __all__ = ["TimerWheel"]
 
 log = logging.getLogger("cassandra.connection")
 
-# A deadline is rounded up to 10 ms, or to 100 ms for timeouts of a second and more.
+# Deadlines are rounded up to 10 ms, or to 100 ms for timeouts of a second or more.
 _FINE = 0.01
 _FINE_TICKS_OF_COARSE = 10
 _COARSE_FROM = 1.0
 _LONGEST = 1e9  # seconds
-_SAME_CLOCK = 1.0  # seconds; uvloop's time is that of the loop's last turn
+_SAME_CLOCK = 1.0  # seconds; uvloop's clock stands still within a loop turn
 
 
 class Timed(Protocol):
-    """Something with a deadline."""
+    """An object with a deadline."""
 
     def on_timeout(self) -> None:
         """Called once, at the deadline."""
@@ -36,15 +36,14 @@ class Timed(Protocol):
 
 
 class TimerWheel:
-    """Deadlines of things that usually complete before them. Belongs to one loop.
+    """Deadlines of requests, which usually complete before them. Belongs to one loop.
 
-    A request enters the slot of its deadline, and leaves it when it completes: both are one
-    operation on a dictionary, which keeps the order of arrival. The loop has at most one timer for
-    the wheel, for its earliest slot.
+    A request enters the slot of its deadline, and leaves the slot when it completes. Both are one
+    operation on a dict, which keeps the order of arrival. The loop has at most one timer for the
+    wheel, for its earliest slot.
 
-    Other threads only add. Each operation on a dictionary is atomic; the thread that takes a slot
-    out of the wheel, and the one that puts something into a slot, look afterwards if the other did
-    so too.
+    Other threads only add. Each dict operation is atomic. A thread that removes a slot from the
+    wheel, and a thread that adds to a slot, both check afterwards whether the other did so too.
     """
 
     __slots__ = (
@@ -59,7 +58,7 @@ class TimerWheel:
     )
 
     clock: Callable[[], float]
-    """Returns seconds, in any thread: the time by which latencies are measured."""
+    """Returns seconds, in any thread; also used to measure latencies."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, clock: Callable[[], float] = time.monotonic
@@ -68,7 +67,7 @@ class TimerWheel:
         self._time = loop.time
         self._call_at = loop.call_at
         self._loop = loop
-        # Other threads cannot ask the loop for its time: uvloop's stands still while it waits.
+        # Other threads cannot call loop.time(): uvloop's clock stands still while the loop waits.
         offset = loop.time() - clock()
         self._offset = offset if abs(offset) > _SAME_CLOCK else 0.0
         self._slots: dict[int, dict[Timed, None]] = {}
@@ -78,25 +77,25 @@ class TimerWheel:
     def add(self, timeout: float, item: Timed) -> int:
         """Call ``item.on_timeout()`` once, `timeout` seconds from now or up to a slot later.
 
-        :returns: the slot, which `discard` takes.
+        :returns: the slot, for `discard`.
         """
-        # Rounded up: a deadline may be late, never early. int() cannot take an infinite time.
+        # Round up: a deadline may be late, never early. int() cannot convert infinity.
         tick = int((self._time() + min(timeout, _LONGEST)) / _FINE) + 1
         if timeout >= _COARSE_FROM:
-            # Long timeouts share slots: the wheel has fewer of them, and the loop fewer timers.
+            # Long timeouts share coarser slots, so that the loop needs fewer timers.
             tick += -tick % _FINE_TICKS_OF_COARSE
         slot = self._slots.get(tick)
         if slot is None:
-            # A thread may have made it meanwhile.
+            # A thread may have added the slot since then.
             slot = self._slots.setdefault(tick, {})
-        # Only the loop takes slots out, so this one is still there.
+        # Only the loop removes slots, so this slot is still in the wheel.
         slot[item] = None
         if self._handle is None or tick < self._handle_tick:
             self._schedule(tick)
         return tick
 
     def add_from_thread(self, timeout: float, item: Timed) -> int:
-        """Do the same in another thread than the loop's.
+        """Do the same as `add` in a thread other than the loop's.
 
         The loop is woken only if it has no timer that is early enough.
 
@@ -120,19 +119,19 @@ class TimerWheel:
             slot[item] = None
 
     def discard(self, tick: int, item: Timed) -> None:
-        """Forget `item`, which was put into slot `tick`; does nothing if it is gone."""
+        """Remove `item` from slot `tick`, if it is still there."""
         slot = self._slots.get(tick)
         if slot is not None:
             slot.pop(item, None)
-            # The slot that the loop's timer is for stays: the next request may need it again.
+            # Keep the slot of the loop's timer: the next request may need it again.
             if not slot and tick != self._handle_tick:
                 self._slots.pop(tick, None)
-                if slot:  # a thread was just about to add to it
+                if slot:  # a thread has added to it in the meantime
                     for late in list(slot):
                         self._put(tick, late)
 
     def close(self) -> None:
-        """Forget everything."""
+        """Remove everything."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
@@ -142,7 +141,7 @@ class TimerWheel:
         return sum(map(len, list(self._slots.values())))
 
     def _rearm(self) -> None:
-        """See that the loop has a timer for the earliest slot."""
+        """Set the loop's timer to the earliest slot."""
         ticks = list(self._slots)
         if ticks and (self._handle is None or min(ticks) < self._handle_tick):
             self._schedule(min(ticks))
@@ -155,17 +154,17 @@ class TimerWheel:
 
     def _expire(self) -> None:
         self._handle = None
-        # A time divided by the width of a slot may come out just below a whole number.
+        # Dividing a time by the slot width may yield slightly less than a whole number.
         now = int(self._time() / _FINE + 1e-6)
         due = [tick for tick in list(self._slots) if tick <= now or tick == self._handle_tick]
         expired = [item for tick in sorted(due) for item in list(self._slots.pop(tick))]
         self._handle_tick = 0
         self._rearm()
-        # The wheel is in order again by now: what is called may add a new deadline.
+        # The wheel is consistent now: callbacks may add deadlines.
         for item in expired:
             try:
                 item.on_timeout()
-            # An error of one of them is not a reason to forget the others.
+            # Continue with the others after an error.
             except BaseException as error:
                 log.exception("the end of a time limit could not be processed")
                 item.fail(as_exception(error))

@@ -1,8 +1,8 @@
-"""TLS of the engine's connections: the context, names to expect, sessions to resume, plain errors.
+"""TLS of the engine's connections: context, host names, session resumption, readable errors.
 
-asyncio and uvloop make a connection's TLS object by calling ``wrap_bio`` of the context that they
-are given. Giving them a `Handshake` instead lets a session be resumed, which they do not offer, and
-keeps the object at hand, to name the certificates that the server has shown.
+asyncio and uvloop create a connection's TLS object by the context's ``wrap_bio``. We pass them a
+`Handshake` instead. It can resume sessions, which they do not offer, and it keeps the TLS object,
+from which error messages get the server's certificate.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ ContextSource = ssl.SSLContext | Callable[[], ssl.SSLContext]
 
 InThread = Callable[..., Any]
 
-# What OpenSSL calls the failures (x509_vfy.h), by their numbers.
+# OpenSSL's error numbers (x509_vfy.h).
 _NOT_YET_VALID = 9
 _EXPIRED = 10
 _SELF_SIGNED = (18, 19)
 _UNKNOWN_ISSUER = (2, 20, 21)
 _WRONG_NAME = (62, 64)
 
-# Reasons of OpenSSL for bytes that are not TLS.
+# OpenSSL's reasons for bytes that are not TLS.
 _NOT_TLS = {
     "WRONG_VERSION_NUMBER",
     "HTTP_REQUEST",
@@ -44,7 +44,7 @@ _NO_COMMON_VERSION = {
     "UNSUPPORTED_PROTOCOL",
     "WRONG_SSL_VERSION",
 }
-# Alerts by which a server says that it does not like the client's certificate, or misses one.
+# Alerts of servers that reject the client's certificate, or miss it.
 _CERTIFICATE_ALERTS = {
     "SSLV3_ALERT_BAD_CERTIFICATE",
     "SSLV3_ALERT_CERTIFICATE_EXPIRED",
@@ -57,10 +57,10 @@ _CERTIFICATE_ALERTS = {
 class TlsClient:
     """TLS for all connections of a cluster.
 
-    :param source: a context, or a function that gives one for each connection: a new one after the
-        files of certificates have changed, say.
-    :param server_hostname: the name to ask for and to expect; None for each end point's own.
-    :param sessions: sessions to resume; None to resume none.
+    :param source: a context, or a function that returns a context for each connection, for example
+        a new one after certificate files have changed.
+    :param server_hostname: the server name to send and to expect; None for each end point's own.
+    :param sessions: a cache of sessions to resume; None to resume none.
     """
 
     def __init__(
@@ -75,9 +75,9 @@ class TlsClient:
 
     @property
     def compares_addresses(self) -> bool:
-        """True if a certificate has to be for the address that is connected to.
+        """True if certificates must match the address that we connect to.
 
-        Of a function that gives contexts it is not known.
+        False if `source` is a function, because its contexts are unknown.
         """
         source = self.source
         return (
@@ -87,10 +87,10 @@ class TlsClient:
         )
 
     async def begin(self, endpoint: EndPoint, in_thread: InThread) -> Handshake:
-        """Return the transport's beginning for a connection to `endpoint`.
+        """Return the handshake for a connection to `endpoint`.
 
-        :param in_thread: calls a function of the program outside the loop: it may read files.
-        :raises TypeError: if the program's function gives something else than a context.
+        :param in_thread: runs a user's function outside the loop, since it may read files.
+        :raises TypeError: if the user's function does not return a context.
         """
         source = self.source
         context = source if isinstance(source, ssl.SSLContext) else await in_thread(source)
@@ -98,15 +98,17 @@ class TlsClient:
             raise TypeError(
                 f"ssl_context must give an ssl.SSLContext, but gave {type(context).__name__}"
             )
-        # Behind a proxy each node has a name of its own: it goes before the cluster's.
-        own = (endpoint.ssl_options or {}).get("server_hostname")
+        # Behind a proxy, each node has its own name, which takes precedence over the cluster's.
+        node_name = (endpoint.ssl_options or {}).get("server_hostname")
         address = endpoint.resolve()[0]
-        # asyncio demands a name for TLS over a socket that is connected already.
-        return Handshake(context, endpoint, own or self._server_hostname or address, self._sessions)
+        # asyncio requires a name for TLS over a socket that is already connected.
+        return Handshake(
+            context, endpoint, node_name or self._server_hostname or address, self._sessions
+        )
 
 
 class Handshake:
-    """One connection's handshake. asyncio takes it for the context."""
+    """The handshake of a connection, which asyncio uses as if it were the context."""
 
     def __init__(
         self,
@@ -119,7 +121,7 @@ class Handshake:
         self.server_hostname = server_hostname
         self._endpoint = endpoint
         self._sessions = sessions
-        # With the name: a session stands for a certificate that was checked against it.
+        # The name is part of the key: a session is only valid for the name that was checked.
         self._key = (*endpoint.resolve(), server_hostname)
         self._object: ssl.SSLObject | None = None
 
@@ -130,7 +132,7 @@ class Handshake:
         server_side: bool = False,
         server_hostname: str | None = None,
     ) -> ssl.SSLObject:
-        """Make the connection's TLS object (called by asyncio)."""
+        """Create the connection's TLS object (called by asyncio)."""
         session = None
         if self._sessions is not None:
             session = self._sessions.get(self._key, self.context)
@@ -140,21 +142,21 @@ class Handshake:
         return self._object
 
     def keep_session(self) -> None:
-        """Keep the session for later connections, once the server has said something.
+        """Store the session for later connections, after the server has sent some data.
 
-        TLS 1.3 sends it behind the handshake.
+        TLS 1.3 sends the session after the handshake.
         """
-        made = self._object
-        if self._sessions is None or made is None:
+        tls_object = self._object
+        if self._sessions is None or tls_object is None:
             return
-        # To read the session costs as much as half of a handshake.
-        if made.session_reused and self._sessions.is_fresh(self._key):
+        # Reading the session costs as much as half a handshake.
+        if tls_object.session_reused and self._sessions.is_fresh(self._key):
             return
-        session = made.session
+        session = tls_object.session
         if session is not None and (session.has_ticket or session.id):
             self._sessions.put(self._key, self.context, session)
 
-    # -- what went wrong ---------------------------------------------------------------------------
+    # -- errors ------------------------------------------------------------------------------------
 
     def reason(self, error: BaseException) -> str | None:
         """Explain `error`; None if it has nothing to do with TLS."""
@@ -201,11 +203,11 @@ class Handshake:
         return f" (on {moment})" if moment else ""
 
     def _presented(self, field: str) -> str:
-        """Return a field of the certificate that the server has shown; "" if it is not known."""
-        # Of a certificate that was not accepted, Python gives nothing in public.
+        """Return a field of the server's certificate; "" if it is unknown."""
+        # Python has no public API for a certificate that was rejected.
         with suppress(AttributeError, IndexError, TypeError, ValueError, ssl.SSLError):
-            made: Any = self._object
-            shown = made._sslobj.get_unverified_chain()[0].get_info()
-            value = shown.get(field, ())
+            tls_object: Any = self._object
+            certificate = tls_object._sslobj.get_unverified_chain()[0].get_info()
+            value = certificate.get(field, ())
             return value if isinstance(value, str) else ", ".join(name for _, name in value)
         return ""

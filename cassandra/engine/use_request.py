@@ -13,7 +13,7 @@ __all__ = ["UseRequest"]
 
 
 class UseRequest(Request):
-    """A USE: it waits for its turn among those of the session, and then goes on as any request."""
+    """A USE: waits for its turn among the session's USE statements, then runs as usual."""
 
     __slots__ = ("_has_entered",)
 
@@ -23,7 +23,7 @@ class UseRequest(Request):
         return False
 
     def start(self) -> None:
-        """Begin, on the loop, as soon as it is this request's turn."""
+        """Start the request on the loop, as soon as it is its turn."""
         if self.done:
             return
         if not getattr(self, "_has_entered", False):
@@ -32,7 +32,8 @@ class UseRequest(Request):
                 self.fail(self.session.closed_error())
                 return
             self._leave_at_end()
-            # A second one would switch another connection, before this one's is known.
+            # A speculative USE would switch another connection before the first one's result is
+            # known.
             self.speculative_policy = None
             if not self.session.use_turns.enter(self):
                 if self.timeout is not None:
@@ -44,7 +45,7 @@ class UseRequest(Request):
         super().start()
 
     def take_turn(self) -> None:
-        """Its turn has come."""
+        """Called when it is this request's turn."""
         super().start()
 
     def _why_not_sent(self) -> str:

@@ -15,12 +15,13 @@ T = TypeVar("T")
 
 
 async def outcome_of(work: asyncio.Future[T]) -> T:
-    """Wait for a task that several callers may share. The caller's cancellation leaves `work`
-    alone, and is CancelledError.
+    """Wait for a task that several callers may share.
+
+    The cancellation of one caller does not cancel `work`; the caller gets CancelledError.
 
     :raises ConnectionShutdown: if `work` was cancelled, which only the end of the cluster does.
     """
-    # Not `await work`: that would pass the caller's cancellation on to it.
+    # `await work` would pass the caller's cancellation on to the task.
     await asyncio.wait({work})
     if work.cancelled():
         raise ConnectionShutdown("the cluster was shut down before the call was over")
@@ -31,16 +32,17 @@ async def outcome_of(work: asyncio.Future[T]) -> T:
 
 
 async def within(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
-    """Run `work`, for so many seconds at most.
+    """Run `work` for at most `seconds`.
 
-    Not `asyncio.wait_for`: before Python 3.12 it swallows a cancellation of the caller that comes
-    together with the outcome, and the caller goes on with what nobody wants any more.
+    We do not use `asyncio.wait_for`: before Python 3.12 it swallows a cancellation of the caller
+    that comes together with the outcome, and the caller would go on.
 
     :param seconds: None for no limit.
-    :param work: is cancelled if it is not done by then, or if the caller is cancelled.
-    :returns: its result, also if it comes while `work` is cancelled because the time is over. That
-        of a cancelled caller is dropped, so `work` must not return what has to be closed.
-    :raises asyncio.TimeoutError: if the time is over.
+    :param work: cancelled if it is not done in time, or if the caller is cancelled.
+    :returns: the result, even if it comes while `work` is being cancelled after the time limit. The
+        result of a cancelled caller is dropped, so `work` must not return objects that must be
+        closed.
+    :raises asyncio.TimeoutError: after the time limit.
     """
     if seconds is None:
         return await work
@@ -58,16 +60,16 @@ async def within(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
 
 
 def _look_at_error(task: asyncio.Task[Any]) -> None:
-    """Keep asyncio from reporting an error that nobody waits for any more."""
+    """Retrieve the error, so that asyncio does not report it if nobody waits any more."""
     if not task.cancelled():
         task.exception()
 
 
 async def together(*parts: Awaitable[T]) -> list[T]:
-    """Await all of `parts` side by side, and return their results.
+    """Await all `parts` concurrently, and return their results.
 
-    If one fails, or the caller is cancelled, the others are cancelled and waited for: nothing of
-    them goes on, and no error is left that nobody has looked at.
+    If one fails, or the caller is cancelled, the others are cancelled and awaited. So none of them
+    goes on, and every error is retrieved.
 
     :raises Exception: the error of the first part that failed.
     """
@@ -77,7 +79,7 @@ async def together(*parts: Awaitable[T]) -> list[T]:
     finally:
         for task in tasks:
             task.cancel()
-        # Looks at each error, also at those of parts that failed while they were cancelled.
+        # This retrieves every error, including those of parts that failed while being cancelled.
         await asyncio.gather(*tasks, return_exceptions=True)
     failed = [task for task in tasks if task in ended and (task.cancelled() or task.exception())]
     return [task.result() for task in failed or tasks]
@@ -89,7 +91,7 @@ async def pools_opened(
     """Wait for the tasks that open the pools of a new execution profile.
 
     :param timeout: seconds; None for no limit.
-    :raises OperationTimedOut: if some are not done by then. They go on.
+    :raises OperationTimedOut: if some are not done in time. They go on.
     """
     if not opening:
         return

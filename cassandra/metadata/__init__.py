@@ -9,7 +9,7 @@ check_files()
 from cassandra._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from cassandra.metadata.cluster_metadata import Metadata
+    from cassandra.metadata.cluster_metadata import Metadata, ReplicaShard
     from cassandra.metadata.placement.key_groups import NO_VALID_REPLICA, group_keys_by_replica
     from cassandra.metadata.placement.replication import (
         REPLICATION_STRATEGY_CLASS_PREFIX,
@@ -81,6 +81,7 @@ __all__ = [
     "Murmur3Token",
     "NetworkTopologyStrategy",
     "NoMurmur3",
+    "ReplicaShard",
     "ReplicationFactor",
     "ReplicationStrategy",
     "SimpleStrategy",
@@ -102,9 +103,9 @@ __all__ = [
     "protect_value",
 ]
 
-# Imported at the first use of a name: many programs never look at the metadata.
+# Imported when a name is first used: many applications never look at the metadata.
 _HOME = {
-    "Metadata": "cassandra.metadata.cluster_metadata",
+    **dict.fromkeys(("Metadata", "ReplicaShard"), "cassandra.metadata.cluster_metadata"),
     **dict.fromkeys(
         (
             "REPLICATION_STRATEGY_CLASS_PREFIX",

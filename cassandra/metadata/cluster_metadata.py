@@ -5,13 +5,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._habits import METADATA, add_habits
 from cassandra.metadata.host import Host
 from cassandra.metadata.placement.replication import ReplicationStrategy
 from cassandra.metadata.placement.routing import RingMembers, Routing, TokenMap
-from cassandra.metadata.placement.tokens import token_class_of
+from cassandra.metadata.placement.tokens import Token, checked_token, token_class_of
 from cassandra.metadata.schema.snapshot import NO_SCHEMA, LazyMapping, Schema, object_of
 
 if TYPE_CHECKING:
@@ -22,10 +22,40 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bases, tablets
 
-__all__ = ["Metadata"]
+__all__ = ["Metadata", "ReplicaShard"]
 
+
+_NO_KEYSPACES = (
+    "no keyspace is known: cluster.connect() reads them, unless schema_metadata_enabled is False"
+)
 
 TableReplicas = Callable[[str, str, bytes], Sequence[Host] | None]
+
+
+class ReplicaShard(NamedTuple):
+    """A replica of a partition.
+
+    :param host: the host that holds it.
+    :param shard: the number of the shard that serves it; None if the driver knows of no shards on
+        the host.
+    """
+
+    host: Host
+    shard: int | None
+
+
+def _token_on(token_class: type[Token], key: bytes | int | Token) -> Token:
+    """Return the token of a serialized partition key, or of a number."""
+    if isinstance(key, token_class):
+        return key
+    if isinstance(key, bytes):
+        return token_class.from_key(key)
+    return checked_token(token_class, key)
+
+
+def _shard_of(host: Host, token: Token) -> int | None:
+    info = host.sharding_info
+    return info.shard_id_from_token(token) if info is not None else None
 
 
 class Metadata(bases.MetadataBase):
@@ -38,38 +68,38 @@ class Metadata(bases.MetadataBase):
     __slots__ = ("__dict__", "__weakref__")
 
     token_metadata_enabled: bool = True
-    """True if tokens are used. Without them there is no token map, and replicas are not known."""
+    """True if the driver uses tokens. Otherwise there is no token map, and replicas are unknown."""
 
     def __init__(self) -> None:
         self.cluster_name: str | None = None
         self.partitioner: str | None = None
         self.dbaas = False
         self.replication_version = 0
-        self.placement_version = 0  # counts all changes of the placement of partitions
+        self.placement_version = 0  # counts every change of the placement of partitions
         self._hosts: MappingProxyType[Any, Host] = MappingProxyType({})
         self._replication: Mapping[str, ReplicationStrategy | None] = MappingProxyType({})
-        # Of the hosts that own tokens; replaced when one of them changes.
+        # The hosts that own tokens. The object is replaced when one of these hosts changes.
         self.members: RingMembers | None = None
         self._table_replicas: TableReplicas | None = None
-        # What ScyllaDB's nodes have told of tablets.
+        # The tablets that ScyllaDB nodes have reported.
         self.tablets: TabletMap = tablets.TabletMap()
         self._routing: Routing | None = None
         self._token_map: tuple[RingMembers, TokenMap] | None = None
         self.schema: Schema = NO_SCHEMA
-        self._keyspaces: LazyMapping[Any] = LazyMapping({}, object_of)
+        self._keyspaces: LazyMapping[Any] = LazyMapping({}, object_of, _NO_KEYSPACES)
 
     def __repr__(self) -> str:
         names = sorted(self.keyspaces)
-        shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+        listing = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
         hosts = len(self.all_hosts())
         return (
             f"<Metadata: cluster {self.cluster_name!r}, {hosts} host{'s' * (hosts != 1)}, "
-            f"{len(names)} keyspaces{': ' * bool(names)}{shown}>"
+            f"{len(names)} keyspaces{': ' * bool(names)}{listing}>"
         )
 
     def _repr_html_(self) -> str:
         """Return the tables of hosts and keyspaces that notebooks show."""
-        # Imported here: only notebooks ask for it.
+        # Imported here because only notebooks need this module.
         from cassandra.metadata.pictures import metadata_as_html
 
         return metadata_as_html(self)
@@ -81,19 +111,19 @@ class Metadata(bases.MetadataBase):
     def get_host(self, endpoint_or_address: EndPoint | str, port: int | None = None) -> Host | None:
         """Return the host at an end point or an address, or None if it is not known.
 
-        :param endpoint_or_address: an end point, or an address as text.
-        :param port: the port of an address. None accepts any.
+        :param endpoint_or_address: an end point, or an address as a string.
+        :param port: the port that goes with an address. None accepts any port.
         """
         host = self._hosts.get(endpoint_or_address)
         if host is not None or not isinstance(endpoint_or_address, str):
             return host
-        # A search is enough: programs look hosts up by address rarely, and an index would have to
-        # be made for each snapshot.
+        # A linear search is enough: applications rarely look up a host by address, and we would
+        # have to rebuild an index for each snapshot.
         for host in self._hosts.values():
             if endpoint_or_address == host.address and port in (None, host.endpoint.port):
                 return host
-        # The address that nodes report of each other: the client may connect to a translated
-        # address, or another port.
+        # Compare with the address that nodes report of each other. The client may connect to a
+        # translated address, or to another port.
         for host in self._hosts.values():
             told_port = host.broadcast_rpc_port or host.endpoint.port
             if endpoint_or_address == host.broadcast_rpc_address and port in (None, told_port):
@@ -114,32 +144,32 @@ class Metadata(bases.MetadataBase):
         """Add `host`, unless a host at its end point is known.
 
         :param host: the `Host`.
-        :returns: the known or the added host, and True if it was added.
+        :returns: the existing or the added host, and True if it was added.
         """
-        known = self._hosts.get(host.endpoint)
-        if known is not None:
-            return known, False
+        existing = self._hosts.get(host.endpoint)
+        if existing is not None:
+            return existing, False
         self._replace_hosts([*self._hosts.values(), host])
         return host, True
 
     def _replace_hosts(self, hosts: list[Host]) -> None:
-        """Take a new snapshot (the engine calls it).
+        """Replace the snapshot of hosts (called by the engine).
 
-        :param hosts: all that are known.
+        :param hosts: all known hosts.
         """
         self._hosts = MappingProxyType({host.endpoint: host for host in hosts})
         self.tablets.take_hosts(hosts)
         token_class = token_class_of(self.partitioner) if self.token_metadata_enabled else None
         members = RingMembers(hosts, token_class) if token_class is not None else None
-        known = self.members
-        # A refresh mostly finds the same nodes. The placement, and all that was computed from it,
-        # stays valid then.
-        if members is not known and (members is None or not members.is_like(known)):
+        previous = self.members
+        # A refresh usually finds the same nodes. The placement then stays valid, with everything
+        # that was computed from it.
+        if members is not previous and (members is None or not members.same_placement(previous)):
             self.members = members
             self.placement_version += 1
 
     def _forget_placement(self) -> None:
-        """Compute the placement of partitions anew with the next snapshot (the engine calls it)."""
+        """Recompute the placement of partitions with the next snapshot (called by the engine)."""
         self.members = None
 
     # -- replicas ----------------------------------------------------------------------------------
@@ -147,7 +177,7 @@ class Metadata(bases.MetadataBase):
     def replication_of(self, keyspace: str) -> ReplicationStrategy | None:
         """Return the replication of a keyspace, or None if it is not known.
 
-        It is known even if the schema is not read.
+        Replication is known even if the schema is not read.
 
         :param keyspace: the name of the keyspace.
         """
@@ -155,17 +185,17 @@ class Metadata(bases.MetadataBase):
 
     @property
     def replication(self) -> Mapping[str, ReplicationStrategy | None]:
-        """The replication of all keyspaces, by name; a snapshot."""
+        """The replication of all keyspaces, by name. This is a snapshot."""
         return self._replication
 
     def _replace_replication(self, replication: Mapping[str, ReplicationStrategy | None]) -> None:
-        """Take the replication of all keyspaces (the engine calls it).
+        """Replace the replication of all keyspaces (called by the engine).
 
         `replication_version` counts the changes.
 
         :param replication: the replication by keyspace.
         """
-        # Each reading of the schema brings the replication. Only a change may invalidate the
+        # Every read of the schema delivers the replication, but only a change may invalidate the
         # placement.
         if replication != self._replication:
             self._replication = MappingProxyType(dict(replication))
@@ -173,10 +203,10 @@ class Metadata(bases.MetadataBase):
             self.placement_version += 1
 
     def _replace_tablet_keyspaces(self, names: Iterable[str], leaders: Iterable[str]) -> None:
-        """Take the names of the keyspaces with tablets (the engine calls it).
+        """Replace the names of the keyspaces with tablets (called by the engine).
 
         :param names: the names of the keyspaces.
-        :param leaders: those in which the first replica of a tablet is its leader.
+        :param leaders: the keyspaces in which the first replica of a tablet is its leader.
         """
         if self.tablets.use_keyspaces(names, leaders):
             self.placement_version += 1
@@ -185,7 +215,8 @@ class Metadata(bases.MetadataBase):
     def table_replicas(self) -> TableReplicas | None:
         """A function from keyspace, table and serialized key to replicas, or None.
 
-        The function serves tables that the ring does not place. It returns None for all others.
+        The function serves tables that are not placed by the token ring. For all other tables it
+        returns None.
         """
         return self._table_replicas
 
@@ -199,51 +230,87 @@ class Metadata(bases.MetadataBase):
 
         None if tokens are not used, or the partitioner is not known.
         """
-        # The version is read first, and changes last. So a routing made during a change belongs to
-        # the old version, and is made again.
-        version, members, known = self.placement_version, self.members, self._routing
-        if known is not None and known.placement_version == version:
-            return known
+        # We read the version first, and writers change it last. A routing built during a change
+        # therefore belongs to the old version, and is built again.
+        version, members, previous = self.placement_version, self.members, self._routing
+        if previous is not None and previous.placement_version == version:
+            return previous
         if members is None:
             return None
-        self._routing = made = Routing(members, self.replication_of, version, known)
-        return made
+        self._routing = current = Routing(members, self.replication_of, version, previous)
+        return current
 
     def get_replicas(self, keyspace: str, key: bytes) -> list[Host]:
         """Return the hosts that hold the partition `key` of `keyspace`, the primary replica first.
 
-        Transient replicas are left out. The list is empty if the replicas are not known.
+        Transient replicas are not included. The list is empty if the replicas are not known.
 
         :param keyspace: the name of the keyspace.
-        :param key: the serialized partition key.
+        :param key: the serialized partition key: `BoundStatement.routing_key`.
+        :raises TypeError: if `key` is not bytes.
         """
+        if not isinstance(key, (bytes, bytearray, memoryview)):
+            raise TypeError(
+                f"key is the serialized partition key (bytes), not {key!r} "
+                f"({type(key).__name__}): write prepared.bind(values).routing_key"
+            )
         routing = self.routing()
         replica_map = routing.map_of(keyspace) if routing is not None else None
         return list(replica_map.of_key(key)) if replica_map is not None else []
 
+    def get_replica_shards(
+        self, keyspace: str, key: bytes | int | Token, table: str | None = None
+    ) -> list[ReplicaShard]:
+        """Return the hosts that hold a partition, each with the shard that serves it.
+
+        The primary replica comes first. The list is empty if the replicas are not known. The driver
+        learns the replicas of a tablet from the response to a request for it.
+
+        .. versionadded:: 4.0
+
+        :param keyspace: the name of the keyspace.
+        :param key: the serialized partition key (`BoundStatement.routing_key`), or the token.
+        :param table: the name of the table, for keyspaces with tablets.
+        :raises TypeError: if `key` is of another type.
+        :raises ValueError: if `key` is an int or a `Token`, but not a valid token of the
+            partitioner.
+        """
+        routing = self.routing()
+        if routing is None:
+            return []
+        token = _token_on(routing.members.token_class, key)
+        if self.tablets.has_keyspace(keyspace):
+            tablet = self.tablets.find(keyspace, table or "", token.value)
+            replicas = tablet[2] if tablet is not None else ()
+            pairs = [(self.get_host_by_host_id(host_id), shard) for host_id, shard in replicas]
+            return [ReplicaShard(host, shard) for host, shard in pairs if host is not None]
+        replica_map = routing.map_of(keyspace)
+        hosts = replica_map.of_token(token.value) if replica_map is not None else ()
+        return [ReplicaShard(host, _shard_of(host, token)) for host in hosts]
+
     @property
     def token_map(self) -> TokenMap | None:
-        """The tokens of all hosts; None if the partitioner is not known.
+        """The tokens of all hosts, or None if the partitioner is not known.
 
-        It is empty if tokens are not read (`Cluster.token_metadata_enabled`).
+        The map is empty if tokens are not read (`Cluster.token_metadata_enabled`).
         """
-        members, known = self.members, self._token_map
+        members, cached = self.members, self._token_map
         if members is None:
-            kind = token_class_of(self.partitioner)
-            return TokenMap(kind, {}, [], self) if kind is not None else None
-        if known is None or known[0] is not members:
-            known = self._token_map = (members, TokenMap.of_members(members, self))
-        return known[1]
+            token_class = token_class_of(self.partitioner)
+            return TokenMap(token_class, {}, [], self) if token_class is not None else None
+        if cached is None or cached[0] is not members:
+            cached = self._token_map = (members, TokenMap.of_members(members, self))
+        return cached[1]
 
     def can_support_partitioner(self) -> bool:
         """Return True if tokens of the cluster's partitioner can be computed."""
         return token_class_of(self.partitioner) is not None
 
     def rebuild_token_map(self, partitioner: str, token_map: Mapping[Host, Iterable[str]]) -> None:
-        """Take the tokens of each host as texts, and the partitioner that they belong to.
+        """Replace the tokens of all hosts, and the partitioner that the tokens belong to.
 
-        :param partitioner: its class name, as the server says it.
-        :param token_map: for each `Host` the texts of its tokens.
+        :param partitioner: its class name, as the server reports it.
+        :param token_map: for each `Host`, its tokens as strings.
         """
         self.partitioner = partitioner
         for host, tokens in token_map.items():
@@ -256,11 +323,11 @@ class Metadata(bases.MetadataBase):
 
     @property
     def keyspaces(self) -> Mapping[str, Any]:
-        """The keyspaces by name, a `KeyspaceMetadata` each, as they were last read.
+        """The keyspaces by name, as they were last read. Each value is a `KeyspaceMetadata`.
 
-        They are made at the first access. The mapping and the keyspaces in it are live: they show
-        later changes of the schema. A table that is changed becomes another object, in the mappings
-        of its keyspace.
+        Keyspaces are built when they are first accessed. The mapping and its keyspaces are live:
+        they show later changes of the schema. When a table changes, the mappings of its keyspace
+        get a new object for it.
         """
         return self._keyspaces
 
@@ -269,15 +336,15 @@ class Metadata(bases.MetadataBase):
         return "\n\n".join(keyspace.export_as_string() for keyspace in self.keyspaces.values())
 
     def _replace_schema(self, schema: Schema) -> None:
-        """Take a new snapshot (the engine calls it).
+        """Replace the snapshot of the schema (called by the engine).
 
-        :param schema: the schema as it was read.
+        :param schema: the schema that was read.
         """
-        known = self.schema.sources
+        previous = self.schema.sources
         for name, source in schema.sources.items():
-            before = known.get(name)
-            if before is not None and before is not source:
-                before.hand_on(source)
+            old_source = previous.get(name)
+            if old_source is not None and old_source is not source:
+                old_source.pass_object_on(source)
         self.schema = schema
         self._keyspaces.show(schema.sources)
 

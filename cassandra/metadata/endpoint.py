@@ -1,6 +1,6 @@
-"""End points: the places where nodes listen.
+"""End points: the addresses that nodes listen on.
 
-They keep names unresolved, so that each new connection resolves them anew.
+Host names stay unresolved, so that each new connection resolves them again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DEFAULT_PORT = 9042
 
 def is_ip_address(text: str) -> bool:
     """Return True if `text` is an address, not a name."""
-    # Not by the module ipaddress, which costs a millisecond at every import.
+    # We avoid the module ipaddress: importing it takes a millisecond.
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
             socket.inet_pton(family, text)
@@ -34,16 +34,16 @@ def is_ip_address(text: str) -> bool:
 
 
 class EndPoint:
-    """The place that a connection is opened to.
+    """The address that a connection is opened to.
 
-    It is hashable and ordered by its key; subclasses say how it is reached.
+    End points are hashed and ordered by their key. Subclasses define how the node is reached.
     """
 
     __slots__ = ()
 
     @property
     def address(self) -> str:
-        """The host name, IP address or path; it stands in messages and in `Host.address`."""
+        """The host name, IP address or path, as shown in messages and in `Host.address`."""
         raise NotImplementedError
 
     @property
@@ -53,7 +53,7 @@ class EndPoint:
 
     @property
     def ssl_options(self) -> Mapping[str, Any] | None:
-        """Options of TLS for this end point alone, ``server_hostname`` say."""
+        """Options of TLS for this end point alone, for example ``server_hostname``."""
         return None
 
     @property
@@ -62,8 +62,8 @@ class EndPoint:
         return socket.AF_UNSPEC
 
     def resolve(self) -> tuple[str, int]:
-        """The (address, port) to connect to. The engine resolves a name that stands there and tries
-        each of its addresses.
+        """The (address, port) to connect to. If the address is a host name, the engine resolves it
+        and tries each of its addresses.
         """
         raise NotImplementedError
 
@@ -91,7 +91,7 @@ class EndPoint:
 class DefaultEndPoint(EndPoint):
     """A host name or IP address with a TCP port.
 
-    :param address: the name or address, a text.
+    :param address: the name or address, a string.
     :param port: the port; 9042 by default.
     """
 
@@ -100,7 +100,7 @@ class DefaultEndPoint(EndPoint):
     def __init__(self, address: str, port: int = DEFAULT_PORT) -> None:
         self._address = address
         self._port = port
-        # Computed once: end points are looked up often and never change.
+        # The hash is computed once: end points are looked up often and never change.
         self._hash = hash((address, port))
 
     @property
@@ -115,7 +115,7 @@ class DefaultEndPoint(EndPoint):
         return self._address, self._port
 
     def __eq__(self, other: object) -> bool:
-        # Not isinstance: a subclass may have a key of its own.
+        # We do not use isinstance, because a subclass may have a different key.
         if type(other) is DefaultEndPoint:
             return self._address == other._address and self._port == other._port
         return super().__eq__(other)
@@ -134,8 +134,8 @@ class DefaultEndPoint(EndPoint):
 class SniEndPoint(EndPoint):
     """A node behind a TLS proxy, chosen by the server name that the client sends (SNI).
 
-    :param proxy_address: the proxy's name or address, a text.
-    :param server_name: for TLS, a text.
+    :param proxy_address: the proxy's name or address, a string.
+    :param server_name: the server name to send in the TLS handshake, a string.
     :param port: the proxy's port; 9042 by default.
     """
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
+from cassandra._clocks import wall_time_ns
 from cassandra._habits import HOST, add_habits
 from cassandra.metadata.endpoint import DefaultEndPoint, EndPoint
 from cassandra.query.settings import NOT_SET
@@ -18,25 +20,30 @@ else:
 
 __all__ = ["Host"]
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
 
 class Host(bases.HostBase):
-    """A node of the cluster: its end point, place and state.
+    """A node of the cluster: its end point, location and state.
 
-    Hosts are equal, ordered and hashable by end point. A text is equal to a host of that address.
-    `is_up` is True, False, or None if nothing is known yet; `state` says the same in a word.
+    Hosts are compared, ordered and hashed by end point. A string is equal to a host with that
+    address. `is_up` is True, False, or None if nothing is known yet. `state` describes the same as
+    a word.
 
-    :param endpoint: where the node is reached; a text is an address with the default port.
-    :param conviction_policy_factory: called with the host; decides after how many failures it
-        counts as down. It may be left out if nobody asks.
+    :param endpoint: where the node is reached. A string is an address with the default port.
+    :param conviction_policy_factory: called with the host. The policy decides after how many
+        failures the host counts as down. You may leave it out if nothing uses the policy.
     :param datacenter: the node's data centre; None if it is not known yet.
-    :param rack: its rack; None if it is not known yet.
-    :param host_id: the id that the node gave itself; None if it is not known yet.
+    :param rack: the node's rack; None if it is not known yet.
+    :param host_id: the id that the node generated; None if it is not known yet.
     :raises ValueError: if `endpoint` or `conviction_policy_factory` is None.
     """
 
     __slots__ = (
         "__weakref__",
         "_datacenter",
+        "_down_since_ns",
+        "_draining",
         "_given_up",
         "_hash",
         "_rack",
@@ -70,10 +77,12 @@ class Host(bases.HostBase):
             raise ValueError("endpoint must not be None")
         if conviction_policy_factory is None:
             raise ValueError("conviction_policy_factory must not be None")
-        # An address alone is what older programs pass.
+        # Older applications pass an address string.
         self.endpoint = DefaultEndPoint(endpoint) if isinstance(endpoint, str) else endpoint
-        self._hash = hash(self.endpoint)  # kept: each request needs it several times
+        self._hash = hash(self.endpoint)  # cached: each request needs it several times
         self._given_up = False
+        self._draining = False
+        self._down_since_ns = 0
         self.conviction_policy = (
             conviction_policy_factory(self) if conviction_policy_factory is not NOT_SET else None
         )
@@ -114,8 +123,8 @@ class Host(bases.HostBase):
     def set_location_info(self, datacenter: str | None, rack: str | None) -> None:
         """Set the node's data centre and rack.
 
-        :param datacenter: its name, or None.
-        :param rack: its name, or None.
+        :param datacenter: the name of the data centre, or None.
+        :param rack: the name of the rack, or None.
         """
         self._datacenter = datacenter
         self._rack = rack
@@ -125,23 +134,56 @@ class Host(bases.HostBase):
         if self.conviction_policy is not None:
             self.conviction_policy.reset()
         self._given_up = False
+        self._draining = False
         self.is_up = True
 
     def set_down(self) -> None:
         """Note that the node does not respond."""
-        self.is_up = False
+        self._draining = False
+        self._note_down()
+
+    def set_draining(self) -> None:
+        """Note that the node will stop soon: it accepts no new requests, and finishes the requests
+        in flight.
+
+        .. versionadded:: 4.0
+        """
+        self._draining = True
+        self._note_down()
 
     def force_down(self) -> None:
         """Stop trying the node until the cluster reports that it is up."""
-        self.is_up = False
+        self._draining = False
+        self._note_down()
         self._given_up = True
+
+    def _note_down(self) -> None:
+        if self.is_up is not False:
+            self._down_since_ns = wall_time_ns()
+        self.is_up = False
+
+    @property
+    def down_since(self) -> datetime | None:
+        """When the driver noticed that the node does not respond, in UTC; None if it is up.
+
+        .. versionadded:: 4.0
+        """
+        if self.is_up is not False or not self._down_since_ns:
+            return None
+        return _EPOCH + timedelta(microseconds=self._down_since_ns // 1000)
 
     @property
     def state(self) -> str:
-        """Say "up", "down" (it is tried again), "forced down" (it is not) or "unknown"."""
+        """Return "up", "down" (the driver keeps trying), "forced down" (it does not) or "unknown".
+
+        "draining" means that the node has announced that it will stop soon (GRACEFUL_DISCONNECT).
+        Its `is_up` is False, but requests in flight on it may still be answered.
+        """
         if self.is_up is None:
             return "unknown"
-        return "up" if self.is_up else "forced down" if self._given_up else "down"
+        if self.is_up:
+            return "up"
+        return "draining" if self._draining else "forced down" if self._given_up else "down"
 
     def signal_connection_failure(self, connection_exc: BaseException) -> bool:
         """Report a failure to the conviction policy; True if the node now counts as down.
@@ -153,12 +195,12 @@ class Host(bases.HostBase):
         )
 
     def __eq__(self, other: object) -> bool:
-        # The usual case: most look-ups find the very same object.
+        # Fast path: most look-ups find the very same object.
         if self is other:
             return True
         if isinstance(other, Host):
             return bool(self.endpoint == other.endpoint)
-        # Programs compare hosts with addresses.
+        # Applications compare hosts with address strings.
         return self.address == other if isinstance(other, str) else NotImplemented
 
     def __hash__(self) -> int:
@@ -180,18 +222,18 @@ class Host(bases.HostBase):
         return str(self.endpoint)
 
     def __repr__(self) -> str:
-        place = f" {self._datacenter}" if self._datacenter else ""
-        return f"<Host: {self.endpoint}{place}>"
+        datacenter = f" {self._datacenter}" if self._datacenter else ""
+        return f"<Host: {self.endpoint}{datacenter}>"
 
     def _repr_html_(self) -> str:
         """Return the table of one row that notebooks show."""
-        # Imported here: only notebooks ask for it.
+        # Imported here because only notebooks need this module.
         from cassandra.metadata.pictures import host_as_html
 
         return host_as_html(self)
 
 
-# Programs know the class as `cassandra.pool.Host`.
+# cassandra-driver has this class as `cassandra.pool.Host`.
 Host.__module__ = "cassandra.pool"
 
 add_habits(Host, HOST)

@@ -1,7 +1,7 @@
 """Hosts, keyspaces and tables as HTML, for notebooks.
 
-All texts come from servers, or from programs: each is escaped. Colours are left to the notebook's
-own theme, light or dark, but for a host that is down.
+All strings come from servers or from user code, so each is escaped. Colours are left to the
+notebook's theme, light or dark, except for a host that is down.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ def table_of(
     """Return a table as HTML.
 
     :param head: the names of its columns.
-    :param rows: their values, which are shown as texts; those beyond `MOST_ROWS` are counted.
-    :param styles: attributes of the tag of each row.
+    :param rows: their values, shown as strings. Rows beyond `MOST_ROWS` are only counted.
+    :param styles: attributes for the tag of each row.
     """
     cells = "".join(f"<th{_LEFT}>{escape(name)}</th>" for name in head)
     lines = []
-    for at, row in enumerate(rows[:MOST_ROWS]):
+    for index, row in enumerate(rows[:MOST_ROWS]):
         values = "".join(f"<td{_LEFT}>{escape(_shown(value))}</td>" for value in row)
-        lines.append(f"<tr{styles[at] if styles else ''}>{values}</tr>")
-    left = len(rows) - MOST_ROWS
-    more = f"<p>({left} more)</p>" if left > 0 else ""
+        lines.append(f"<tr{styles[index] if styles else ''}>{values}</tr>")
+    hidden = len(rows) - MOST_ROWS
+    more = f"<p>({hidden} more)</p>" if hidden > 0 else ""
     return f"<table><thead><tr>{cells}</tr></thead><tbody>{''.join(lines)}</tbody></table>{more}"
 
 
@@ -81,7 +81,7 @@ def host_as_html(host: Host) -> str:
 def metadata_as_html(metadata: Metadata) -> str:
     """Return the hosts and the keyspaces of a cluster.
 
-    :param metadata: of the cluster.
+    :param metadata: the metadata of the cluster.
     """
     hosts = sorted(metadata.all_hosts())
     keyspaces = metadata.keyspaces
@@ -110,17 +110,17 @@ def _replication(keyspace: KeyspaceMetadata) -> str:
 
 
 def keyspace_as_html(keyspace: KeyspaceMetadata) -> str:
-    """Return a keyspace with its tables, and the statements that make it.
+    """Return a keyspace with its tables, and the statements that create it.
 
     :param keyspace: the keyspace.
     """
     rows = [
         (table.name, "table", _key(table), len(table.columns))
-        for table in sorted(keyspace.tables.values(), key=lambda one: one.name)
+        for table in sorted(keyspace.tables.values(), key=lambda table: table.name)
     ]
     rows += [
         (view.name, f"view of {view.base_table_name}", _key(view), len(view.columns))
-        for view in sorted(keyspace.views.values(), key=lambda one: one.name)
+        for view in sorted(keyspace.views.values(), key=lambda view: view.name)
     ]
     title = f"<p><b>{escape(keyspace.name)}</b>, {escape(_replication(keyspace))}</p>"
     tables = table_of(("table", "kind", "primary key", "columns"), rows)
@@ -134,7 +134,7 @@ def _key(table: Any) -> str:
 
 
 def table_as_html(table: Any) -> str:
-    """Return a table or a view with its columns, and the statement that makes it.
+    """Return a table or a view with its columns, and the statement that creates it.
 
     :param table: a `TableMetadata` or a `MaterializedViewMetadata`.
     """

@@ -1,8 +1,7 @@
-"""``python -m cassandra.migrate check``: the differences for a program that comes from another
-driver.
+"""``python -m cassandra.migrate check``: finds differences for code that comes from another driver.
 
-It reads a program's source and never runs it. `table` has the differences, which
-``docs/upgrading.rst`` shows too. The driver imports nothing of this package.
+The check reads the source of an application and never runs it. `table` lists the differences, which
+``docs/upgrading.rst`` shows, too. The driver itself imports nothing from this package.
 """
 
 from __future__ import annotations

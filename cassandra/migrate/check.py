@@ -1,4 +1,4 @@
-"""Holds the facts of a program's files against the table of differences."""
+"""Compares the facts found in an application's files with the table of differences."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from cassandra.migrate.table import DIFFERENCES
 
 @dataclass(frozen=True)
 class Finding:
-    """A difference at one place of the program.
+    """A difference at one location in the application.
 
-    :param place: the file; of a notebook, with the number of the cell.
+    :param location: the file name; for a notebook, with the number of the cell.
     :param line: the line, from 1.
     :param column: the column, from 1.
     :param severity: ``breaks``, ``differs`` or ``note``.
-    :param code: the program's code in short.
+    :param code: the application's code, shortened.
     :param difference: the entry of the table.
     """
 
-    place: str
+    location: str
     line: int
     column: int
     severity: str
@@ -49,15 +49,15 @@ class Report:
     count: int = 0
 
     def counts(self) -> dict[str, int]:
-        """Return how many findings there are of each severity."""
+        """Return the number of findings by severity."""
         return {
-            severity: sum(one.severity == severity for one in self.findings)
+            severity: sum(finding.severity == severity for finding in self.findings)
             for severity in SEVERITIES
         }
 
 
 def check(paths: Iterable[Path]) -> Report:
-    """Read a program's files and return the differences.
+    """Read an application's files and return the differences.
 
     :param paths: files and folders.
     """
@@ -82,25 +82,31 @@ def check(paths: Iterable[Path]) -> Report:
         try:
             report.findings += _findings(source, program)
         except RecursionError:
-            report.unread.append(files.Unread(source.place, 0, "its expressions are too deep"))
+            report.unread.append(files.Unread(source.location, 0, "its expressions are too deep"))
     return report
 
 
 def _own_modules(path: Path) -> list[str]:
-    """Return the modules of a package ``cassandra`` of the program's own, by one of its files."""
+    """Return the modules that a file defines if it is in the application's own package
+    ``cassandra``.
+    """
     parts = path.with_suffix("").parts
-    starts = [at for at, part in enumerate(parts[:-1]) if part == PACKAGE]
-    return [".".join(parts[at:end]) for at in starts for end in range(at + 2, len(parts) + 1)]
+    starts = [start for start, part in enumerate(parts[:-1]) if part == PACKAGE]
+    return [
+        ".".join(parts[start:end]) for start in starts for end in range(start + 2, len(parts) + 1)
+    ]
 
 
 def _findings(source: files.Source, program: Program) -> list[Finding]:
-    found = {}
+    findings_by_key = {}
     for fact in reader.read(source.tree):
         for difference in DIFFERENCES:
-            one = _finding(source, program, fact, difference)
-            if one is not None:
-                found[one.line, one.column, one.place, one.code, difference.key] = one
-    return [found[place] for place in sorted(found)]
+            finding = _finding(source, program, fact, difference)
+            if finding is not None:
+                findings_by_key[
+                    finding.line, finding.column, finding.location, finding.code, difference.key
+                ] = finding
+    return [findings_by_key[key] for key in sorted(findings_by_key)]
 
 
 def _finding(
@@ -111,9 +117,9 @@ def _finding(
         if not code:
             continue
         cell = getattr(fact.node, "cell", None)
-        place = source.place if cell is None else f"{source.place}[{cell}]"
+        location = source.location if cell is None else f"{source.location}[{cell}]"
         severity = NOTE if fact.is_guarded else matcher.severity
         return Finding(
-            place, fact.node.lineno, fact.node.col_offset + 1, severity, code, difference
+            location, fact.node.lineno, fact.node.col_offset + 1, severity, code, difference
         )
     return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
+import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,15 +20,15 @@ List what will differ when a program moves from cassandra-driver or scylla-drive
 program's files are read, never run.
 """
 EPILOG = """\
-exit codes: 0 if nothing breaks, 1 if something does, 2 if the command cannot be understood or there
-is nothing to read
+exit codes: 0 if nothing breaks, 1 if something does, 2 if the command cannot be understood, there
+is nothing to read, or a file could not be read
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code.
 
-    :param arguments: the arguments, by default those of the process.
+    :param arguments: the command line arguments, by default those of the process.
     """
     parser = argparse.ArgumentParser(prog="python -m cassandra.migrate", description=DESCRIPTION)
     commands = parser.add_subparsers(dest="command", metavar="check")
@@ -39,6 +41,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command.add_argument(
         "--format", choices=("text", "json"), default="text", help="how findings are printed"
     )
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    # The likely mistake is to leave `check` out. argparse would only call the path an invalid
+    # choice.
+    if arguments and arguments[0] != "check" and _is_path(arguments[0]):
+        words = ["python", "-m", "cassandra.migrate", "check", *arguments]
+        parser.error(f"write {shlex.join(words)}")
     options = parser.parse_args(arguments)
     if options.command is None or not options.paths:
         parser.error(
@@ -52,36 +60,51 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not report.count:
         parser.error(f"there are no Python files in {', '.join(map(str, options.paths))}")
     print(as_json(report) if options.format == "json" else as_text(report))
+    if report.unread:
+        # More may break in these files, so the check is not complete.
+        number = len(report.unread)
+        files = "1 file was" if number == 1 else f"{number} files were"
+        print(f"{parser.prog}: {files} not read, so the exit code is 2", file=sys.stderr)
+        return 2
     return int(report.counts()[BREAKS] > 0)
 
 
+def _is_path(argument: str) -> bool:
+    return not argument.startswith("-") and (
+        Path(argument).suffix in (".py", ".ipynb") or Path(argument).exists()
+    )
+
+
 def as_text(report: Report) -> str:
-    """Return a report as lines for people. A difference is explained at its first place.
+    """Return a report as human-readable lines. Each difference is explained at its first finding.
 
     :param report: the findings.
     """
     lines = []
-    told = set()
-    for one in report.findings:
-        key = one.difference.key
-        lines.append(f"{one.place}:{one.line}:{one.column}: {one.severity}: {one.code} [{key}]")
-        if key in told:
+    explained = set()
+    for finding in report.findings:
+        key = finding.difference.key
+        lines.append(
+            f"{finding.location}:{finding.line}:{finding.column}: "
+            f"{finding.severity}: {finding.code} [{key}]"
+        )
+        if key in explained:
             continue
-        told.add(key)
-        lines += _wrapped(plain(one.difference.what))
-        if one.difference.do:
-            lines += _wrapped(f"To do: {plain(one.difference.do)}")
+        explained.add(key)
+        lines += _wrapped(plain(finding.difference.what))
+        if finding.difference.do:
+            lines += _wrapped(f"To do: {plain(finding.difference.do)}")
     for bad in report.unread:
-        place = f"{bad.place}:{bad.line}" if bad.line else bad.place
-        lines.append(f"{place}: not read: {bad.reason}")
+        location = f"{bad.location}:{bad.line}" if bad.line else bad.location
+        lines.append(f"{location}: not read: {bad.reason}")
     counts = report.counts()
     unread = f", {len(report.unread)} not read" if report.unread else ""
     files = "1 file" if report.count == 1 else f"{report.count} files"
-    lines.append(f"{files}{unread}: {_told(counts)}")
+    lines.append(f"{files}{unread}: {_count_summary(counts)}")
     return "\n".join(lines)
 
 
-def _told(counts: dict[str, int]) -> str:
+def _count_summary(counts: dict[str, int]) -> str:
     breaks, differs = counts[BREAKS], counts[DIFFERS]
     return (
         f"{breaks} {'breaks' if breaks == 1 else 'break'}, "
@@ -107,23 +130,26 @@ def as_json(report: Report) -> str:
     """
     findings = [
         {
-            "path": one.place,
-            "line": one.line,
-            "column": one.column,
-            "severity": one.severity,
-            "code": one.code,
-            "difference": one.difference.key,
-            "what": plain(one.difference.what),
-            "why": plain(one.difference.why),
-            "do": plain(one.difference.do),
+            "path": finding.location,
+            "line": finding.line,
+            "column": finding.column,
+            "severity": finding.severity,
+            "code": finding.code,
+            "difference": finding.difference.key,
+            "what": plain(finding.difference.what),
+            "why": plain(finding.difference.why),
+            "do": plain(finding.difference.do),
         }
-        for one in report.findings
+        for finding in report.findings
     ]
-    unread = [{"path": one.place, "line": one.line, "reason": one.reason} for one in report.unread]
-    whole = {
+    unread = [
+        {"path": source.location, "line": source.line, "reason": source.reason}
+        for source in report.unread
+    ]
+    document = {
         "files": report.count,
         "counts": report.counts(),
         "findings": findings,
         "not_read": unread,
     }
-    return json.dumps(whole, indent=2)
+    return json.dumps(document, indent=2)

@@ -10,13 +10,14 @@ from cassandra.migrate.matchers import Matcher
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference between today's drivers and this one.
+    """A difference between another Python driver (cassandra-driver, scylla-driver) and this driver.
 
-    :param key: its name, by which findings and the documentation's table refer to it.
+    :param key: the name of the difference, used by findings and by the table in the documentation.
     :param what: the difference, in reStructuredText.
     :param why: the reason, in reStructuredText.
-    :param do: the cure, in reStructuredText. Empty if there is nothing to do.
-    :param matchers: how a program's source shows it. None for differences that only a run shows.
+    :param do: the remedy, in reStructuredText. Empty if there is nothing to do.
+    :param matchers: find the difference in source code. None for differences that only show at run
+        time.
     """
 
     key: str
@@ -27,9 +28,9 @@ class Difference:
 
 
 def plain(text: str) -> str:
-    """Return reStructuredText as a terminal shows it.
+    """Convert reStructuredText to plain text for a terminal.
 
-    :param text: the text.
+    :param text: the reStructuredText.
     """
     text = re.sub(r":doc:`([^`]+)`", r"docs/\1.rst", text)
     text = re.sub(r":ref:`[^`]+`", "docs/upgrading.rst", text)

@@ -1,7 +1,7 @@
-"""Facts, by which a program's source tells of the driver, and which `matchers` look at.
+"""Facts about an application's use of the driver, read from its source. `matchers` check them.
 
-Names are dotted. A driver's class has the name of the module that defines it here, however the
-program has imported it: ``cassandra.cluster.Session``.
+Names are dotted. A class of the driver has the name of the module that defines it, even if the
+application imported it from another module: ``cassandra.cluster.Session``.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Program:
-    """The knowledge of all files together.
+    """Facts about all files together.
 
-    :param imports: top-level modules that some file imports.
-    :param defined: names of the program's own functions and classes.
-    :param stored: names of attributes that the program sets itself.
-    :param lists: names of the mapper's columns that are lists.
-    :param other_columns: names of the mapper's other columns.
-    :param own_modules: modules in the package ``cassandra`` that the program brings itself.
-    :param forks: whether processes may be forks; False if it starts new interpreters.
+    :param imports: top-level modules that any file imports.
+    :param defined: names of the application's own functions and classes.
+    :param stored: names of attributes that the application sets.
+    :param lists: names of cqlengine columns that are lists.
+    :param other_columns: names of all other cqlengine columns.
+    :param own_modules: modules that the application itself adds to the package ``cassandra``.
+    :param forks: True if processes may be started by fork; False if the application starts new
+        interpreters.
     """
 
     imports: set[str] = field(default_factory=set)
@@ -35,11 +36,11 @@ class Program:
 
 @dataclass
 class Fact:
-    """Something at one place of a file.
+    """A fact at one location of a file.
 
-    :param node: where it is.
-    :param is_guarded: whether the program goes on if it fails: in ``try`` with a handler for it,
-        or for type checkers only.
+    :param node: the syntax node.
+    :param is_guarded: True if the application handles a failure: the node is in a ``try`` with a
+        suitable handler, or only type checkers read it.
     """
 
     node: ast.expr | ast.stmt | ast.alias
@@ -48,11 +49,11 @@ class Fact:
 
 @dataclass
 class Name(Fact):
-    """A name of the driver's modules and classes, imported or reached by attributes.
+    """A name in the driver's modules and classes that is imported, or used as an attribute.
 
-    :param name: the name, as the program has it.
-    :param is_there: whether this driver has it. None if that cannot be said.
-    :param is_import: whether an import statement names it.
+    :param name: the name, as the application writes it.
+    :param is_there: True if this driver has the name. None if we cannot know.
+    :param is_import: True if an import statement names it.
     """
 
     name: str
@@ -62,7 +63,7 @@ class Name(Fact):
 
 @dataclass
 class Module(Fact):
-    """An import of a module of others.
+    """An import of a module that is not part of the driver.
 
     :param name: the module.
     """
@@ -72,12 +73,13 @@ class Module(Fact):
 
 @dataclass
 class Attribute(Fact):
-    """An attribute of one of the driver's objects.
+    """Access to an attribute of a driver object.
 
     :param owner: the object's class.
     :param name: the attribute.
-    :param is_there: whether objects of the class have it here. None if that cannot be said.
-    :param is_own: whether the object is of a class of the program's that is derived from it.
+    :param is_there: True if objects of the class have the attribute in this driver. None if we
+        cannot know.
+    :param is_own: True if the object's class is a user's class derived from `owner`.
     """
 
     owner: str
@@ -88,12 +90,12 @@ class Attribute(Fact):
 
 @dataclass
 class Stored(Fact):
-    """A value that the program gives an attribute of one of the driver's objects.
+    """An assignment to an attribute of a driver object.
 
     :param owner: the object's class.
     :param name: the attribute.
-    :param value: the value. None if it is not known.
-    :param is_refused: whether the driver takes the name for a misspelt setting.
+    :param value: the assigned value. None if it is not known.
+    :param is_refused: True if the driver rejects the name as a misspelt setting.
     """
 
     owner: str
@@ -106,11 +108,11 @@ class Stored(Fact):
 class Call(Fact):
     """A call of a function, class or method.
 
-    :param callee: the called name, empty if it is not known.
-    :param method: the last part of the name, as the program has it.
+    :param callee: the name of the called function, empty if it is not known.
+    :param method: the last part of the name, as the application writes it.
     :param arguments: the positional arguments.
     :param keywords: the arguments by name.
-    :param unknown: names of arguments that this driver's function does not take.
+    :param unknown: names of arguments that this driver's function does not accept.
     """
 
     callee: str
@@ -122,10 +124,10 @@ class Call(Fact):
 
 @dataclass
 class Text(Fact):
-    """A text in the source.
+    """A string literal in the source.
 
-    :param value: the text.
-    :param callee: the function that gets it as an argument, empty if none does.
+    :param value: the string.
+    :param callee: the function that the string is passed to, or an empty string.
     """
 
     value: str
@@ -134,9 +136,9 @@ class Text(Fact):
 
 @dataclass
 class ClassAttribute(Fact):
-    """A name that a class of the program defines.
+    """A name that is defined in a user's class.
 
-    :param bases: the classes of the driver that it is derived from.
+    :param bases: the driver's classes that the class is derived from.
     :param name: the name.
     """
 
@@ -146,9 +148,9 @@ class ClassAttribute(Fact):
 
 @dataclass
 class Derived(Fact):
-    """A class that is derived from one of the driver's.
+    """A user's class that is derived from a class of the driver.
 
-    :param base: the driver's class.
+    :param base: the class of the driver.
     """
 
     base: str
@@ -156,14 +158,14 @@ class Derived(Fact):
 
 @dataclass
 class Noticed(Fact):
-    """Something that more than one expression says together.
+    """A pattern that only several expressions together show.
 
-    :param kind: which one: the name that a matcher asks for.
-    :param shown: the program's code in short.
+    :param kind: the name of the pattern, which matchers look for.
+    :param code: the application's code, shortened.
     """
 
     kind: str
-    shown: str
+    code: str
 
 
 LONGEST = 50  # characters of code that a finding shows
@@ -172,7 +174,7 @@ LONGEST = 50  # characters of code that a finding shows
 def short(node: ast.AST) -> str:
     """Return the code of an expression, cut if it is long.
 
-    :param node: the expression.
+    :param node: the syntax node of the expression.
     """
     text = ast.unparse(node)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."

@@ -1,4 +1,4 @@
-"""Which files are read, and how: Python files, and the code cells of notebooks."""
+"""Finds and reads the files to check: Python files, and the code cells of notebooks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SKIPPED = {"node_modules", "site-packages", "dist-packages", "venv", "__pycache__", "virtualenv"}
-# A file without any of these says nothing about a driver, and need not be parsed.
+# A file without any of these words does not use a driver, and need not be parsed.
 WORDS = re.compile(r"cassandra|scylla|acsylla|eventlet|uvloop|CASS_DRIVER", re.I)
 MAGIC = re.compile(r"^(\s*)[%!?].*$", re.M)
 
@@ -22,11 +22,11 @@ MAGIC = re.compile(r"^(\s*)[%!?].*$", re.M)
 class Source:
     """A file, or one of a notebook's cells.
 
-    :param place: its name, as findings show it.
+    :param location: the file name, as findings show it.
     :param tree: its syntax tree.
     """
 
-    place: str
+    location: str
     tree: ast.Module
 
 
@@ -34,20 +34,20 @@ class Source:
 class Unread:
     """A file that cannot be read.
 
-    :param place: its name.
+    :param location: the file name.
     :param line: the line of the error, 0 if there is none.
-    :param reason: the mistake.
+    :param reason: why the file cannot be read.
     """
 
-    place: str
+    location: str
     line: int
     reason: str
 
 
 def walk(path: Path) -> Iterator[Path]:
-    """Yield the files to read: `path` itself, or those in it.
+    """Yield the files to read: `path` itself, or the files in it.
 
-    Hidden folders, environments and packages that are installed are left out.
+    Hidden folders, virtual environments and installed packages are left out.
 
     :param path: a file or folder.
     """
@@ -68,7 +68,7 @@ def walk(path: Path) -> Iterator[Path]:
 
 
 def read(path: Path) -> Iterator[Source | Unread]:
-    """Yield a file's content, or why it cannot be read.
+    """Yield the content of a file, or the reason why it cannot be read.
 
     :param path: the file.
     """
@@ -84,38 +84,40 @@ def read(path: Path) -> Iterator[Source | Unread]:
         yield Unread(str(path), 0, str(error))
 
 
-def _parsed(place: str, text: str) -> Source | Unread:
+def _parsed(location: str, text: str) -> Source | Unread:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the program's own escapes, say
-            return Source(place, ast.parse(text, place))
+            # for example, about invalid escapes in the application's source
+            warnings.simplefilter("ignore")
+            return Source(location, ast.parse(text, location))
     except SyntaxError as error:
-        return Unread(place, error.lineno or 0, error.msg)
+        return Unread(location, error.lineno or 0, error.msg)
     except (ValueError, RecursionError, MemoryError) as error:
-        return Unread(place, 0, str(error))
+        return Unread(location, 0, str(error))
 
 
 def _notebook(path: Path) -> Iterator[Source | Unread]:
-    """Yield all cells of a notebook as one file, since they share their names.
+    """Yield all cells of a notebook as one source, because the cells share their names.
 
-    A cell's lines keep their numbers within the cell: the parts are joined as trees.
+    We parse each cell separately and join the syntax trees, so that line numbers count from the
+    beginning of a cell.
     """
-    place = str(path)
+    location = str(path)
     try:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         texts = ["".join(cell["source"]) if cell["cell_type"] == "code" else "" for cell in cells]
     except (ValueError, KeyError, TypeError) as error:
-        yield Unread(place, 0, f"not a notebook: {error}")
+        yield Unread(location, 0, f"not a notebook: {error}")
         return
-    whole = ast.Module(body=[], type_ignores=[])
+    notebook = ast.Module(body=[], type_ignores=[])
     for number, text in enumerate(texts, 1):
         if text.startswith("%%"):
-            continue  # another language, as a rule
-        cell = _parsed(f"{place}[{number}]", MAGIC.sub(r"\1pass", text))
+            continue  # usually another language
+        cell = _parsed(f"{location}[{number}]", MAGIC.sub(r"\1pass", text))
         if isinstance(cell, Unread):
             yield cell
             continue
         for node in ast.walk(cell.tree):
             node.cell = number  # type: ignore[attr-defined]
-        whole.body += cell.tree.body
-    yield Source(place, whole)
+        notebook.body += cell.tree.body
+    yield Source(location, notebook)

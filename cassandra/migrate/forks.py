@@ -1,4 +1,4 @@
-"""Clusters and sessions that a program uses in forks of the process that made them."""
+"""Finds clusters and sessions that are used in a fork of the process which created them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from cassandra.migrate.scopes import (
     Instance,
     Method,
     Named,
-    Own,
     Scope,
     Scopes,
+    UserDefined,
     Value,
     own_nodes,
 )
@@ -29,7 +29,7 @@ PROCESSES = {
     "multiprocessing.context.ForkProcess",
     "multiprocessing.context.Process",
 }
-# The first argument of these is called in another process.
+# Calls whose first argument runs in another process.
 STARTS = {
     POOL: (
         "apply", "apply_async", "imap", "imap_unordered", "map", "map_async", "starmap",
@@ -38,15 +38,15 @@ STARTS = {
     EXECUTOR: ("map", "submit"),
 }  # fmt: skip
 FUNCTION = ("target", "func", "fn", "initializer")
-# What a child may do with the cluster of its parent: nothing happens then.
+# Methods that a child may call on its parent's cluster, because they do nothing there.
 HARMLESS = {"shutdown", "is_shutdown"}
 
 
 def in_call(node: ast.Call, called: Value, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
-    """Yield a call that starts a process which uses a cluster or session of its parent.
+    """Yield a call that starts a process, if the process uses a cluster or session of its parent.
 
     :param node: the call.
-    :param called: the called name.
+    :param called: the value of the called expression.
     :param scopes: the file's scopes.
     :param scope: the scope of the call.
     """
@@ -54,50 +54,53 @@ def in_call(node: ast.Call, called: Value, scopes: Scopes, scope: Scope) -> Iter
     if isinstance(called, Named) and called.name in PROCESSES:
         functions += node.args[1:2]
         for word in node.keywords:
-            given = word.value.elts if isinstance(word.value, (ast.Tuple, ast.List)) else []
-            if word.arg == "args" and any(_is_shared(scopes.value(one, scope)) for one in given):
+            arguments = word.value.elts if isinstance(word.value, (ast.Tuple, ast.List)) else []
+            if word.arg == "args" and any(
+                _is_shared(scopes.value(argument, scope)) for argument in arguments
+            ):
                 yield Noticed(node, False, FORK, f"Process(args={short(word.value)})")
                 return
     elif isinstance(called, Method) and called.name in STARTS.get(called.owner, ()):
         functions += node.args[:1]
     else:
         # The `initializer` of a pool is called in each process.
-        made = scopes.value(node, scope)
-        if not isinstance(made, Instance) or made.owner not in STARTS:
+        instance = scopes.value(node, scope)
+        if not isinstance(instance, Instance) or instance.owner not in STARTS:
             return
     name = ast.unparse(node.func).rpartition(".")[2]
-    for one in functions:
-        function = scopes.value(one, scope)
-        used = _used_by(function, scopes) if isinstance(function, Own) else ""
+    for argument in functions:
+        function = scopes.value(argument, scope)
+        used = _used_by(function, scopes) if isinstance(function, UserDefined) else ""
         if used:
             start = "target=" if name == "Process" else ""
-            yield Noticed(node, False, FORK, f"{name}({start}{short(one)}), which uses {used}")
+            yield Noticed(node, False, FORK, f"{name}({start}{short(argument)}), which uses {used}")
             return
 
 
 def in_class(node: ast.ClassDef, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
-    """Yield a class of processes that use a cluster or session of their parent.
+    """Yield a subclass of Process whose method `run` uses a cluster or session of the parent
+    process.
 
     :param node: the class.
     :param scopes: the file's scopes.
-    :param scope: the scope that it stands in.
+    :param scope: the scope that contains the class.
     """
-    kinds = [scopes.value(base, scope) for base in node.bases]
-    if not any(isinstance(one, Named) and one.name in PROCESSES for one in kinds):
+    bases = [scopes.value(base, scope) for base in node.bases]
+    if not any(isinstance(base, Named) and base.name in PROCESSES for base in bases):
         return
     for method in node.body:
         if isinstance(method, ast.FunctionDef) and method.name == "run":
-            used = _used_by(Own(method), scopes)
+            used = _used_by(UserDefined(method), scopes)
             if used:
                 yield Noticed(node, False, FORK, f"class {node.name}(Process), which uses {used}")
 
 
 def in_if(node: ast.If, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
-    """Yield the uses of a cluster or session in the child of an ``os.fork``.
+    """Yield the ``if`` after an ``os.fork`` if its child branch uses a cluster or session.
 
-    :param node: the ``if`` that tells parent and child apart.
+    :param node: the ``if`` that distinguishes parent and child.
     :param scopes: the file's scopes.
-    :param scope: its scope.
+    :param scope: the scope of the ``if``.
     """
     test = node.test
     is_child = False
@@ -109,8 +112,8 @@ def in_if(node: ast.If, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
     if not _is_fork(test, scopes, scope):
         return
     body = node.body if is_child else node.orelse
-    nodes = [one for statement in body for one in ast.walk(statement)]
-    stored = {one.id for one in nodes if isinstance(one, ast.Name) and _is_stored(one)}
+    nodes = [child for statement in body for child in ast.walk(statement)]
+    stored = {child.id for child in nodes if isinstance(child, ast.Name) and _is_stored(child)}
     for name, _ in _uses(nodes, scopes, scope):
         if name not in stored:
             yield Noticed(node, False, FORK, f"os.fork(), whose child uses {name}")
@@ -124,24 +127,26 @@ def _is_fork(test: ast.expr, scopes: Scopes, scope: Scope) -> bool:
         holder = scope.holder(test.id)
         bindings = holder.bindings[test.id] if holder is not None else []
         return bool(bindings) and all(
-            isinstance(one.node, ast.Call) and _is_fork(one.node, scopes, one.scope)
-            for one in bindings
+            isinstance(binding.node, ast.Call) and _is_fork(binding.node, scopes, binding.scope)
+            for binding in bindings
         )
     called = scopes.value(test.func, scope) if isinstance(test, ast.Call) else None
     return isinstance(called, Named) and called.name == "os.fork"
 
 
-def _used_by(function: Own, scopes: Scopes) -> str:
-    """Return the first cluster or session that a function has from the process before the fork."""
+def _used_by(function: UserDefined, scopes: Scopes) -> str:
+    """Return the name of the first cluster or session in a function that was created before the
+    fork.
+    """
     if isinstance(function.node, ast.ClassDef):
         return ""
     inner = scopes.by_node[function.node]
     for name, bindings in _uses(list(own_nodes(function.node)), scopes, inner):
-        # Made when the module was read, or with the object: not by a function that may be called in
-        # the child.
+        # It was created when the module was imported, or in `__init__`. We ignore those created in
+        # a function that the child may call.
         if name not in inner.globals and all(
-            one.scope is scopes.root or getattr(one.scope.node, "name", "") == "__init__"
-            for one in bindings
+            binding.scope is scopes.root or getattr(binding.scope.node, "name", "") == "__init__"
+            for binding in bindings
         ):
             return name
     return ""
@@ -150,24 +155,26 @@ def _used_by(function: Own, scopes: Scopes) -> str:
 def _uses(
     nodes: Iterable[ast.AST], scopes: Scopes, scope: Scope
 ) -> Iterator[tuple[str, list[Binding]]]:
-    """Yield the clusters and sessions that nodes name, and how these get their values."""
+    """Yield the name of each cluster and session that the nodes use, with its bindings."""
     nodes = list(nodes)
     harmless = {
-        id(one.value) for one in nodes if isinstance(one, ast.Attribute) and one.attr in HARMLESS
+        id(attribute.value)
+        for attribute in nodes
+        if isinstance(attribute, ast.Attribute) and attribute.attr in HARMLESS
     }
     owner = scope.of_class()
-    for one in nodes:
-        if id(one) in harmless or not isinstance(one, (ast.Name, ast.Attribute)):
+    for child in nodes:
+        if id(child) in harmless or not isinstance(child, (ast.Name, ast.Attribute)):
             continue
-        if isinstance(one, ast.Name):
-            holder = scope.holder(one.id)
-            bindings = holder.bindings[one.id] if holder is not None else []
-        elif isinstance(one.value, ast.Name) and one.value.id == "self" and owner is not None:
-            bindings = owner.attributes.get(one.attr, [])
+        if isinstance(child, ast.Name):
+            holder = scope.holder(child.id)
+            bindings = holder.bindings[child.id] if holder is not None else []
+        elif isinstance(child.value, ast.Name) and child.value.id == "self" and owner is not None:
+            bindings = owner.attributes.get(child.attr, [])
         else:
             continue
-        if not _is_stored(one) and _is_shared(scopes.value(one, scope)):
-            yield ast.unparse(one), [given for given in bindings if not given.is_none()]
+        if not _is_stored(child) and _is_shared(scopes.value(child, scope)):
+            yield ast.unparse(child), [binding for binding in bindings if not binding.is_none()]
 
 
 def _is_shared(value: Value) -> bool:

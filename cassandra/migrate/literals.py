@@ -1,4 +1,4 @@
-"""Dicts whose content the source shows: arguments that a program passes as ``**settings``."""
+"""Dicts whose content is visible in the source, such as arguments passed as ``**settings``."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from collections.abc import Mapping
 
 from cassandra.migrate.scopes import Scope, Scopes
 
-# Methods that leave a dict as it is.
+# Methods that do not change a dict.
 READS = {"copy", "get", "items", "keys", "values"}
 
 
 def arguments(node: ast.Call, scopes: Scopes, scope: Scope) -> dict[str, ast.expr]:
-    """Return the arguments by name of a call, with those of dicts that are known.
+    """Return a call's keyword arguments by name, including those in dicts with known content.
 
     :param node: the call.
     :param scopes: the file's scopes.
     :param scope: the scope of the call.
     """
-    found: dict[str, ast.expr] = {}
+    by_name: dict[str, ast.expr] = {}
     for word in node.keywords:
         if word.arg is not None:
-            found[word.arg] = word.value
+            by_name[word.arg] = word.value
         else:
-            found.update(content(word.value, scopes, scope))
-    return found
+            by_name.update(content(word.value, scopes, scope))
+    return by_name
 
 
 def content(node: ast.expr, scopes: Scopes, scope: Scope) -> Mapping[str, ast.expr]:
-    """Return what is surely in a dict, by keys that are texts.
+    """Return the entries that a dict is certain to have, by their string keys.
 
-    :param node: the expression of the dict.
+    :param node: the expression that creates or names the dict.
     :param scopes: the file's scopes.
     :param scope: the scope of the expression.
     """
@@ -42,27 +42,30 @@ def content(node: ast.expr, scopes: Scopes, scope: Scope) -> Mapping[str, ast.ex
     if isinstance(node, ast.Name):
         holder = scope.holder(node.id)
         bindings = holder.bindings[node.id] if holder is not None else []
-        given = bindings[0].node if len(bindings) == 1 and bindings[0].kind == "value" else None
-        # Not the name of another dict, which may change under that name.
-        if isinstance(given, (ast.Dict, ast.Call)) and not _changes(scopes, node.id):
-            return content(given, scopes, bindings[0].scope)
+        definition = (
+            bindings[0].node if len(bindings) == 1 and bindings[0].kind == "value" else None
+        )
+        # We do not follow the name of another dict, because code may change that dict under the
+        # other name.
+        if isinstance(definition, (ast.Dict, ast.Call)) and not _changes(scopes, node.id):
+            return content(definition, scopes, bindings[0].scope)
     return {}
 
 
 def _displayed(node: ast.Dict) -> dict[str, ast.expr]:
-    found: dict[str, ast.expr] = {}
+    by_key: dict[str, ast.expr] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
-            found.clear()  # what is unpacked here may have the same keys
+            by_key.clear()  # an unpacked dict may override these keys
         elif isinstance(key, ast.Constant) and isinstance(key.value, str):
-            found[key.value] = value
-    return found
+            by_key[key.value] = value
+    return by_key
 
 
 def _changes(scopes: Scopes, name: str) -> bool:
-    """Return True if something may change a dict of this name, or hand it to others that do."""
+    """Return True if code may change the dict with this name, or may pass it to other code."""
     nodes = list(ast.walk(scopes.root.node))
-    harmless = {id(one) for node in nodes for one in _reads(node)}
+    harmless = {id(read) for node in nodes for read in _reads(node)}
     return any(
         isinstance(node, ast.Name)
         and node.id == name
@@ -73,7 +76,7 @@ def _changes(scopes: Scopes, name: str) -> bool:
 
 
 def _reads(node: ast.AST) -> list[ast.expr]:
-    """Return the expressions that a node reads, and does not change."""
+    """Return the expressions that a node reads without changing them."""
     if isinstance(node, ast.keyword) and node.arg is None:
         return [node.value]
     if isinstance(node, ast.Dict):

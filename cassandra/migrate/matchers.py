@@ -1,7 +1,8 @@
-"""Matchers: how a difference shows in a program's source.
+"""Matchers: they find differences in the facts about an application.
 
-Each says for one fact whether it is that difference, by the code in short, and how severe it is. A
-matcher that is not sure says nothing: a false alarm costs more than a difference that is missed.
+Each matcher decides whether a fact shows its difference, and how severe it is. A match returns the
+code in short. If a matcher is not sure, it does not match: a false alarm costs more than a missed
+difference.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ SEVERITIES = (BREAKS, DIFFERS, NOTE)
 
 
 def constant(value: ast.expr | None) -> object:
-    """Return the value of a constant, `...` of any other expression.
+    """Return the value of a constant, or `...` for any other expression.
 
     :param value: the expression.
     """
@@ -44,7 +45,7 @@ def constant(value: ast.expr | None) -> object:
 
 
 def named_text(value: ast.expr) -> str:
-    """Return the last part of a dotted name, an empty text for any other expression.
+    """Return the last part of a dotted name, or an empty string for any other expression.
 
     :param value: the expression.
     """
@@ -52,17 +53,17 @@ def named_text(value: ast.expr) -> str:
 
 
 @functools.cache
-def homes(callees: tuple[str, ...]) -> frozenset[str]:
-    """Return the names by which functions and methods of the driver are defined.
+def definition_names(callees: tuple[str, ...]) -> frozenset[str]:
+    """Return the full names under which functions and methods of the driver are defined.
 
-    :param callees: the names that programs know.
+    :param callees: the public names, which applications use.
     """
-    found = set()
+    definitions = set()
     for callee in callees:
-        kind, _, method = callee.rpartition(".")
-        is_method = isinstance(names.find(kind), type)
-        found.add(f"{names.home(kind)}.{method}" if is_method else names.home(callee))
-    return frozenset(found)
+        owner, _, method = callee.rpartition(".")
+        is_method = isinstance(names.find(owner), type)
+        definitions.add(f"{names.home(owner)}.{method}" if is_method else names.home(callee))
+    return frozenset(definitions)
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,10 @@ class Matcher:
     severity: str
 
     def match(self, fact: Fact, program: Program) -> str:
-        """Return the code in short if a fact is this difference, an empty text if not.
+        """Return the code in short if a fact shows this difference, or an empty string.
 
         :param fact: the fact.
-        :param program: the facts about all files.
+        :param program: the facts about all files together.
         """
         raise NotImplementedError
 
@@ -87,8 +88,9 @@ class Matcher:
 class MissingName(Matcher):
     """A name that this driver does not have.
 
-    :param is_private: whether its last part, or its module, begins with an underscore.
-    :param besides: names that other entries of the table have.
+    :param is_private: True to match only private names: the last part, or its module, begins with
+        an underscore.
+    :param besides: names that other entries of the table handle.
     """
 
     is_private: bool
@@ -100,8 +102,9 @@ class MissingName(Matcher):
             return ""
         parts = fact.name.split(".")
         if parts[-1] in program.stored and not fact.is_import:
-            return ""  # the program has put it there
-        # A program may have modules of its own below the package, backends of a framework say.
+            return ""  # the application has added the attribute itself
+        # An application may add its own modules to the package, for example backends of a
+        # framework.
         if any(".".join(parts[:end]) in program.own_modules for end in range(2, len(parts) + 1)):
             return ""
         is_private = any(part.startswith("_") for part in parts)
@@ -110,52 +113,56 @@ class MissingName(Matcher):
 
 @dataclass(frozen=True)
 class NameOf(Matcher):
-    """A name that this driver treats otherwise.
+    """A name that this driver treats differently.
 
     :param names: the names.
-    :param is_import: True for imports alone, False for all else.
+    :param is_import: True to match only imports, False to match all other uses.
     """
 
     names: tuple[str, ...]
     is_import: bool
 
     def match(self, fact: Fact, program: Program) -> str:
-        """Return the name if it is one of these, or in one of these modules."""
+        """Return the name if it is in `names`, or in a module in `names`."""
         if not isinstance(fact, Name) or fact.is_import is not self.is_import:
             return ""
-        known = any(fact.name == one or fact.name.startswith(one + ".") for one in self.names)
-        return fact.name if known else ""
+        matches = any(fact.name == name or fact.name.startswith(name + ".") for name in self.names)
+        return fact.name if matches else ""
 
 
 @dataclass(frozen=True)
 class ModuleOf(Matcher):
-    """An import of a module of others.
+    """An import of a module that is not part of the driver.
 
     :param names: the modules.
-    :param is_alone: whether it concerns programs that do not import the driver, too.
+    :param is_alone: True to match even if the application does not import the driver.
     """
 
     names: tuple[str, ...]
     is_alone: bool = False
 
     def match(self, fact: Fact, program: Program) -> str:
-        """Return the module's name if it is one of these."""
-        # A module of others alone says nothing: it counts in programs that use the driver.
+        """Return the name of the module if it is in `names`."""
+        # A third-party module matters only if the application also uses the driver.
         if not isinstance(fact, Module) or not (self.is_alone or names.PACKAGE in program.imports):
             return ""
-        known = any(fact.name == one or fact.name.startswith(one + ".") for one in self.names)
-        return fact.name if known else ""
+        matches = any(
+            fact.name == module or fact.name.startswith(module + ".") for module in self.names
+        )
+        return fact.name if matches else ""
 
 
 @dataclass(frozen=True)
 class PrivateAttribute(Matcher):
-    """A private attribute of one of the driver's objects, which objects here do not have."""
+    """A private attribute that another driver's objects have, and this driver's objects do not
+    have.
+    """
 
     def match(self, fact: Fact, program: Program) -> str:
         """Return the class and the attribute."""
         if not isinstance(fact, Attribute) or fact.is_there is not False:
             return ""
-        # Names with two underscores around them are those of Python.
+        # Names with two leading and trailing underscores belong to Python.
         if not fact.name.startswith("_") or fact.name.endswith("__"):
             return ""
         if fact.name in program.stored or fact.name in program.defined:
@@ -163,7 +170,7 @@ class PrivateAttribute(Matcher):
         return f"{fact.owner.rpartition('.')[2]}.{fact.name}"
 
 
-# What tests ask of objects whose annotations name one of the driver's classes: these are mocks.
+# Attributes that only mocks have. Tests annotate mocks with classes of the driver.
 OF_MOCKS = re.compile(
     "assert_.*|call_args(_list)?|call_count|called|configure_mock|attach_mock|method_calls|"
     "mock_add_spec|mock_calls|reset_mock|return_value|side_effect"
@@ -172,10 +179,10 @@ OF_MOCKS = re.compile(
 
 @dataclass(frozen=True)
 class MissingAttribute(Matcher):
-    """A public attribute of one of the driver's objects, which objects here do not have.
+    """A public attribute that another driver's objects have, and this driver's objects do not have.
 
-    :param owners: classes of which programs have objects as the driver makes them. An object of
-        another class, a policy say, may be one of the program's own with attributes of its own.
+    :param owners: classes whose objects are always created by the driver. Objects of other classes,
+        such as policies, may be of a user's class with more attributes.
     """
 
     owners: tuple[str, ...]
@@ -184,7 +191,7 @@ class MissingAttribute(Matcher):
         """Return the class and the attribute."""
         if not isinstance(fact, Attribute) or fact.is_there is not False or fact.is_own:
             return ""
-        if fact.owner not in homes(self.owners) or OF_MOCKS.fullmatch(fact.name):
+        if fact.owner not in definition_names(self.owners) or OF_MOCKS.fullmatch(fact.name):
             return ""
         if fact.name.startswith("_") or fact.name in program.stored | program.defined:
             return ""
@@ -193,14 +200,14 @@ class MissingAttribute(Matcher):
 
 @dataclass(frozen=True)
 class Setting(Matcher):
-    """An argument, or attribute, whose value this driver takes otherwise.
+    """An argument or attribute whose value this driver interprets differently.
 
     :param callees: the functions, classes or methods.
     :param name: the argument's name.
-    :param values: the constants that it concerns; without any, all values but those of `harmless`.
-    :param members: names of an enumeration's members that it concerns as well.
-    :param harmless: constants that it does not concern.
-    :param is_stored: whether it concerns the attribute of that name, too.
+    :param values: the constants to match. If empty, all values match except those in `harmless`.
+    :param members: names of enumeration members to match as well.
+    :param harmless: constants that do not match.
+    :param is_stored: True to match an assignment to the attribute of that name, too.
     """
 
     callees: tuple[str, ...]
@@ -215,40 +222,46 @@ class Setting(Matcher):
         if isinstance(fact, Stored):
             if not self.is_stored or fact.name != self.name:
                 return ""
-            if fact.value is None or fact.owner not in homes(self.callees):
+            if fact.value is None or fact.owner not in definition_names(self.callees):
                 return ""
-            kind = fact.owner.rpartition(".")[2]
-            return f"{kind}.{self.name} = {short(fact.value)}" if self._is(fact.value) else ""
-        if not isinstance(fact, Call) or fact.callee not in homes(self.callees):
+            class_name = fact.owner.rpartition(".")[2]
+            return (
+                f"{class_name}.{self.name} = {short(fact.value)}"
+                if self._is_concerned(fact.value)
+                else ""
+            )
+        if not isinstance(fact, Call) or fact.callee not in definition_names(self.callees):
             return ""
-        given = fact.keywords.get(self.name) or self._by_position(fact)
-        if given is None or not self._is(given):
+        argument = fact.keywords.get(self.name) or self._by_position(fact)
+        if argument is None or not self._is_concerned(argument):
             return ""
-        return f"{fact.method}({self.name}={short(given)})"
+        return f"{fact.method}({self.name}={short(argument)})"
 
     def _by_position(self, call: Call) -> ast.expr | None:
-        at = names.position(call.callee, self.name)
-        if at is None or len(call.arguments) <= at:
+        position = names.position(call.callee, self.name)
+        if position is None or len(call.arguments) <= position:
             return None
-        # What is in `*args` cannot be read from the source.
-        is_known = not any(isinstance(one, ast.Starred) for one in call.arguments[: at + 1])
-        return call.arguments[at] if is_known else None
+        # The source does not show the content of `*args`.
+        is_known = not any(
+            isinstance(argument, ast.Starred) for argument in call.arguments[: position + 1]
+        )
+        return call.arguments[position] if is_known else None
 
-    def _is(self, given: ast.expr) -> bool:
-        """Return True if a value is one that it concerns."""
-        value = constant(given)
+    def _is_concerned(self, argument: ast.expr) -> bool:
+        """Return True if the difference concerns this value."""
+        value = constant(argument)
         if self.values:
-            return named_text(given) in self.members or any(
-                # To Python, True equals 1.
-                type(value) is type(one) and value == one
-                for one in self.values
+            return named_text(argument) in self.members or any(
+                # In Python, True equals 1.
+                type(value) is type(concerned) and value == concerned
+                for concerned in self.values
             )
-        return not any(value is one for one in self.harmless)
+        return not any(value is harmless for harmless in self.harmless)
 
 
 @dataclass(frozen=True)
 class UnknownSetting(Matcher):
-    """An argument, or attribute, by a name that no setting of this driver has."""
+    """An argument or attribute whose name is not a setting of this driver."""
 
     def match(self, fact: Fact, program: Program) -> str:
         """Return the call with the arguments, or the assignment."""
@@ -264,8 +277,8 @@ class CallOf(Matcher):
     """A call of a function or method.
 
     :param callees: the functions and methods.
-    :param methods: names that only the driver's methods have. Calls of objects that are not known
-        are taken for these, unless the program has functions of that name itself.
+    :param methods: method names that only this driver has. Calls on unknown objects match, too,
+        unless the application defines functions with that name.
     """
 
     callees: tuple[str, ...] = ()
@@ -275,11 +288,11 @@ class CallOf(Matcher):
         """Return the name of the function."""
         if not isinstance(fact, Call):
             return ""
-        is_known = fact.callee in homes(self.callees)
+        is_known = fact.callee in definition_names(self.callees)
         is_method = (
             not fact.callee
             and fact.method in self.methods
-            # A function of that name of the program itself may be the one that is called.
+            # The application's own function of that name may be the called one.
             and fact.method not in program.defined
             and isinstance(fact.node, ast.Call)
             and isinstance(fact.node.func, ast.Attribute)
@@ -289,12 +302,12 @@ class CallOf(Matcher):
 
 @dataclass(frozen=True)
 class TextOf(Matcher):
-    """A text in the source.
+    """A string literal in the source.
 
-    :param pattern: a regular expression for all of it.
-    :param callees: the functions that get it, by the ends of their names. Without any, it is a
-        text that none of `not_of` gets.
-    :param not_of: functions that another entry has.
+    :param pattern: a regular expression that must match the whole string.
+    :param callees: the functions that the string is passed to, by the ends of their names. If
+        empty, the string matches unless it is passed to a function in `not_of`.
+    :param not_of: functions that another entry handles.
     """
 
     pattern: str
@@ -302,7 +315,7 @@ class TextOf(Matcher):
     not_of: tuple[str, ...] = ()
 
     def match(self, fact: Fact, program: Program) -> str:
-        """Return the text in quotes."""
+        """Return the string in quotes."""
         if not isinstance(fact, Text) or not re.fullmatch(self.pattern, fact.value):
             return ""
         if self.callees and not fact.callee.endswith(self.callees):
@@ -314,7 +327,7 @@ class TextOf(Matcher):
 
 @dataclass(frozen=True)
 class AttributeOfClass(Matcher):
-    """A name that a class derived from one of the driver's defines.
+    """A name that is defined in a subclass of one of the driver's classes.
 
     :param base: the driver's class.
     :param name: the name.
@@ -327,7 +340,7 @@ class AttributeOfClass(Matcher):
         """Return the name."""
         matches = (
             isinstance(fact, ClassAttribute)
-            and not homes((self.base,)).isdisjoint(fact.bases)
+            and not definition_names((self.base,)).isdisjoint(fact.bases)
             and fact.name == self.name
         )
         return self.name if matches else ""
@@ -335,7 +348,7 @@ class AttributeOfClass(Matcher):
 
 @dataclass(frozen=True)
 class DerivedFrom(Matcher):
-    """A class of the program that is derived from one of the driver's, or from one of its heirs.
+    """A user's class that is derived, directly or not, from a class of the driver.
 
     :param base: the driver's class.
     """
@@ -343,7 +356,7 @@ class DerivedFrom(Matcher):
     base: str
 
     def match(self, fact: Fact, program: Program) -> str:
-        """Return the classes."""
+        """Return the names of the classes."""
         if not isinstance(fact, Derived) or not isinstance(fact.node, ast.ClassDef):
             return ""
         kind, base = names.find(fact.base), names.find(self.base)
@@ -354,10 +367,10 @@ class DerivedFrom(Matcher):
 
 @dataclass(frozen=True)
 class NoticedAs(Matcher):
-    """Something that more than one expression says together.
+    """A pattern that only several expressions together show.
 
-    :param kind: which one.
-    :param unless: says of a program that it need not be told.
+    :param kind: the name of the pattern.
+    :param unless: returns True for applications that this does not concern.
     """
 
     kind: str
@@ -367,18 +380,18 @@ class NoticedAs(Matcher):
         """Return the code in short."""
         if not isinstance(fact, Noticed) or fact.kind != self.kind:
             return ""
-        return "" if self.unless is not None and self.unless(program) else fact.shown
+        return "" if self.unless is not None and self.unless(program) else fact.code
 
 
 @dataclass(frozen=True)
 class RemovedFromList(Matcher):
-    """``update(column__remove=...)`` of a column that is a list wherever the program has it."""
+    """``update(column__remove=...)`` for a column name that the application uses only for lists."""
 
     def match(self, fact: Fact, program: Program) -> str:
         """Return the call with the argument."""
         if not isinstance(fact, Noticed) or not fact.kind.startswith(LIST_REMOVE):
             return ""
         column = fact.kind.removeprefix(LIST_REMOVE)
-        # In a program with two models, the column of one may be a set.
+        # If an application has two models, the column may be a set in one of them.
         is_list = column in program.lists and column not in program.other_columns
-        return fact.shown if is_list else ""
+        return fact.code if is_list else ""

@@ -1,4 +1,6 @@
-"""The names that this driver has. Its own modules are imported if they are asked for, no others."""
+"""Looks up names in this driver. Its modules are imported on demand; no other modules are
+imported.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,9 @@ from cassandra._impl import TWINS
 PACKAGE = "cassandra"
 COMPILED = "cassandra._accel."
 
-MISSING = object()  # what `find` returns for a name that is not there
-UNKNOWN = object()  # and if a module cannot be imported here, so that nothing can be said
+MISSING = object()  # what `find` returns for a name that does not exist
+# what `find` returns if a module cannot be imported here, so that we cannot know
+UNKNOWN = object()
 
 
 def is_ours(name: str) -> bool:
@@ -39,7 +42,7 @@ def find(name: str) -> object:
     if not parent:
         return _module(name)
     holder = find(parent)
-    if not _is_known(holder):
+    if not _is_found(holder):
         return holder
     try:
         with warnings.catch_warnings():
@@ -48,15 +51,17 @@ def find(name: str) -> object:
     except AttributeError:
         if isinstance(holder, ModuleType):
             return _module(name)
-        # A module may have the name of a class beside it: ``cassandra.util.sortedset``.
+        # A module may have the same name as an attribute of its package:
+        # ``cassandra.util.sortedset``.
         return getattr(_module(parent), last, MISSING)
-    except Exception:  # a lazy name whose home needs a package that is not installed
+    except Exception:  # a lazy name whose module needs a package that is not installed
         return UNKNOWN
 
 
-def _is_known(found: object) -> bool:
-    # By identity: columns of the mapper, say, make filters of a comparison.
-    return found is not MISSING and found is not UNKNOWN
+def _is_found(value: object) -> bool:
+    # We compare by identity, because some objects override ``==``: columns of cqlengine create
+    # filters.
+    return value is not MISSING and value is not UNKNOWN
 
 
 def _module(name: str) -> object:
@@ -66,110 +71,120 @@ def _module(name: str) -> object:
             return importlib.import_module(name)
     except ModuleNotFoundError as error:
         return MISSING if error.name == name else UNKNOWN
-    except Exception:  # an optional package that is too old, say
+    except Exception:  # for example, an optional package is too old
         return UNKNOWN
 
 
 @functools.cache
 def home(name: str) -> str:
-    """Return the name by which a class or function is defined, the name itself for all else.
+    """Return the full name under which a class or function is defined; other names unchanged.
 
     :param name: a name in the driver's package.
     """
-    found = find(name)
-    if not _is_known(found) or (not isinstance(found, type) and not inspect.isroutine(found)):
+    target = find(name)
+    if not _is_found(target) or (not isinstance(target, type) and not inspect.isroutine(target)):
         return name
-    module, own = getattr(found, "__module__", None), getattr(found, "__qualname__", None)
-    if not module or not own or not is_ours(module) or "<" in own:
+    module, qualified_name = (
+        getattr(target, "__module__", None),
+        getattr(target, "__qualname__", None),
+    )
+    if not module or not qualified_name or not is_ours(module) or "<" in qualified_name:
         return name
-    return f"{module}.{own}"
+    return f"{module}.{qualified_name}"
 
 
 def is_there(name: str) -> bool | None:
-    """Return whether this driver has a name, None if that cannot be said.
+    """Return True if this driver has a name, False if not, and None if we cannot know.
 
     :param name: a name in the driver's package.
     """
-    found = find(name)
-    return None if found is UNKNOWN else found is not MISSING
+    target = find(name)
+    return None if target is UNKNOWN else target is not MISSING
 
 
 def public(module: str) -> list[str]:
-    """Return the names that ``from module import *`` binds, none of a module of others.
+    """Return the names that ``from module import *`` binds. The module must belong to the driver.
 
     :param module: the module.
     """
-    found = find(module) if is_ours(module) else None
-    if not isinstance(found, ModuleType):
+    target = find(module) if is_ours(module) else None
+    if not isinstance(target, ModuleType):
         return []
-    listed = getattr(found, "__all__", None)
-    return [*listed] if listed else [name for name in dir(found) if not name.startswith("_")]
+    listed = getattr(target, "__all__", None)
+    return [*listed] if listed else [name for name in dir(target) if not name.startswith("_")]
 
 
 @functools.cache
 def has_attribute(owner: str, name: str) -> bool | None:
-    """Return whether objects of a class have an attribute, None if that cannot be said.
+    """Return True if objects of a class have an attribute, False if not, and None if we cannot
+    know.
 
     :param owner: the class.
     :param name: the attribute.
     """
-    kind = find(owner)
-    if not isinstance(kind, type):
+    cls = find(owner)
+    if not isinstance(cls, type):
         return None
-    # Looked up, not asked for: some attributes raise an error at a class.
-    line = [_reference(one) for one in kind.__mro__]
-    if any(name in vars(one) for one in line):
+    # Search the classes' dicts instead of calling hasattr: some attributes raise an error on a
+    # class.
+    line = [_python_twin(base) for base in cls.__mro__]
+    if any(name in vars(base) for base in line):
         return True
-    kinds = [one for one in line if is_ours(one.__module__)]
-    if any("__getattr__" in vars(one) for one in kinds):
+    driver_classes = [base for base in line if is_ours(base.__module__)]
+    if any("__getattr__" in vars(base) for base in driver_classes):
         return None
-    given = [_given_by(one) for one in kinds]
-    if any(names is not None and name in names for names in given):
+    assigned = [_attributes_set_by(base) for base in driver_classes]
+    if any(names is not None and name in names for names in assigned):
         return True
-    return None if None in given else False
+    return None if None in assigned else False
 
 
-def _reference(kind: type) -> type:
-    """Return the Python twin of a compiled class, itself of any other.
+def _python_twin(cls: type) -> type:
+    """Return the Python twin of a compiled class, or the class itself if it is not compiled.
 
-    What is found must not depend on which implementation runs, and only one has a source to read.
+    The result must not depend on the running implementation, and only Python classes have a source
+    that we can read.
     """
-    twin = TWINS.get(kind.__module__.removeprefix(COMPILED))
-    found = find(f"{twin}.{kind.__qualname__}") if twin is not None else kind
-    return found if isinstance(found, type) else kind
+    twin = TWINS.get(cls.__module__.removeprefix(COMPILED))
+    python_twin = find(f"{twin}.{cls.__qualname__}") if twin is not None else cls
+    return python_twin if isinstance(python_twin, type) else cls
 
 
-def _given_by(kind: type) -> frozenset[str] | None:
-    """Return the attributes that a class's methods give, None if that cannot be said."""
-    methods = [one for one in vars(kind).values() if callable(one) and not isinstance(one, type)]
-    given: set[str] = set()
-    for one in methods:
-        found = _given_in_method(one)
-        if found is None:
+def _attributes_set_by(cls: type) -> frozenset[str] | None:
+    """Return the attributes that methods of a class assign, or None if we cannot know."""
+    methods = [
+        attribute
+        for attribute in vars(cls).values()
+        if callable(attribute) and not isinstance(attribute, type)
+    ]
+    attributes: set[str] = set()
+    for method in methods:
+        assigned = _attributes_set_in_method(method)
+        if assigned is None:
             return None
-        given |= found
-    return frozenset(given)
+        attributes |= assigned
+    return frozenset(attributes)
 
 
-def _given_in_method(method: object) -> frozenset[str] | None:
+def _attributes_set_in_method(method: object) -> frozenset[str] | None:
     plain = inspect.unwrap(method)  # type: ignore[arg-type]
     twin = TWINS.get(str(getattr(plain, "__module__", "")).removeprefix(COMPILED))
     if twin is not None:
         plain = find(f"{twin}.{getattr(plain, '__qualname__', '')}")
-    # Code objects of Cython name a .pyx, which may be there: relative to a clone.
+    # Code objects of Cython have a .pyx file name relative to the repository, which may exist.
     if not isinstance(plain, FunctionType):
         return None
     file = plain.__code__.co_filename
     if os.path.isfile(file):
-        return _given_in(file)
-    # A method that the driver has generated, as the constructor of settings, has no source. All
-    # names in it are more than it sets.
+        return _attributes_set_in_file(file)
+    # The driver generates some methods, such as the constructor of settings, which have no source.
+    # We return all names that the code uses, which include those that it assigns.
     return frozenset(plain.__code__.co_names)
 
 
 @functools.cache
-def _given_in(file: str) -> frozenset[str]:
-    """Return the names of all attributes that a file sets."""
+def _attributes_set_in_file(file: str) -> frozenset[str]:
+    """Return the names of all attributes that are assigned in a file."""
     with open(file, encoding="utf-8") as source:
         tree = ast.parse(source.read())
     return frozenset(
@@ -179,67 +194,76 @@ def _given_in(file: str) -> frozenset[str]:
     )
 
 
+# The parameter that accepts unknown arguments, for an error that names the right setting; see
+# `_unknown_options`.
+_REFUSED = "_unknown"
+
+
 @functools.cache
 def parameters(name: str) -> frozenset[str] | None:
-    """Return the names of arguments that a function or class takes, None if it takes any.
+    """Return the parameter names of a function or class, or None if it accepts any argument.
 
-    :param name: the function or class; ``Class.method`` of one of its methods.
+    :param name: the function or class, or ``Class.method``.
     """
-    found = _callable(name)
-    if found is None:
+    target = _callable(name)
+    if target is None:
         return None
     if name in ("cassandra.cluster.Cluster", "cassandra.cqlengine.connection.setup"):
-        return _settings() | frozenset(inspect.signature(found).parameters)
+        return _settings() | frozenset(inspect.signature(target).parameters)
     try:
-        taken = inspect.signature(found).parameters.values()
+        signature = inspect.signature(target).parameters.values()
     except (TypeError, ValueError):
         return None
-    if any(one.kind is one.VAR_KEYWORD for one in taken):
+    if any(
+        parameter.kind is parameter.VAR_KEYWORD and parameter.name != _REFUSED
+        for parameter in signature
+    ):
         return None
-    return frozenset(one.name for one in taken)
+    return frozenset(parameter.name for parameter in signature if parameter.name != _REFUSED)
 
 
 @functools.cache
 def position(name: str, argument: str) -> int | None:
-    """Return the position at which a call may give an argument, None if it has none.
+    """Return the position of a parameter, or None if it cannot be passed by position.
 
-    :param name: the function or class; ``Class.method`` of one of its methods.
-    :param argument: the argument.
+    :param name: the function or class, or ``Class.method``.
+    :param argument: the name of the parameter.
     """
-    found = _callable(name)
-    if found is None:
+    target = _callable(name)
+    if target is None:
         return None
     try:
-        taken = list(inspect.signature(found).parameters.values())
+        signature = list(inspect.signature(target).parameters.values())
     except (TypeError, ValueError):
         return None
-    if isinstance(find(name.rpartition(".")[0]), type) and not isinstance(found, type):
-        del taken[:1]  # self
-    for at, one in enumerate(taken):
-        if one.kind not in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD):
+    if isinstance(find(name.rpartition(".")[0]), type) and not isinstance(target, type):
+        del signature[:1]  # self
+    for index, parameter in enumerate(signature):
+        if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             return None
-        if one.name == argument:
-            return at
+        if parameter.name == argument:
+            return index
     return None
 
 
 @functools.cache
 def refuses(owner: str, name: str) -> bool:
-    """Return whether objects of a class refuse an attribute because it is a misspelt setting.
+    """Return True if objects of a class reject an attribute name as a misspelt setting.
 
     :param owner: the class.
     :param name: the attribute.
     """
-    kind: Any = find(owner)
-    if not isinstance(kind, type) or name.startswith("_") or has_attribute(owner, name):
+    cls: Any = find(owner)
+    if not isinstance(cls, type) or name.startswith("_") or has_attribute(owner, name):
         return False
-    if not any("__setattr__" in vars(one) for one in kind.__mro__ if one is not object):
+    if not any("__setattr__" in vars(base) for base in cls.__mro__ if base is not object):
         return False
-    make: Any = kind.__new__
+    make: Any = cls.__new__
     try:
-        setattr(make(kind), name, None)  # an object that is good for nothing else
+        setattr(make(cls), name, None)  # the object is not initialized and only serves this check
     except AttributeError as error:
-        # Of an object that is not made, other attributes are missing.
+        # The error may have another cause, because attributes of the uninitialized object are
+        # missing.
         return repr(name) in str(error) and "setting" in str(error)
     except Exception:
         return False
@@ -247,12 +271,13 @@ def refuses(owner: str, name: str) -> bool:
 
 
 def _callable(name: str) -> Callable[..., Any] | None:
-    found = find(name)
-    return found if _is_known(found) and callable(found) else None
+    target = find(name)
+    return target if _is_found(target) and callable(target) else None
 
 
 def _settings() -> frozenset[str]:
-    # Those of later releases are in no signature, but all are attributes of the class.
+    # Settings added in later releases are not in a signature, but all settings are attributes of
+    # the class.
     cluster = find("cassandra.cluster.Cluster")
     signature = inspect.signature(cluster)  # type: ignore[arg-type]
     return frozenset(signature.parameters) | frozenset(dir(cluster))

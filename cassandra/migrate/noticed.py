@@ -1,4 +1,4 @@
-"""Facts of more than one expression: callbacks that block, changed metadata. `forks` has more."""
+"""Facts that several expressions show: blocking callbacks, changed metadata. See also `forks`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from cassandra.migrate.scopes import (
     Instance,
     Method,
     Named,
-    Own,
     Scope,
     Scopes,
+    UserDefined,
     Value,
     own_nodes,
 )
@@ -26,7 +26,7 @@ CALLBACK = "callback"
 CHANGE = "change"
 STRUCT = "struct"
 EVENTLET = "eventlet"
-LIST_REMOVE = "list-remove "  # and the column's name
+LIST_REMOVE = "list-remove "  # followed by the column's name
 
 ADDS_CALLBACKS = ("add_callback", "add_errback", "add_callbacks")
 BLOCKS = {
@@ -42,19 +42,21 @@ SENDS = {(SESSION, "execute"), (SESSION, "execute_async"), (PREPARED, "bind")}
 
 
 def texts(nodes: Iterable[ast.AST]) -> list[str]:
-    """Return the texts among some expressions.
+    """Return the string constants among some expressions.
 
     :param nodes: the expressions.
     """
     return [
-        one.value for one in nodes if isinstance(one, ast.Constant) and isinstance(one.value, str)
+        node.value
+        for node in nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
 
 
 def handled(handler: ast.ExceptHandler) -> list[str]:
-    """Return the last parts of the names of the errors after which a program goes on.
+    """Return the class names of the errors that a handler recovers from, without their modules.
 
-    :param handler: the handler. One that raises, or exits, at its end handles none.
+    :param handler: the handler. If it ends with ``raise`` or an exit, the result is empty.
     """
     last = handler.body[-1]
     if isinstance(last, ast.Raise) or "exit(" in ast.unparse(last):
@@ -62,11 +64,11 @@ def handled(handler: ast.ExceptHandler) -> list[str]:
     if handler.type is None:
         return ["BaseException"]
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return [ast.unparse(one).rpartition(".")[2] for one in kinds]
+    return [ast.unparse(error).rpartition(".")[2] for error in kinds]
 
 
 def struct_errors(node: ast.Try, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
-    """Yield handlers for ``struct.error`` alone around values that are bound.
+    """Yield handlers that catch only ``struct.error`` around a call that binds or sends values.
 
     :param node: the ``try``.
     :param scopes: the file's scopes.
@@ -75,27 +77,29 @@ def struct_errors(node: ast.Try, scopes: Scopes, scope: Scope) -> Iterator[Notic
     for handler in node.handlers:
         if handler.type is None or ast.unparse(handler.type) != "struct.error":
             continue
-        kinds = {word for one in node.handlers for word in _words(one.type)}
+        kinds = {word for other in node.handlers for word in _error_names(other.type)}
         if kinds & {"", "Exception", "BaseException", "TypeError", "ValueError"}:
             return
         called = [
-            scopes.value(one.func, scope)
+            scopes.value(call.func, scope)
             for statement in node.body
-            for one in ast.walk(statement)
-            if isinstance(one, ast.Call)
+            for call in ast.walk(statement)
+            if isinstance(call, ast.Call)
         ]
-        if any(isinstance(one, Method) and (one.owner, one.name) in SENDS for one in called):
+        if any(
+            isinstance(method, Method) and (method.owner, method.name) in SENDS for method in called
+        ):
             yield Noticed(handler, False, STRUCT, "except struct.error")  # type: ignore[arg-type]
 
 
-def _words(kind: ast.expr | None) -> list[str]:
-    if isinstance(kind, ast.Tuple):
-        return [word for one in kind.elts for word in _words(one)]
-    return [ast.unparse(kind).rpartition(".")[2] if kind is not None else ""]
+def _error_names(error_type: ast.expr | None) -> list[str]:
+    if isinstance(error_type, ast.Tuple):
+        return [word for element in error_type.elts for word in _error_names(element)]
+    return [ast.unparse(error_type).rpartition(".")[2] if error_type is not None else ""]
 
 
 def changes(node: ast.Subscript, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
-    """Yield an assignment to, or a deletion from, a mapping of the schema.
+    """Yield an assignment to, or a deletion from, a mapping of the schema metadata.
 
     :param node: the subscript.
     :param scopes: the file's scopes.
@@ -110,31 +114,37 @@ def changes(node: ast.Subscript, scopes: Scopes, scope: Scope) -> Iterator[Notic
         yield Noticed(node, False, CHANGE, f"{done}{short(node)}{end}")
 
 
-def passed_on(
+def forwarded_arguments(
     constructor: ast.stmt, keywords: Mapping[str, ast.expr]
 ) -> dict[str, ast.expr] | None:
-    """Return the arguments by name that a constructor hands to that of the class above, and nobody
-    else; None if that cannot be said.
+    """Return the keyword arguments that a constructor only forwards to its base class; None if we
+    cannot know.
 
     :param constructor: the constructor.
-    :param keywords: its arguments by name.
+    :param keywords: the keyword arguments of the call.
     """
     if not isinstance(constructor, ast.FunctionDef) or constructor.args.kwarg is None:
         return None
     rest = constructor.args.kwarg.arg
-    uses = [one for one in ast.walk(constructor) if isinstance(one, ast.Name) and one.id == rest]
+    uses = [
+        name_node
+        for name_node in ast.walk(constructor)
+        if isinstance(name_node, ast.Name) and name_node.id == rest
+    ]
     calls = [
-        one
-        for one in own_nodes(constructor)
-        if isinstance(one, ast.Call)
-        and ast.unparse(one.func).endswith((".__init__", ".__new__"))
-        and any(word.arg is None and word.value in uses for word in one.keywords)
+        call
+        for call in own_nodes(constructor)
+        if isinstance(call, ast.Call)
+        and ast.unparse(call.func).endswith((".__init__", ".__new__"))
+        and any(keyword.arg is None and keyword.value in uses for keyword in call.keywords)
     ]
     if len(uses) != 1 or len(calls) != 1:
         return None
-    taken = {one.arg for one in (*constructor.args.args, *constructor.args.kwonlyargs)}
-    taken.update(word.arg for word in calls[0].keywords if word.arg is not None)
-    return {name: value for name, value in keywords.items() if name not in taken}
+    consumed = {
+        parameter.arg for parameter in (*constructor.args.args, *constructor.args.kwonlyargs)
+    }
+    consumed.update(keyword.arg for keyword in calls[0].keywords if keyword.arg is not None)
+    return {name: value for name, value in keywords.items() if name not in consumed}
 
 
 def in_call(
@@ -144,10 +154,10 @@ def in_call(
     scopes: Scopes,
     scope: Scope,
 ) -> Iterator[Noticed]:
-    """Yield what a call does that is told of.
+    """Yield the patterns that a call shows.
 
     :param node: the call.
-    :param called: the called name.
+    :param called: the value of the called expression.
     :param keywords: the arguments by name.
     :param scopes: the file's scopes.
     :param scope: the scope of the call.
@@ -166,19 +176,21 @@ def in_call(
 
 def _of_method(node: ast.Call, called: Method, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
     if called.owner == FUTURE and called.name in ADDS_CALLBACKS:
-        given = [*node.args, *(word.value for word in node.keywords)]
-        for one in given:
-            function = scopes.value(one, scope)
-            blocking = _blocking(function, scopes) if isinstance(function, Own) else ""
+        arguments = [*node.args, *(word.value for word in node.keywords)]
+        for argument in arguments:
+            function = scopes.value(argument, scope)
+            blocking = _blocking(function, scopes) if isinstance(function, UserDefined) else ""
             if blocking:
-                code = f"{called.name}({short(one)}): {blocking}()"
+                code = f"{called.name}({short(argument)}): {blocking}()"
                 yield Noticed(node, False, CALLBACK, code)
     elif called.owner.startswith(MAPPING) and called.name in CHANGES:
         yield Noticed(node, False, CHANGE, f"{short(node.func)}()")
 
 
-def _blocking(function: Own, scopes: Scopes) -> str:
-    """Return the first call in a function that waits for the driver, empty if none does."""
+def _blocking(function: UserDefined, scopes: Scopes) -> str:
+    """Return the name of the first call in a function that waits for the driver, or an empty
+    string.
+    """
     scope = scopes.by_node.get(function.node)
     if scope is None or isinstance(function.node, ast.ClassDef):
         return ""
@@ -193,7 +205,9 @@ def _blocking(function: Own, scopes: Scopes) -> str:
 
 
 def _is_new(method: ast.expr, scope: Scope) -> bool:
-    """Return True if a future was made in this function: those of callbacks have their result."""
+    """Return True if the future was created in this function. Futures passed to callbacks are
+    done.
+    """
     future = method.value if isinstance(method, ast.Attribute) else None
     if isinstance(future, ast.Name):
         return scope.holder(future.id) is scope

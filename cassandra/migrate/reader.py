@@ -1,4 +1,4 @@
-"""Reads one file: the facts that its source says about the driver."""
+"""Reads a file and collects facts about its use of the driver."""
 
 from __future__ import annotations
 
@@ -19,15 +19,24 @@ from cassandra.migrate.facts import (
     Text,
 )
 from cassandra.migrate.literals import arguments
-from cassandra.migrate.scopes import LIVE, Function, Instance, Method, Named, Own, Scopes, Value
+from cassandra.migrate.scopes import (
+    LIVE,
+    Function,
+    Instance,
+    Method,
+    Named,
+    Scopes,
+    UserDefined,
+    Value,
+)
 
 COLUMNS = "cassandra.cqlengine.columns"
-# Handlers with which a program goes on without an import or a distribution that is missing.
+# Errors whose handlers allow the application to run without a missing module or distribution.
 SAVES_IMPORTS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 SAVES_NAMES = {"AttributeError", "Exception", "BaseException"}
 SAVES_VERSIONS = {"PackageNotFoundError", "DistributionNotFound"} | SAVES_IMPORTS
 
-# Functions that look a dotted name up, and those that look for a name in a module or class.
+# Functions that resolve a dotted name, and functions that look up a name in a module or class.
 LOOK_UP = ("patch", "import_module", "__import__", "setattr")
 LOOK_INSIDE = ("patch.object", "monkeypatch.setattr", "wrap_function_wrapper")
 CONSTRUCTORS = ("__init__", "__new__")
@@ -37,7 +46,7 @@ def survey(tree: ast.Module, program: Program) -> None:
     """Add one file's facts to `program`.
 
     :param tree: the file.
-    :param program: the facts so far.
+    :param program: collects the facts about all files.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -49,7 +58,7 @@ def survey(tree: ast.Module, program: Program) -> None:
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             program.stored.add(node.attr)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            program.stored.add(node.id)  # of a class, perhaps
+            program.stored.add(node.id)  # possibly the attribute of a class
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "setattr":
             program.stored.update(noticed.texts(node.args[1:2]))
         elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "set_start_method":
@@ -67,15 +76,17 @@ def _survey_columns(tree: ast.Module, program: Program) -> None:
     for node in ast.walk(tree):
         if not isinstance(node, ast.ClassDef):
             continue
-        for one in node.body:
-            if not isinstance(one, (ast.Assign, ast.AnnAssign)):
+        for assignment in node.body:
+            if not isinstance(assignment, (ast.Assign, ast.AnnAssign)):
                 continue
-            if not isinstance(one.value, ast.Call):
+            if not isinstance(assignment.value, ast.Call):
                 continue
-            kind = scopes.value(one.value.func, scopes.by_node[node])
-            if isinstance(kind, Named) and kind.name.startswith(COLUMNS):
-                to = program.lists if kind.name.endswith(".List") else program.other_columns
-                to.update(_assigned(one))
+            column = scopes.value(assignment.value.func, scopes.by_node[node])
+            if isinstance(column, Named) and column.name.startswith(COLUMNS):
+                target_names = (
+                    program.lists if column.name.endswith(".List") else program.other_columns
+                )
+                target_names.update(_assigned(assignment))
 
 
 def read(tree: ast.Module) -> list[Fact]:
@@ -93,11 +104,11 @@ class _Reader(ast.NodeVisitor):
         self.scopes = Scopes(tree)
         self.scope = self.scopes.root
         self.facts: list[Fact] = []
-        self._saved: list[set[str]] = []  # the errors that are handled around here
-        self._callees: dict[int, str] = {}  # of texts that are arguments
+        self._guards: list[set[str]] = []  # the errors handled by enclosing ``try`` statements
+        self._callees: dict[int, str] = {}  # for string arguments, the called function
 
     def _is_saved(self, handlers: set[str]) -> bool:
-        return any(handlers & saved for saved in self._saved)
+        return any(handlers & saved for saved in self._guards)
 
     # Imports.
 
@@ -130,59 +141,59 @@ class _Reader(ast.NodeVisitor):
 
     # Scopes and guards.
 
-    def _inside(self, node: ast.AST, body: Iterable[ast.AST]) -> None:
+    def _visit_in_scope(self, node: ast.AST, body: Iterable[ast.AST]) -> None:
         outer, self.scope = self.scope, self.scopes.by_node[node]
-        for one in body:
-            self.visit(one)
+        for child in body:
+            self.visit(child)
         self.scope = outer
 
-    def _body(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        """Return the statements but for texts that are documentation."""
+    def _without_docstring(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """Return the statements without docstrings."""
         return [
-            one
-            for one in body
-            if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+            statement
+            for statement in body
+            if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
         ]
 
     def visit_Module(self, node: ast.Module) -> None:
-        for one in self._body(node.body):
-            self.visit(one)
+        for statement in self._without_docstring(node.body):
+            self.visit(statement)
 
     def visit_FunctionDef(self, node: Function) -> None:
-        for one in [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults]:
-            if one is not None:
-                self.visit(one)
-        # Guards around a definition are not around its calls.
-        saved, self._saved = self._saved, []
-        self._inside(node, self._body(node.body))
-        self._saved = saved
+        for part in [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults]:
+            if part is not None:
+                self.visit(part)
+        # A guard around a definition does not guard the function's calls.
+        saved, self._guards = self._guards, []
+        self._visit_in_scope(node, self._without_docstring(node.body))
+        self._guards = saved
 
     visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
-        self._inside(node, [node.body])
+        self._visit_in_scope(node, [node.body])
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        for one in [*node.decorator_list, *node.bases, *node.keywords]:
-            self.visit(one)
+        for part in [*node.decorator_list, *node.bases, *node.keywords]:
+            self.visit(part)
         self._add(forks.in_class(node, self.scopes, self.scope))
-        bases = [one for one in dict.fromkeys(self.scopes.bases(node)) if one]
+        bases = [base for base in dict.fromkeys(self.scopes.bases(node)) if base]
         for base in bases:
             self.facts.append(Derived(node, False, base))
         if bases:
             for statement in node.body:
                 for name in _assigned(statement):
                     self.facts.append(ClassAttribute(statement, False, bases, name))
-        self._inside(node, self._body(node.body))
+        self._visit_in_scope(node, self._without_docstring(node.body))
 
     def visit_Try(self, node: ast.Try) -> None:
-        handled = {name for one in node.handlers for name in noticed.handled(one)}
-        self._saved.append(handled)
-        for one in node.body:
-            self.visit(one)
-        self._saved.pop()
+        handled = {name for handler in node.handlers for name in noticed.handled(handler)}
+        self._guards.append(handled)
+        for child in node.body:
+            self.visit(child)
+        self._guards.pop()
         self._add(noticed.struct_errors(node, self.scopes, self.scope))
-        # What a handler or the rest does is done because of this try.
+        # Code in handlers, ``else`` and ``finally`` is not guarded by this ``try``.
         for part in (node.handlers, node.orelse, node.finalbody):
             for statement in part:
                 self.visit(statement)
@@ -195,40 +206,42 @@ class _Reader(ast.NodeVisitor):
         if isinstance(node, ast.If):
             self._add(forks.in_if(node, self.scopes, self.scope))
         self.visit(node.test)
-        self._saved.append(saves)
-        for one in node.body if isinstance(node, ast.If) else [node.body]:
-            self.visit(one)
-        self._saved.pop()
-        for one in node.orelse if isinstance(node, ast.If) else [node.orelse]:
-            self.visit(one)
+        self._guards.append(saves)
+        for child in node.body if isinstance(node, ast.If) else [node.body]:
+            self.visit(child)
+        self._guards.pop()
+        for child in node.orelse if isinstance(node, ast.If) else [node.orelse]:
+            self.visit(child)
 
     visit_IfExp = visit_If
 
     def visit_With(self, node: ast.With) -> None:
-        calls = [one.context_expr for one in node.items if isinstance(one.context_expr, ast.Call)]
-        self._saved.append(
+        calls = [
+            item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)
+        ]
+        self._guards.append(
             {
-                ast.unparse(kind).rpartition(".")[2]
+                ast.unparse(error_type).rpartition(".")[2]
                 for call in calls
                 if ast.unparse(call.func).rpartition(".")[2] in ("suppress", "raises")
-                for kind in call.args
+                for error_type in call.args
             }
         )
         self.generic_visit(node)
-        self._saved.pop()
+        self._guards.pop()
 
     # Expressions.
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         base = self.scopes.value(node.value, self.scope)
         if isinstance(base, Named) and names.is_ours(base.name):
-            if names.is_there(base.name) and _can_be_asked(base.name):
+            if names.is_there(base.name) and _is_module_or_class(base.name):
                 self._name(node, f"{base.name}.{node.attr}", is_import=False)
         elif isinstance(base, Instance):
             owner = base.owner.removeprefix(LIVE)
             if names.is_ours(owner):
-                there = names.has_attribute(owner, node.attr)
-                self._attribute(node, owner, there, is_own=base.own is not None)
+                exists = names.has_attribute(owner, node.attr)
+                self._attribute(node, owner, exists, is_own=base.user_class is not None)
         elif base is None and isinstance(node.value, ast.Name) and node.value.id == "self":
             self._own_attribute(node)
         self.generic_visit(node)
@@ -240,18 +253,18 @@ class _Reader(ast.NodeVisitor):
         self.facts.append(Attribute(node, guarded, owner, node.attr, is_there, is_own))
 
     def _own_attribute(self, node: ast.Attribute) -> None:
-        """Add an attribute of ``self`` in a class all of whose bases are known."""
+        """Add an attribute of ``self`` in a class whose bases are all known."""
         scope = self.scope.of_class()
         if scope is None or not isinstance(scope.node, ast.ClassDef):
             return
         bases = list(self.scopes.bases(scope.node))
         if not bases or "" in bases or node.attr in scope.bindings:
             return
-        there = [names.has_attribute(base, node.attr) for base in bases]
-        is_there = True if True in there else None if None in there else False
+        answers = [names.has_attribute(base, node.attr) for base in bases]
+        is_there = True if True in answers else None if None in answers else False
         self._attribute(node, bases[0], is_there, is_own=True)
 
-    # What is stored.
+    # Assignments.
 
     def visit_Assign(self, node: ast.Assign) -> None:
         for target in node.targets:
@@ -267,21 +280,21 @@ class _Reader(ast.NodeVisitor):
         if isinstance(target, (ast.Tuple, ast.List)):
             values = value.elts if isinstance(value, ast.Tuple) else []
             is_pairwise = len(values) == len(target.elts)
-            for at, one in enumerate(target.elts):
-                self._store(one, values[at] if is_pairwise else None)
+            for index, element in enumerate(target.elts):
+                self._store(element, values[index] if is_pairwise else None)
         elif isinstance(target, ast.Attribute):
             self._store_as(target, target.value, target.attr, value)
 
     def _store_as(
         self, node: ast.expr, holder: ast.expr, name: str, value: ast.expr | None
     ) -> None:
-        """Add a value that an attribute gets, if `holder` is one of the driver's objects."""
+        """Add the assignment of an attribute if `holder` is a driver object."""
         base = self.scopes.value(holder, self.scope)
         if isinstance(holder, ast.Name) and holder.id == "self":
             base = self.scopes.self_of(self.scope)
         if isinstance(base, Instance) and names.is_ours(base.owner):
-            # A class of the program's may have attributes with such names.
-            is_refused = base.own is None and names.refuses(base.owner, name)
+            # A user's class may define attributes with such names.
+            is_refused = base.user_class is None and names.refuses(base.owner, name)
             guarded = self._is_saved(SAVES_NAMES)
             value = self.scopes.constant(value, self.scope) if value is not None else None
             self.facts.append(Stored(node, guarded, base.owner, name, value, is_refused))
@@ -296,10 +309,10 @@ class _Reader(ast.NodeVisitor):
         elif dotted == "setattr" and len(node.args) == 3:
             for name in noticed.texts(node.args[1:2]):
                 self._store_as(node, node.args[0], name, node.args[2])
-        self._note_texts(node, dotted)
+        self._note_callees(node, dotted)
         self._add(noticed.in_call(node, called, keywords, self.scopes, self.scope))
         self._add(forks.in_call(node, called, self.scopes, self.scope))
-        self._look_up(node, dotted)
+        self._add_looked_up_names(node, dotted)
         self.generic_visit(node)
 
     def _call(
@@ -307,82 +320,84 @@ class _Reader(ast.NodeVisitor):
         node: ast.Call,
         function: ast.expr,
         called: Value,
-        given: list[ast.expr],
+        arguments: list[ast.expr],
         keywords: dict[str, ast.expr],
     ) -> str:
-        """Add a call of a function, and return the function's name."""
+        """Add the call of a function, and return the function's name."""
         callee, dotted = "", ast.unparse(function)
-        if isinstance(called, Own) and isinstance(called.node, ast.ClassDef):
-            callee, given, keywords = self._passed_on(called.node, given, keywords)
+        if isinstance(called, UserDefined) and isinstance(called.node, ast.ClassDef):
+            callee, arguments, keywords = self._forwarded(called.node, arguments, keywords)
         elif isinstance(called, Named):
-            kind, _, last = called.name.rpartition(".")
-            if last in CONSTRUCTORS and names.is_ours(kind):  # Cluster.__init__(self, ...)
-                callee, given = names.home(kind), given[1:]
+            owner, _, last = called.name.rpartition(".")
+            if last in CONSTRUCTORS and names.is_ours(owner):  # Cluster.__init__(self, ...)
+                callee, arguments = names.home(owner), arguments[1:]
             else:
                 callee = names.home(called.name) if names.is_ours(called.name) else called.name
             dotted = callee
-        elif isinstance(called, Method):  # or super().__init__(...)
+        elif isinstance(called, Method):  # includes super().__init__(...)
             callee = f"{called.owner}.{called.name}"
             if called.name in CONSTRUCTORS:
                 callee = dotted = called.owner
         unknown: list[str] = []
         if names.is_ours(callee):
-            taken = names.parameters(callee)
-            if taken is not None:
-                unknown = [name for name in keywords if name not in taken]
-        # Settings are held against constants.
-        given = [self.scopes.constant(one, self.scope) for one in given]
-        keywords = {name: self.scopes.constant(one, self.scope) for name, one in keywords.items()}
+            accepted = names.parameters(callee)
+            if accepted is not None:
+                unknown = [name for name in keywords if name not in accepted]
+        # Matchers compare settings with constants.
+        arguments = [self.scopes.constant(argument, self.scope) for argument in arguments]
+        keywords = {
+            name: self.scopes.constant(argument, self.scope) for name, argument in keywords.items()
+        }
         method = dotted.rpartition(".")[2]
-        self.facts.append(Call(node, False, callee, method, given, keywords, unknown))
+        self.facts.append(Call(node, False, callee, method, arguments, keywords, unknown))
         return dotted
 
-    def _passed_on(
-        self, node: ast.ClassDef, given: list[ast.expr], keywords: dict[str, ast.expr]
+    def _forwarded(
+        self, node: ast.ClassDef, arguments: list[ast.expr], keywords: dict[str, ast.expr]
     ) -> tuple[str, list[ast.expr], dict[str, ast.expr]]:
-        """Return the driver's class that a class of the program's hands its arguments to, and
-        which: an empty text if it does something else with them.
+        """Return the driver's class that a user's class forwards its arguments to, with the
+        forwarded arguments. The name is empty if the user's class changes the arguments.
         """
         bases = set(self.scopes.bases(node))
         if len(bases) != 1 or "" in bases or node.decorator_list or node.keywords:
-            return "", given, keywords
-        for one in self.scopes.line(node):
-            for statement in one.body:
+            return "", arguments, keywords
+        for cls in self.scopes.ancestry(node):
+            for statement in cls.body:
                 if getattr(statement, "name", "") not in CONSTRUCTORS:
                     continue
-                passed = noticed.passed_on(statement, keywords)
+                passed = noticed.forwarded_arguments(statement, keywords)
                 if passed is None:
-                    return "", given, keywords
-                given, keywords = [], passed
-        return bases.pop(), given, keywords
+                    return "", arguments, keywords
+                arguments, keywords = [], passed
+        return bases.pop(), arguments, keywords
 
-    def _note_texts(self, node: ast.Call, dotted: str) -> None:
-        """Remember which function, and which argument, gets each text."""
-        for one in node.args:
-            self._callees[id(one)] = dotted
+    def _note_callees(self, node: ast.Call, dotted: str) -> None:
+        """Remember the function and the parameter that each string argument is passed to."""
+        for argument in node.args:
+            self._callees[id(argument)] = dotted
         for word in node.keywords:
-            given = word.value
-            for one in given.elts if isinstance(given, (ast.List, ast.Tuple)) else [given]:
-                self._callees[id(one)] = f"{dotted}:{word.arg}"
+            value = word.value
+            for argument in value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]:
+                self._callees[id(argument)] = f"{dotted}:{word.arg}"
 
-    def _look_up(self, node: ast.Call, dotted: str) -> None:
-        """Add the names in texts that are looked up when the program runs: of mocks, say."""
+    def _add_looked_up_names(self, node: ast.Call, dotted: str) -> None:
+        """Add the names in strings that are resolved at run time, for example by mocks."""
         if any(word.arg in ("create", "raising") for word in node.keywords):
             return
-        given = node.args[0] if node.args else None
-        name = given.value if isinstance(given, ast.Constant) else ""
-        found = self.scopes.value(given, self.scope)
-        if isinstance(found, Named):
-            name = found.name
-        if given is None or not isinstance(name, str) or not names.is_ours(name):
+        first = node.args[0] if node.args else None
+        name = first.value if isinstance(first, ast.Constant) else ""
+        target = self.scopes.value(first, self.scope)
+        if isinstance(target, Named):
+            name = target.name
+        if first is None or not isinstance(name, str) or not names.is_ours(name):
             return
         second = node.args[1] if len(node.args) > 1 else None
         inside = second.value if isinstance(second, ast.Constant) else None
         last = dotted.rpartition(".")[2]
         if dotted.endswith(LOOK_INSIDE) and isinstance(inside, str):
             self._name(node, f"{name}.{inside}", is_import=True)
-        elif isinstance(given, ast.Constant) and "." in name and last in LOOK_UP:
-            self._name(given, name, is_import=True)
+        elif isinstance(first, ast.Constant) and "." in name and last in LOOK_UP:
+            self._name(first, name, is_import=True)
 
     def visit_Constant(self, node: ast.Constant) -> None:
         if isinstance(node.value, str):
@@ -397,16 +412,16 @@ class _Reader(ast.NodeVisitor):
         self.facts.extend(facts)
 
 
-def _can_be_asked(name: str) -> bool:
-    """Return True if a name is a module or class: other objects may get attributes later."""
-    found = names.find(name)
-    return isinstance(found, (type, type(ast)))
+def _is_module_or_class(name: str) -> bool:
+    """Return True if a name is a module or class. Other objects may get attributes later."""
+    target = names.find(name)
+    return isinstance(target, (type, type(ast)))
 
 
 def _assigned(statement: ast.stmt) -> list[str]:
-    """Return the names that a statement of a class gives a value, or a type."""
+    """Return the names that a statement in a class body assigns or annotates."""
     if isinstance(statement, ast.Assign):
-        return [one.id for one in statement.targets if isinstance(one, ast.Name)]
+        return [target.id for target in statement.targets if isinstance(target, ast.Name)]
     if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
         return [statement.target.id]
     return []

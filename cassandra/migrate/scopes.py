@@ -1,7 +1,6 @@
-"""Scopes of a file, and the objects that their names are bound to: imports, and the driver's
-objects.
+"""Scopes of a file, and the values of their names: imported names and driver objects.
 
-A name counts as known if all of its bindings agree, None aside. Nothing is guessed.
+The value of a name is known if all bindings of the name agree, except for None. We never guess.
 """
 
 from __future__ import annotations
@@ -16,18 +15,19 @@ CLUSTER = "cassandra.cluster.Cluster"
 SESSION = "cassandra.cluster.Session"
 FUTURE = "cassandra.cluster.ResponseFuture"
 PREPARED = "cassandra.query.PreparedStatement"
-LIVE = "live "  # and a class: objects of the cluster's schema, not of the program's own making
+# prefix of a class: objects that the schema metadata contains, which the application did not create
+LIVE = "live "
 METADATA = LIVE + "cassandra.metadata.Metadata"
 KEYSPACE = LIVE + "cassandra.metadata.KeyspaceMetadata"
 TABLE = LIVE + "cassandra.metadata.TableMetadata"
 HOST = LIVE + "cassandra.pool.Host"
-MAPPING = "mapping of "  # and the class of its values
-EACH = "each of "  # objects of a class, in a loop
-PAIRS = "pairs of "  # keys and objects of a class, in a loop
+MAPPING = "mapping of "  # prefix of the class of its values
+EACH = "each of "  # prefix of a class: objects of this class, in a loop
+PAIRS = "pairs of "  # prefix of a class: pairs of keys and objects of this class, in a loop
 POOL = "multiprocessing.pool.Pool"
 EXECUTOR = "concurrent.futures.ProcessPoolExecutor"
 
-# What methods return, and attributes hold, by the class's name.
+# The classes that methods return and attributes hold, by class name.
 RETURNED = {
     (CLUSTER, "connect"): SESSION,
     (CLUSTER, "__enter__"): CLUSTER,
@@ -59,58 +59,58 @@ HELD = {
     (TABLE, "columns"): MAPPING,
     (TABLE, "indexes"): MAPPING,
 }
-# Classes of others whose objects are followed.
+# Third-party classes whose objects we follow.
 OTHERS = {
     "multiprocessing.Pool": POOL,
     POOL: POOL,
     EXECUTOR: EXECUTOR,
     "concurrent.futures.process.ProcessPoolExecutor": EXECUTOR,
 }
-# Functions that yield what they are given.
+# Functions that yield the elements of their argument.
 PASSES_ON = {"list", "tuple", "set", "frozenset", "sorted", "reversed", "iter"}
 
 
 @dataclass(frozen=True)
 class Named:
-    """A name that was imported, or reached from one: a module, class or function."""
+    """A module, class or function that was imported, or is an attribute of an imported object."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Instance:
-    """An object of one of the driver's classes.
+    """An object of a class of the driver.
 
     :param owner: the class.
-    :param own: the program's class, if the object is of one that is derived from the driver's.
+    :param user_class: the user's class, if the object is of a class derived from the driver's.
     """
 
     owner: str
-    own: ast.ClassDef | None = None
+    user_class: ast.ClassDef | None = None
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method of one of the driver's objects."""
+    """A method of a driver object."""
 
     owner: str
     name: str
 
 
 @dataclass(frozen=True)
-class Own:
-    """A function or class of the program."""
+class UserDefined:
+    """A function or class that the file defines."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 
 
-Value = Named | Instance | Method | Own | None
+Value = Named | Instance | Method | UserDefined | None
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass
 class Binding:
-    """One way in which a name gets a value.
+    """One of the places where a name gets a value.
 
     :param kind: ``value`` of an expression, ``annotation``, ``context`` (of ``with``), ``each``
         (in a loop), ``second`` (in a loop over pairs), ``name`` (imported), ``own`` (defined here)
@@ -118,7 +118,7 @@ class Binding:
     :param node: the expression or definition.
     :param scope: the scope of the expression.
     :param name: the imported name.
-    :param default: of a parameter: its value if a call does not give it.
+    :param default: for a parameter, its default value.
     """
 
     kind: str
@@ -128,7 +128,7 @@ class Binding:
     default: ast.expr | None = None
 
     def is_none(self) -> bool:
-        """Return True if the value is None, as that of a name before it has another."""
+        """Return True if the value is None, which often initializes a name."""
         return self.kind == "value" and _is_none_expression(self.node)
 
 
@@ -136,10 +136,10 @@ class Binding:
 class Scope:
     """A module, class or function.
 
-    :param node: its node.
-    :param parent: the scope around it.
-    :param bindings: how its names get their values.
-    :param attributes: of a class: how attributes of ``self`` get theirs.
+    :param node: the syntax node of the scope.
+    :param parent: the enclosing scope.
+    :param bindings: the bindings of each name.
+    :param attributes: for a class, the bindings of attributes of ``self``.
     """
 
     node: ast.AST
@@ -153,7 +153,7 @@ class Scope:
         return self if self.parent is None else self.parent.module()
 
     def of_class(self) -> Scope | None:
-        """Return the class whose method this is in."""
+        """Return the class whose method contains this scope, or None."""
         scope: Scope | None = self
         while scope is not None and not isinstance(scope.node, ast.ClassDef):
             scope = scope.parent
@@ -163,19 +163,19 @@ class Scope:
         """Add a binding of a name.
 
         :param name: the name.
-        :param binding: how it gets its value.
+        :param binding: its new binding.
         """
         scope = self.module() if name in self.globals else self
         scope.bindings.setdefault(name, []).append(binding)
 
     def holder(self, name: str) -> Scope | None:
-        """Return the scope that a name is found in, None if there is none.
+        """Return the scope in which a name is bound, or None.
 
         :param name: the name.
         """
         scope: Scope | None = self
         while scope is not None:
-            # The names of a class are not seen in its methods.
+            # Methods do not see the names in the class body.
             if name in scope.bindings and (scope is self or not _is_class(scope)):
                 return scope
             scope = scope.parent
@@ -196,7 +196,7 @@ class Scopes(ast.NodeVisitor):
         self.root = Scope(tree, None)
         self.by_node: dict[ast.AST, Scope] = {tree: self.root}
         self._scope = self.root
-        self._asked: set[tuple[int, str]] = set()
+        self._in_progress: set[tuple[int, str]] = set()
         self.visit(tree)
 
     # Bindings.
@@ -210,29 +210,29 @@ class Scopes(ast.NodeVisitor):
         elif isinstance(target, ast.Starred):
             self._bind_target(target.value, self._unknown())
         elif isinstance(target, (ast.Tuple, ast.List)):
-            for one in target.elts:
-                self._bind_target(one, self._unknown())
+            for element in target.elts:
+                self._bind_target(element, self._unknown())
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
             owner = self._scope.of_class()
             if owner is not None and target.value.id in ("self", "cls"):
                 owner.attributes.setdefault(target.attr, []).append(binding)
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        """Bind the names of an assignment."""
+        """Bind the targets of an assignment."""
         for target in node.targets:
             if (
                 isinstance(target, ast.Tuple)
                 and isinstance(node.value, ast.Tuple)
                 and len(target.elts) == len(node.value.elts)
             ):
-                for one, value in zip(target.elts, node.value.elts, strict=True):
-                    self._bind_target(one, Binding("value", self._scope, value))
+                for element, value in zip(target.elts, node.value.elts, strict=True):
+                    self._bind_target(element, Binding("value", self._scope, value))
             else:
                 self._bind_target(target, Binding("value", self._scope, node.value))
         self.generic_visit(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
-        """Bind the name of an assignment with a type."""
+        """Bind the target of an annotated assignment."""
         if node.value is not None:
             self._bind_target(node.target, Binding("value", self._scope, node.value))
         else:
@@ -240,7 +240,7 @@ class Scopes(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        """Forget the name."""
+        """Mark the name as unknown."""
         self._bind_target(node.target, self._unknown())
         self.generic_visit(node)
 
@@ -257,7 +257,7 @@ class Scopes(ast.NodeVisitor):
     visit_AsyncFor = visit_For
 
     def visit_comprehension(self, node: ast.comprehension) -> None:
-        """Bind the names of a comprehension, also around it."""
+        """Bind the names of a comprehension in the surrounding scope, too."""
         self._bind_each(node.target, node.iter)
         self.generic_visit(node)
 
@@ -281,13 +281,13 @@ class Scopes(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
-        """Forget the name of an error."""
+        """Mark the name of the error as unknown."""
         if node.name:
             self._scope.bind(node.name, self._unknown())
         self.generic_visit(node)
 
     def visit_Global(self, node: ast.Global) -> None:
-        """Bind the names in the module."""
+        """Bind the names in the module scope."""
         self._scope.globals.update(node.names)
 
     def visit_Import(self, node: ast.Import) -> None:
@@ -324,9 +324,9 @@ class Scopes(ast.NodeVisitor):
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         """Bind the class, and the names in it."""
         self._scope.bind(node.name, Binding("own", self._scope, node))
-        self._inside(self._enter(node), node.body)
-        for one in [*node.bases, *node.keywords, *node.decorator_list]:
-            self.visit(one)
+        self._visit_in_scope(self._enter(node), node.body)
+        for part in [*node.bases, *node.keywords, *node.decorator_list]:
+            self.visit(part)
 
     def visit_FunctionDef(self, node: Function) -> None:
         """Bind the function, its parameters and the names in it."""
@@ -335,10 +335,10 @@ class Scopes(ast.NodeVisitor):
         self._scope.bind(node.name, binding)
         scope = self._enter(node)
         self._bind_parameters(scope, node.args)
-        self._inside(scope, node.body)
-        for one in [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults]:
-            if one is not None:
-                self.visit(one)
+        self._visit_in_scope(scope, node.body)
+        for part in [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults]:
+            if part is not None:
+                self.visit(part)
 
     visit_AsyncFunctionDef = visit_FunctionDef
 
@@ -346,24 +346,24 @@ class Scopes(ast.NodeVisitor):
         """Bind the parameters."""
         scope = self._enter(node)
         self._bind_parameters(scope, node.args)
-        self._inside(scope, [node.body])
+        self._visit_in_scope(scope, [node.body])
 
     def _bind_parameters(self, scope: Scope, arguments: ast.arguments) -> None:
         by_position = [*arguments.posonlyargs, *arguments.args]
         first = len(by_position) - len(arguments.defaults)
         defaults = [*[None] * first, *arguments.defaults, *arguments.kw_defaults]
-        for one, default in zip([*by_position, *arguments.kwonlyargs], defaults, strict=True):
+        for parameter, default in zip([*by_position, *arguments.kwonlyargs], defaults, strict=True):
             scope.bind(
-                one.arg,
-                Binding("annotation", self._scope, one.annotation, default=default)
-                if one.annotation is not None
+                parameter.arg,
+                Binding("annotation", self._scope, parameter.annotation, default=default)
+                if parameter.annotation is not None
                 else Binding("unknown", scope, default=default),
             )
         for rest in (arguments.vararg, arguments.kwarg):
             if rest is not None:
                 scope.bind(rest.arg, Binding("unknown", scope))
 
-    def _inside(self, scope: Scope, body: list[ast.stmt] | list[ast.expr]) -> None:
+    def _visit_in_scope(self, scope: Scope, body: list[ast.stmt] | list[ast.expr]) -> None:
         outer, self._scope = self._scope, scope
         for node in body:
             self.visit(node)
@@ -372,15 +372,17 @@ class Scopes(ast.NodeVisitor):
     # Values.
 
     def value(self, node: ast.AST | None, scope: Scope) -> Value:
-        """Return the object of an expression, None if it is not known.
+        """Return the value of an expression, or None if it is not known.
 
         :param node: the expression.
-        :param scope: the scope that it stands in.
+        :param scope: the scope that contains the expression.
         """
         if isinstance(node, ast.Name):
             holder = scope.holder(node.id)
             return (
-                None if holder is None else self._bound(holder.bindings[node.id], holder, node.id)
+                None
+                if holder is None
+                else self._common_value(holder.bindings[node.id], holder, node.id)
             )
         if isinstance(node, ast.Attribute):
             return self._attribute(node, scope)
@@ -388,41 +390,43 @@ class Scopes(ast.NodeVisitor):
             return self._result(node, scope)
         if isinstance(node, ast.Subscript):
             base = self.value(node.value, scope)
-            return self._inside_of(base, MAPPING if not _is_number(node.slice) else EACH)
+            return self._element_of(base, MAPPING if not _is_number(node.slice) else EACH)
         if isinstance(node, ast.Lambda):
-            return Own(node)
+            return UserDefined(node)
         return None
 
     def constant(self, node: ast.expr, scope: Scope) -> ast.expr:
-        """Return the constant that a name always has, or a parameter by default; any other
-        expression as it is.
+        """Return the constant that a name always has, or the default of a parameter; other
+        expressions unchanged.
 
         :param node: the expression.
-        :param scope: the scope that it stands in.
+        :param scope: the scope that contains the expression.
         """
         holder = scope.holder(node.id) if isinstance(node, ast.Name) else None
         if holder is None or not isinstance(node, ast.Name):
             return node
         first, *others = holder.bindings[node.id]
-        given = first.node if first.kind == "value" else first.default
-        return given if isinstance(given, ast.Constant) and not others else node
+        default = first.node if first.kind == "value" else first.default
+        return default if isinstance(default, ast.Constant) and not others else node
 
-    def _bound(self, bindings: list[Binding], holder: Scope, name: str) -> Value:
+    def _common_value(self, bindings: list[Binding], holder: Scope, name: str) -> Value:
         key = (id(holder), name)
-        if key in self._asked:
+        if key in self._in_progress:
             return None
-        self._asked.add(key)
+        self._in_progress.add(key)
         try:
-            found: list[Value] = [self._binding(one) for one in bindings if not one.is_none()]
+            values: list[Value] = [
+                self._binding(binding) for binding in bindings if not binding.is_none()
+            ]
         finally:
-            self._asked.discard(key)
-        return found[0] if found and all(one == found[0] for one in found) else None
+            self._in_progress.discard(key)
+        return values[0] if values and all(value == values[0] for value in values) else None
 
     def _binding(self, binding: Binding) -> Value:
         if binding.kind == "name":
             return Named(binding.name)
         if binding.kind == "own":
-            return Own(binding.node)  # type: ignore[arg-type]
+            return UserDefined(binding.node)  # type: ignore[arg-type]
         if binding.kind == "value":
             return self.value(binding.node, binding.scope)
         if binding.kind == "context":
@@ -430,13 +434,13 @@ class Scopes(ast.NodeVisitor):
             is_same = (
                 isinstance(entered, Instance)
                 and RETURNED.get((entered.owner, "__enter__")) == entered.owner
-                and not self._own_bindings(entered, "__enter__")[0]
+                and not self._user_bindings(entered, "__enter__")[0]
             )
             return entered if is_same else None
         if binding.kind == "each":
-            return self._inside_of(self.value(binding.node, binding.scope), EACH)
+            return self._element_of(self.value(binding.node, binding.scope), EACH)
         if binding.kind == "second":
-            return self._inside_of(self.value(binding.node, binding.scope), PAIRS)
+            return self._element_of(self.value(binding.node, binding.scope), PAIRS)
         if binding.kind == "annotation":
             return self._annotated(binding.node, binding.scope)
         return None
@@ -448,13 +452,13 @@ class Scopes(ast.NodeVisitor):
             except SyntaxError:
                 return None
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-            sides = [one for one in (node.left, node.right) if not _is_none_expression(one)]
+            sides = [side for side in (node.left, node.right) if not _is_none_expression(side)]
             return self._annotated(sides[0], scope) if len(sides) == 1 else None
         if isinstance(node, ast.Subscript):
             generic = self.value(node.value, scope)
             is_optional = isinstance(generic, Named) and generic.name == "typing.Optional"
             return self._annotated(node.slice, scope) if is_optional else None
-        return self._made(self.value(node, scope))
+        return self._instance_of(self.value(node, scope))
 
     def _attribute(self, node: ast.Attribute, scope: Scope) -> Value:
         if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
@@ -462,35 +466,37 @@ class Scopes(ast.NodeVisitor):
             if owner is not None and isinstance(owner.node, ast.ClassDef):
                 bindings = owner.attributes.get(node.attr, []) + owner.bindings.get(node.attr, [])
                 if bindings:
-                    return self._bound(bindings, owner, f"self.{node.attr}")
-                return self._held(self.self_of(scope), node.attr)
+                    return self._common_value(bindings, owner, f"self.{node.attr}")
+                return self._attribute_of(self.self_of(scope), node.attr)
         base = self.value(node.value, scope)
         if isinstance(base, Named):
             return Named(f"{base.name}.{node.attr}")
-        return self._held(base, node.attr)
+        return self._attribute_of(base, node.attr)
 
-    def _held(self, base: Value, name: str) -> Value:
-        """Return an attribute of an object."""
+    def _attribute_of(self, base: Value, name: str) -> Value:
+        """Return the value of an attribute of an object."""
         if not isinstance(base, Instance):
             return None
-        bindings, holder = self._own_bindings(base, name)
+        bindings, holder = self._user_bindings(base, name)
         if holder is not None:
-            return self._bound(bindings, holder, f"self.{name}")
-        held = HELD.get((base.owner, name))
-        return Instance(held) if held is not None else Method(base.owner, name)
+            return self._common_value(bindings, holder, f"self.{name}")
+        owner = HELD.get((base.owner, name))
+        return Instance(owner) if owner is not None else Method(base.owner, name)
 
-    def _own_bindings(self, base: Instance, name: str) -> tuple[list[Binding], Scope | None]:
-        """Return how a class of the program's gives its objects an attribute, if it does."""
-        for one in self.line(base.own):
-            scope = self.by_node[one]
+    def _user_bindings(self, base: Instance, name: str) -> tuple[list[Binding], Scope | None]:
+        """Return the bindings of an attribute in a user's class and its ancestors, with their
+        scope.
+        """
+        for cls in self.ancestry(base.user_class):
+            scope = self.by_node[cls]
             bindings = scope.attributes.get(name, []) + scope.bindings.get(name, [])
             if bindings:
                 return bindings, scope
         return [], None
 
-    def _made(self, kind: Value) -> Value:
+    def _instance_of(self, kind: Value) -> Value:
         """Return an object of a class."""
-        if isinstance(kind, Own) and isinstance(kind.node, ast.ClassDef):
+        if isinstance(kind, UserDefined) and isinstance(kind.node, ast.ClassDef):
             bases = set(self.bases(kind.node))
             return Instance(bases.pop(), kind.node) if len(bases) == 1 and "" not in bases else None
         if isinstance(kind, Named) and kind.name in OTHERS:
@@ -500,118 +506,125 @@ class Scopes(ast.NodeVisitor):
         return Instance(names.home(kind.name)) if isinstance(names.find(kind.name), type) else None
 
     def self_of(self, scope: Scope) -> Value:
-        """Return the object that ``self`` is, if its class is derived from one of the driver's.
+        """Return the value of ``self``, if its class is derived from a class of the driver.
 
         :param scope: the scope of the method.
         """
         owner = scope.of_class()
         if owner is None or not isinstance(owner.node, ast.ClassDef):
             return None
-        return self._made(Own(owner.node))
+        return self._instance_of(UserDefined(owner.node))
 
     def bases(self, node: ast.ClassDef, depth: int = 0) -> Iterator[str]:
-        """Yield the driver's classes that a class is derived from, empty texts for unknown ones.
+        """Yield the driver's classes that a class is derived from, and an empty string for each
+        unknown base.
 
         :param node: the class.
-        :param depth: how many classes of the program's are between.
+        :param depth: the number of the user's classes in between.
         """
         for base in node.bases:
-            found = self.value(base, self.by_node[node].parent or self.root)
-            if isinstance(found, Named) and names.is_ours(found.name):
-                yield names.home(found.name)
-            elif isinstance(found, Own) and isinstance(found.node, ast.ClassDef) and depth < 20:
-                yield from self.bases(found.node, depth + 1)
+            base_value = self.value(base, self.by_node[node].parent or self.root)
+            if isinstance(base_value, Named) and names.is_ours(base_value.name):
+                yield names.home(base_value.name)
+            elif (
+                isinstance(base_value, UserDefined)
+                and isinstance(base_value.node, ast.ClassDef)
+                and depth < 20
+            ):
+                yield from self.bases(base_value.node, depth + 1)
             elif not isinstance(base, ast.Name) or base.id != "object":
                 yield ""
 
-    def line(self, node: ast.ClassDef | None) -> list[ast.ClassDef]:
-        """Return a class of the program's and those that it is derived from, nearest first.
+    def ancestry(self, node: ast.ClassDef | None) -> list[ast.ClassDef]:
+        """Return a user's class and the user's classes that it is derived from, nearest first.
 
         :param node: the class.
         """
-        found: list[ast.ClassDef] = []
+        ancestors: list[ast.ClassDef] = []
         waiting = [node] if node is not None else []
         while waiting:
-            one = waiting.pop(0)
-            if one in found:
+            cls = waiting.pop(0)
+            if cls in ancestors:
                 continue
-            found.append(one)
-            for base in one.bases:
-                kind = self.value(base, self.by_node[one].parent or self.root)
-                if isinstance(kind, Own) and isinstance(kind.node, ast.ClassDef):
-                    waiting.append(kind.node)
-        return found
+            ancestors.append(cls)
+            for base in cls.bases:
+                base_value = self.value(base, self.by_node[cls].parent or self.root)
+                if isinstance(base_value, UserDefined) and isinstance(
+                    base_value.node, ast.ClassDef
+                ):
+                    waiting.append(base_value.node)
+        return ancestors
 
-    def _inside_of(self, several: Value, kind: str) -> Value:
-        """Return one of the objects in a mapping or loop."""
+    def _element_of(self, several: Value, kind: str) -> Value:
+        """Return an element of a mapping or loop."""
         if not isinstance(several, Instance) or not several.owner.startswith(kind):
             return None
         inside = several.owner.removeprefix(kind)
         return Instance(inside) if inside else None
 
     def _result(self, node: ast.Call, scope: Scope) -> Value:
-        """Return what a call gives."""
+        """Return the value of a call."""
         called = self.value(node.func, scope)
         if isinstance(node.func, ast.Name) and called is None:
-            return self._of_builtin(node, node.func.id, scope)
+            return self._result_of_builtin(node, node.func.id, scope)
         if not isinstance(called, Named):
             return self._returned(called)
         if called.name == "functools.partial":
-            # With more arguments, those of the call would be at other positions.
+            # If the partial has more arguments, those of the call move to other positions.
             return self.value(node.args[0], scope) if len(node.args) == 1 else None
         if called.name == "multiprocessing.get_context":
             method = [*node.args, *(word.value for word in node.keywords)]
             forks = not method or getattr(method[0], "value", "") == "fork"
             return Named("multiprocessing") if forks else None
-        made = self._made(called)
-        if isinstance(made, Instance) and made.owner == EXECUTOR:
+        instance = self._instance_of(called)
+        if isinstance(instance, Instance) and instance.owner == EXECUTOR:
             for word in node.keywords:
-                context = self.value(word.value, scope) if word.arg == "mp_context" else made
+                context = self.value(word.value, scope) if word.arg == "mp_context" else instance
                 if context is None or word.arg == "max_tasks_per_child":
-                    return None  # it may start new interpreters in place of forks
-        return made
+                    return None  # the executor may start new interpreters instead of forks
+        return instance
 
-    def _of_builtin(self, node: ast.Call, name: str, scope: Scope) -> Value:
+    def _result_of_builtin(self, node: ast.Call, name: str, scope: Scope) -> Value:
         if scope.holder(name) is not None:
             return None
         if name == "super":
             return self._super(scope)
-        given = self.value(node.args[0], scope) if node.args else None
-        if isinstance(given, Instance) and given.owner.startswith((EACH, PAIRS)):
+        argument = self.value(node.args[0], scope) if node.args else None
+        if isinstance(argument, Instance) and argument.owner.startswith((EACH, PAIRS)):
             if name in PASSES_ON:
-                return given
+                return argument
             if name == "next":
-                return self._inside_of(given, EACH)
+                return self._element_of(argument, EACH)
         return None
 
     def _super(self, scope: Scope) -> Value:
-        """Return the object of a method as one of the class above."""
-        made = self.self_of(scope)
-        if not isinstance(made, Instance):
+        """Return the value of ``super()``: the object as an instance of the next class."""
+        instance = self.self_of(scope)
+        if not isinstance(instance, Instance):
             return None
-        return Instance(made.owner, next(iter(self.line(made.own)[1:]), None))
+        return Instance(instance.owner, next(iter(self.ancestry(instance.user_class)[1:]), None))
 
     def _returned(self, called: Value) -> Value:
         if isinstance(called, Method):
             returned = RETURNED.get((called.owner, called.name))
             return Instance(returned) if returned is not None else None
-        if isinstance(called, Own) and isinstance(called.node, ast.FunctionDef):
+        if isinstance(called, UserDefined) and isinstance(called.node, ast.FunctionDef):
             return self._returned_by(called.node)
-        return self._made(called)
+        return self._instance_of(called)
 
     def _returned_by(self, node: ast.FunctionDef) -> Value:
         scope = self.by_node[node]
         nodes = list(own_nodes(node))
-        if any(isinstance(one, (ast.Yield, ast.YieldFrom)) for one in nodes):
+        if any(isinstance(child, (ast.Yield, ast.YieldFrom)) for child in nodes):
             return None
         bindings = [
-            Binding("value", scope, one.value) for one in nodes if isinstance(one, ast.Return)
+            Binding("value", scope, child.value) for child in nodes if isinstance(child, ast.Return)
         ]
-        return self._bound(bindings, scope, "return")
+        return self._common_value(bindings, scope, "return")
 
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes in a function, but not those of functions and classes inside it.
+    """Yield the nodes in a function, without the nodes of nested functions and classes.
 
     :param node: the function.
     """
@@ -621,10 +634,10 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     elif isinstance(node, ast.Lambda):
         waiting = [node.body]
     while waiting:
-        one = waiting.pop(0)
-        yield one
-        if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            waiting.extend(ast.iter_child_nodes(one))
+        child = waiting.pop(0)
+        yield child
+        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            waiting.extend(ast.iter_child_nodes(child))
 
 
 def _is_number(node: ast.expr) -> bool:

@@ -1,4 +1,4 @@
-"""The table of differences: for findings, ``docs/upgrading.rst`` and ``tox -e differential``."""
+"""The table of differences, for findings, ``docs/upgrading.rst`` and ``tox -e differential``."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from cassandra.migrate.table_source import SOURCE
 from cassandra.migrate.table_values import VALUES
 
 DIFFERENCES: list[Difference] = [*SOURCE, *VALUES, *MAPPER, *DRIVER]
-BY_KEY = {one.key: one for one in DIFFERENCES}
+BY_KEY = {difference.key: difference for difference in DIFFERENCES}

@@ -49,7 +49,7 @@ BLOCKING = (
 )
 
 
-GREENLETS = {"gevent", "eventlet"}  # callbacks run in them, and may wait
+GREENLETS = {"gevent", "eventlet"}  # callbacks run in greenlets with these, and may wait
 
 DRIVER = [
     Difference(
@@ -156,6 +156,15 @@ DRIVER = [
         why="One connection carries 32,768 requests at a time.",
         do="Remove the calls, if they were made for more requests at a time.",
         matchers=(CallOf(NOTE, callees=POOL_SIZES),),
+    ),
+    Difference(
+        key="prepare-scope",
+        what=(
+            "``prepare_on_all_hosts`` and ``reprepare_on_up`` prepare statements on the hosts of "
+            "the local data centre. Elsewhere they are prepared when they are first executed."
+        ),
+        why="Remote hosts get requests only if the local ones fail.",
+        do='Pass ``prepare_scope="all"`` if remote hosts are to know them before that.',
     ),
     Difference(
         key="metrics",

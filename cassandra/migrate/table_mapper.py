@@ -1,4 +1,4 @@
-"""Differences of the mapper, ``cassandra.cqlengine``."""
+"""Differences of the object mapper, ``cassandra.cqlengine``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Differences of names, settings and packages, which a program's source alone shows."""
+"""Differences of names, settings and packages that the source shows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COMPILED = tuple(
         "row_parser",
     )
 )
-# Objects of these are what the driver hands to programs.
+# Classes whose objects the driver passes to applications.
 OBJECTS = (
     "cassandra.cluster.Cluster",
     "cassandra.cluster.ExecutionProfile",

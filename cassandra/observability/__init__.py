@@ -1,7 +1,7 @@
 """Ready-made observers of requests: OpenTelemetry, a request logger, Prometheus, StatsD.
 
-Each is a `cassandra.observers.RequestObserver`, or reads one. They are imported from their own
-modules, because some need a package of their own.
+Each is a `cassandra.observers.RequestObserver`, or reads the counts of an observer. Import each
+from its own module, because some of them need an extra package.
 """
 
 from cassandra._foreign import check_files

@@ -1,7 +1,7 @@
 """Counts of requests by host, and the state of a cluster's connections, for metrics.
 
-`RequestCounters` counts from the moment that it is registered; `gauges` reads how a cluster is now.
-`cassandra.observability.prometheus` and `cassandra.observability.statsd` report both.
+`RequestCounters` counts from the moment it is registered. `gauges` reads the current state of a
+cluster. `cassandra.observability.prometheus` and `cassandra.observability.statsd` report both.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["BUCKETS", "ClusterGauges", "Histogram", "HostCounters", "HostGauges", "RequestCounters"]
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""The upper ends of the buckets of latencies, in seconds."""
+"""The default upper bounds of the latency buckets, in seconds."""
 
 
 class Histogram:
-    """Counts of times by bucket. The last count is that of times beyond all buckets.
+    """Counts of times by bucket. The last count is for times above all bounds.
 
-    :param bounds: the upper ends of the buckets, rising, in seconds.
+    :param bounds: the upper bounds of the buckets, rising, in seconds.
     """
 
     __slots__ = ("bounds", "counts", "sum")
@@ -39,7 +39,7 @@ class Histogram:
         self.sum = 0.0
 
     def record(self, seconds: float) -> None:
-        """Count a time.
+        """Add a time.
 
         :param seconds: the time.
         """
@@ -48,50 +48,50 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """The number of times that were counted."""
+        """The number of recorded times."""
         return sum(self.counts)
 
     def cumulated(self) -> list[tuple[float, int]]:
-        """Return the upper end of each bucket with the count of all times up to it."""
+        """Return pairs of a bucket's upper bound and the number of times up to that bound."""
         total = 0
-        found = []
+        buckets = []
         for bound, count in zip((*self.bounds, float("inf")), list(self.counts), strict=True):
             total += count
-            found.append((bound, total))
-        return found
+            buckets.append((bound, total))
+        return buckets
 
 
 class HostCounters:
-    """The counters of one host. Each only grows.
+    """The counters of one host. They only grow.
 
-    :param bounds: of the histogram.
+    :param bounds: the bucket bounds of the histogram.
     """
 
     def __init__(self, bounds: Sequence[float] = BUCKETS) -> None:
         self.attempts = 0
         """Attempts that were sent to the host."""
         self.latencies = Histogram(bounds)
-        """The times of its answers, from sending to arrival."""
+        """The latencies of responses, from sending the request to receiving the response."""
         self.errors: dict[str, int] = {}
-        """Attempts that failed, by the name of the error's class."""
+        """Failed attempts, by the name of the error's class."""
         self.retries = 0
-        """Attempts that failed and were followed by another one, there or elsewhere."""
+        """Failed attempts that were followed by a retry, on this host or another host."""
         self.speculations = 0
         """Attempts that were speculative executions."""
         self.bytes_out = 0
         """Bytes of the frames sent, before compression."""
         self.bytes_in = 0
-        """Bytes of the frames that answered, after decompression."""
+        """Bytes of response frames, after decompression."""
 
 
 class RequestCounters(RequestObserver):
-    """Counts requests: by host those sent, answered and failed; in total their outcomes.
+    """Counts requests: attempts by host, and outcomes in total.
 
-    It costs about 2 us a request. Its numbers are written on the event loop, and may be read in any
-    thread.
+    Counting costs about 2 us a request. The numbers are written on the event loop, and may be read
+    in any thread.
 
-    :param buckets: the upper ends of the buckets of latencies, in seconds.
-    :raises ValueError: if they do not rise, or are not positive.
+    :param buckets: the upper bounds of the latency buckets, in seconds.
+    :raises ValueError: if the bounds do not rise, or are not positive.
     """
 
     def __init__(self, buckets: Sequence[float] = BUCKETS) -> None:
@@ -100,33 +100,34 @@ class RequestCounters(RequestObserver):
             raise ValueError(f"buckets must be positive and rise, but are {buckets!r}")
         self._bounds = bounds
         self._hosts: dict[Host, HostCounters] = {}
-        # Only for hosts that are new: counting itself happens on one thread.
+        # Needed only to add new hosts: counting itself happens on one thread.
         self._lock = Lock()
         renewed(self)
         self.requests: dict[str, int] = {"success": 0}
-        """Requests that are over: those with a result under "success", the others by the name of
-        their error's class."""
+        """Finished requests: successful ones under "success", failed ones under the name of the
+        error's class.
+        """
         self.durations = Histogram(bounds)
-        """Times that whole requests took, with all attempts and waits."""
+        """The durations of whole requests, including all attempts and waits."""
 
     def _renew_locks(self) -> None:
         self._lock = Lock()
 
     @property
     def hosts(self) -> Mapping[Host, HostCounters]:
-        """The counters of each host that a request was sent to; a copy."""
+        """The counters of each host that a request was sent to. This is a copy."""
         with self._lock:
-            # The loop may add a host while the caller goes through it.
+            # Copy, because the event loop may add a host while the caller iterates.
             return dict(self._hosts)
 
     def _of(self, host: Host) -> HostCounters:
-        # Without the lock first: nearly all requests go to hosts that are known.
-        found = self._hosts.get(host)
-        if found is None:
+        # Look up without the lock first: nearly all requests go to known hosts.
+        counters = self._hosts.get(host)
+        if counters is None:
             with self._lock:
-                # Another thread may have been quicker: its counters are the ones that count.
-                found = self._hosts.setdefault(host, HostCounters(self._bounds))
-        return found
+                # Another thread may have added the host: then we use its counters.
+                counters = self._hosts.setdefault(host, HostCounters(self._bounds))
+        return counters
 
     def forget(self, host: Host) -> None:
         """Drop the counters of a host that has left the cluster.
@@ -139,18 +140,18 @@ class RequestCounters(RequestObserver):
     # -- events ------------------------------------------------------------------------------------
 
     def on_latency(self, host: Host, seconds: float) -> None:
-        """Count an answer.
+        """Count a response.
 
-        :param host: who has answered.
-        :param seconds: from sending to arrival.
+        :param host: the host that responded.
+        :param seconds: from sending the request to receiving the response.
         """
         self._of(host).latencies.record(seconds)
 
     def on_refusal(self, host: Host, seconds: float) -> None:
-        """Count an answer.
+        """Count an error response.
 
-        :param host: who has answered.
-        :param seconds: from sending to arrival.
+        :param host: the host that responded.
+        :param seconds: from sending the request to receiving the response.
         """
         self._of(host).latencies.record(seconds)
 
@@ -159,7 +160,7 @@ class RequestCounters(RequestObserver):
 
         :param host: the host of the attempt.
         :param error: the error.
-        :param decision: the retry policy's.
+        :param decision: the decision of the retry policy.
         """
         if host is not None:
             errors = self._of(host).errors
@@ -182,7 +183,7 @@ class RequestCounters(RequestObserver):
         :param request: the request.
         :param attempt: the attempt that failed.
         :param error: the error.
-        :param decision: the retry policy's.
+        :param decision: the decision of the retry policy.
         """
         self._of(attempt.host).retries += 1
 
@@ -195,17 +196,17 @@ class RequestCounters(RequestObserver):
         self._of(attempt.host).speculations += 1
 
     def on_end(self, request: ObservedRequest) -> None:
-        """Count a request.
+        """Count a finished request.
 
         :param request: the request.
         """
         error = request.error
         name = "success" if error is None else type(error).__name__
         self.requests[name] = self.requests.get(name, 0) + 1
-        # It is over, and so it has one.
+        # A finished request has a latency.
         assert request.latency is not None
         self.durations.record(request.latency)
-        # Each attempt sends the same frame.
+        # Every attempt sends the same frame.
         size = request.request_size
         for attempt in request.attempts:
             self._of(attempt.host).bytes_out += size
@@ -215,16 +216,21 @@ class RequestCounters(RequestObserver):
 
 
 class HostGauges(NamedTuple):
-    """The connections to one host now, over all sessions.
+    """The current connections to one host, over all sessions.
 
     :param host: the host.
-    :param is_up: True if it is known to be up.
-    :param connections: how many are open.
-    :param in_flight: requests that wait for their answers.
-    :param streams_free: requests that could be sent at once.
-    :param orphans: streams whose answer nobody waits for any more.
+    :param is_up: True if the host is known to be up.
+    :param connections: the number of open connections.
+    :param in_flight: requests that wait for a response.
+    :param streams_free: the number of requests that could be sent immediately.
+    :param orphans: streams whose response nobody waits for any more.
     :param waiting: requests that wait for a free stream.
-    :param reconnections: how often it was tried while it was down; this only grows.
+    :param reconnections: the number of attempts to reconnect while the host was down; this only
+        grows.
+    :param draining: connections that the host will close soon and that have requests in flight.
+        They are not included in `connections`.
+    :param graceful_disconnects: how often the host announced that it will stop soon; this only
+        grows.
     """
 
     host: Host
@@ -235,22 +241,24 @@ class HostGauges(NamedTuple):
     orphans: int
     waiting: int
     reconnections: int
+    draining: int = 0
+    graceful_disconnects: int = 0
 
 
 class ClusterGauges(NamedTuple):
-    """The state of a cluster now.
+    """The current state of a cluster.
 
-    :param hosts: each host that is known.
-    :param sessions: how many are open.
-    :param prepared_statements: those that the program holds.
-    :param tablets: tablets of ScyllaDB whose place is known.
+    :param hosts: the gauges of each known host.
+    :param sessions: the number of open sessions.
+    :param prepared_statements: the number of prepared statements that the application holds.
+    :param tablets: the number of ScyllaDB tablets whose replicas are known.
     :param tablet_hits: requests to tables with tablets whose tablet was known.
-    :param tablet_misses: those whose tablet was not.
+    :param tablet_misses: requests to tables with tablets whose tablet was not known.
     :param is_connected: True if there is a control connection.
-    :param throttled: requests that wait for the throttler; 0 without one.
-    :param refused: requests that found its queue full.
+    :param throttled: requests that wait for the throttler; 0 if there is no throttler.
+    :param refused: requests rejected because the throttler's queue was full.
     :param schema_reads: how often parts of the schema were read again.
-    :param failed_schema_reads: how often that failed.
+    :param failed_schema_reads: how often reading the schema failed.
     """
 
     hosts: tuple[HostGauges, ...]
@@ -267,19 +275,19 @@ class ClusterGauges(NamedTuple):
 
     @classmethod
     def of(cls, cluster: Any) -> ClusterGauges:
-        """Read them; any thread, at any time.
+        """Read the gauges of a cluster. You may call this in any thread, at any time.
 
         :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
         """
         core = cluster._core
-        # A copy: the loop may open and close sessions meanwhile.
+        # Copy, because the event loop may open and close sessions at the same time.
         sessions = list(core.sessions) if core is not None else []
         metadata = cluster.metadata
         throttler = cluster.request_throttler
         return cls(
             hosts=tuple(_gauges_of(host, sessions, core) for host in metadata.all_hosts()),
             sessions=len(sessions),
-            prepared_statements=core.preparer.known_count if core is not None else 0,
+            prepared_statements=core.preparer.prepared_count if core is not None else 0,
             tablets=metadata.tablets.count,
             tablet_hits=metadata.tablets.hits,
             tablet_misses=metadata.tablets.misses,
@@ -292,20 +300,30 @@ class ClusterGauges(NamedTuple):
 
 
 def _gauges_of(host: Host, sessions: Sequence[Any], core: Any) -> HostGauges:
-    pools = [pool for one in sessions if (pool := one.pools.get(host)) is not None]
+    pools = [pool for session in sessions if (pool := session.pools.get(host)) is not None]
     connections = list(_connections(pools))
-    orphans = sum(one.orphans for one in connections)
-    used = sum(one.in_flight for one in connections)
+    draining = [
+        connection
+        for session in sessions
+        for pool in list(session.draining)
+        if pool.host == host
+        for connection in pool.open_connections()
+    ]
+    orphans = sum(connection.orphans for connection in (*connections, *draining))
+    used = sum(connection.in_flight for connection in connections)
+    in_flight = used + sum(connection.in_flight for connection in draining) - orphans
     return HostGauges(
         host=host,
         is_up=bool(host.is_up),
         connections=len(connections),
-        # Orphans hold their streams, but nobody waits for them.
-        in_flight=used - orphans,
-        streams_free=sum(one.streams.limit for one in connections) - used,
+        # Orphans occupy streams, but nobody waits for them.
+        in_flight=in_flight,
+        streams_free=sum(connection.streams.limit for connection in connections) - used,
         orphans=orphans,
         waiting=sum(pool.waiting for pool in pools),
         reconnections=core.hosts.reconnections.get(host, 0) if core is not None else 0,
+        draining=len(draining),
+        graceful_disconnects=core.hosts.drains.get(host, 0) if core is not None else 0,
     )
 
 

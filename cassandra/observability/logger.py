@@ -7,9 +7,12 @@
 
    cluster = Cluster(request_observers=[RequestLogger(slow=0.2, sample=0.001)])
 
-A line has the statement's text without values, its keyspace and consistency level, and each attempt
-with its host, its time and its error. Handlers that write fields (JSON) find the same as a dict in
-``record.request``.
+A line has the CQL of the statement without values, its keyspace and consistency level, and each
+attempt with its host, duration and error. Handlers that write structured fields (JSON) find the
+same data as a dict in ``record.request``.
+
+In an outage, thousands of requests may fail in the same way each second. The first one is logged at
+once. Those that follow are counted, and logged as one line for each `repeat_interval`.
 """
 
 from __future__ import annotations
@@ -20,8 +23,9 @@ import logging
 import random
 from typing import Any
 
+from cassandra._clocks import monotonic
 from cassandra.consistency import consistency_value_to_name
-from cassandra.observability.texts import error_text, without_values
+from cassandra.observability.texts import code_of, error_text, without_values
 from cassandra.observers import ObservedRequest, RequestObserver
 from cassandra.policies.encryption import ColDesc
 from cassandra.query.bound import BoundStatement
@@ -30,27 +34,44 @@ from cassandra.query.statement import InterpolatedText
 __all__ = ["RequestLogger"]
 
 _MOST_ATTEMPTS = 10
-_MOST_STATEMENTS = 3  # of a batch
+_MOST_STATEMENTS = 3  # of a batch that are logged
 _ENCRYPTED = "<encrypted>"
+_MOST_REPEATED = 1000  # different failures that are counted at the same time
+
+
+class _Repeated:
+    """Failures that are like one that was logged.
+
+    :param until: when the interval ends.
+    """
+
+    __slots__ = ("count", "last", "until")
+
+    def __init__(self, until: float) -> None:
+        self.until = until
+        self.count = 0
+        self.last: ObservedRequest | None = None
 
 
 class RequestLogger(RequestObserver):
-    """Logs requests that took long or failed, and some of the others.
+    """Logs slow and failed requests, and a sample of the others.
 
-    Each parameter is an attribute of the same name, which may be set at any time.
+    Each parameter is an attribute with the same name, which you may set at any time.
 
-    :param slow: seconds from which a request is slow, and logged as a WARNING; None to log no slow
-        requests.
-    :param failed: True to log requests that failed, as an ERROR. Those that their caller gave up
-        are not failed.
-    :param sample: the share of all requests that is logged as INFO, from 0 to 1.
-    :param values: True to log values, shortened. Those of encrypted columns never are. The values
-        in a text count too: without this it is logged with ? in their place, and errors without
-        the server's own words, which may repeat them.
-    :param structured: True makes the message itself JSON.
-    :param longest_text: characters of a statement's text.
-    :param longest_value: characters of a value.
-    :param most_values: values of a statement.
+    :param slow: requests that take at least this many seconds are slow, and logged as a WARNING.
+        None logs no slow requests.
+    :param failed: True to log failed requests as an ERROR. Requests that the caller cancelled do
+        not count as failed.
+    :param repeat_interval: requests that fail with the same error and the same CQL (without values)
+        within this many seconds are counted, and logged as one line. 0 logs each of them.
+    :param sample: the share of all requests to log as INFO, from 0 to 1.
+    :param values: True to log values, shortened. Values of encrypted columns are never logged. If
+        False, literals in the CQL are replaced by ?, and server error messages are left out because
+        they may repeat values.
+    :param structured: True to write the message itself as JSON.
+    :param longest_text: the maximum number of characters of a statement's CQL.
+    :param longest_value: the maximum number of characters of a value.
+    :param most_values: the maximum number of values of a statement.
     :param logger: the name of the logger, or the logger.
     :raises TypeError: if a limit is not a number.
     :raises ValueError: if a limit is out of range.
@@ -67,7 +88,9 @@ class RequestLogger(RequestObserver):
         longest_value: int = 50,
         most_values: int = 50,
         logger: str | logging.Logger = "cassandra.requests",
+        repeat_interval: float = 10.0,
     ) -> None:
+        self._repeated: dict[tuple[Any, ...], _Repeated] = {}
         self.slow = slow
         self.failed = failed
         self.sample = sample
@@ -76,22 +99,23 @@ class RequestLogger(RequestObserver):
         self.longest_text = longest_text
         self.longest_value = longest_value
         self.most_values = most_values
+        self.repeat_interval = repeat_interval
         self.logger: logging.Logger = (
             logging.getLogger(logger) if isinstance(logger, str) else logger
         )
 
     def __setattr__(self, name: str, value: object) -> None:
-        # At once, and not at the first request, which is not to blame.
+        # Check now, and not at the first request, which did not cause the error.
         if name == "slow" and value is not None:
             _check(name, value, None)
         elif name == "sample":
             _check(name, value, 1.0)
-        elif name in ("longest_text", "longest_value", "most_values"):
+        elif name in ("longest_text", "longest_value", "most_values", "repeat_interval"):
             _check(name, value, None)
         super().__setattr__(name, value)
 
     def on_end(self, request: ObservedRequest) -> None:
-        """Log the request if it is slow or has failed, or is drawn.
+        """Log the request if it is slow, has failed, or is sampled.
 
         :param request: the request.
         """
@@ -99,21 +123,69 @@ class RequestLogger(RequestObserver):
         latency = request.latency
         assert latency is not None
         if error is not None and self.failed and not isinstance(error, asyncio.CancelledError):
-            self._log(logging.ERROR, "failed", request)
+            if not (self.repeat_interval and self._is_repeated(error, request)):
+                self._log(logging.ERROR, "failed", request)
         elif self.slow is not None and latency >= self.slow:
             self._log(logging.WARNING, "slow", request)
         elif self.sample and random.random() < self.sample:
             self._log(logging.INFO, "sampled", request)
 
-    def _log(self, level: int, why: str, request: ObservedRequest) -> None:
+    # -- failures that repeat ----------------------------------------------------------------------
+
+    def _is_repeated(self, error: BaseException, request: ObservedRequest) -> bool:
+        """Count a failed request; return False if it must be logged itself."""
+        text, is_prepared = request.texts[0] if request.texts else ("", False)
+        if not is_prepared:
+            text = without_values(text.template if isinstance(text, InterpolatedText) else text)
+        key = (type(error), code_of(error), request.keyspace, text)
+        now = monotonic()
+        repeated = self._repeated.get(key)
+        if repeated is not None and now < repeated.until:
+            repeated.count += 1
+            repeated.last = request
+            if repeated.count == 1:
+                self._call_later(repeated.until - now, key)
+            return True
+        if repeated is not None:  # there was no event loop to log it in time
+            self._log_repeated(repeated)
+        elif len(self._repeated) >= _MOST_REPEATED:
+            for other in [*self._repeated.values()]:
+                self._log_repeated(other)
+            self._repeated.clear()
+        self._repeated[key] = _Repeated(now + self.repeat_interval)
+        return False
+
+    def _call_later(self, delay: float, key: tuple[Any, ...]) -> None:
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return  # the next failure of this kind logs the count
+        loop.call_later(delay, self._end_interval, key)
+
+    def _end_interval(self, key: tuple[Any, ...]) -> None:
+        repeated = self._repeated.get(key)
+        if repeated is not None and repeated.count:
+            self._log_repeated(repeated)
+            # While the outage lasts, each interval has one line.
+            self._repeated[key] = _Repeated(monotonic() + self.repeat_interval)
+
+    def _log_repeated(self, repeated: _Repeated) -> None:
+        if repeated.last is not None:
+            self._log(logging.ERROR, "failed", repeated.last, repeated.count)
+
+    # -- lines -------------------------------------------------------------------------------------
+
+    def _log(self, level: int, why: str, request: ObservedRequest, repeated: int = 0) -> None:
         if not self.logger.isEnabledFor(level):
             return
         fields = self._fields(why, request)
+        if repeated:
+            fields["repeated"] = repeated
         text = json.dumps(fields, default=str) if self.structured else _line(fields)
-        # As an argument: a text of a program may have a % in it.
+        # Pass the line as an argument, because CQL may contain a %.
         self.logger.log(level, "%s", text, extra={"request": fields})
 
-    # -- what is told ------------------------------------------------------------------------------
+    # -- content of a line -------------------------------------------------------------------------
 
     def _fields(self, why: str, request: ObservedRequest) -> dict[str, Any]:
         fields: dict[str, Any] = {
@@ -122,7 +194,7 @@ class RequestLogger(RequestObserver):
             "statement": self._texts(request),
             "keyspace": request.keyspace,
             "consistency": consistency_value_to_name(request.consistency_level),
-            "attempts": [_attempt(one) for one in request.attempts[-_MOST_ATTEMPTS:]],
+            "attempts": [_attempt(attempt) for attempt in request.attempts[-_MOST_ATTEMPTS:]],
             "request_bytes": request.request_size,
             "response_bytes": request.response_size,
         }
@@ -135,55 +207,55 @@ class RequestLogger(RequestObserver):
         if request.speculations:
             fields["speculations"] = request.speculations
         if request.error is not None:
-            # Servers repeat parts of statements in their texts.
+            # Servers repeat parts of statements in their error messages.
             fields["error"] = (
                 f"{type(request.error).__name__}: {_first_line(request.error)}"
                 if self.values
                 else error_text(request.error)
             )
         if self.values:
-            found = self._values(request.statement)
-            if found:
-                fields["values"] = found
+            values = self._values(request.statement)
+            if values:
+                fields["values"] = values
         return fields
 
     def _texts(self, request: ObservedRequest) -> str:
         texts = request.texts
         if request.batch_size is None:
             return self._text(*texts[0]) if texts else ""
-        shown = "; ".join(self._text(*one) for one in texts[:_MOST_STATEMENTS])
-        return f"batch of {request.batch_size}: {shown}" + (
+        statements = "; ".join(self._text(*statement) for statement in texts[:_MOST_STATEMENTS])
+        return f"batch of {request.batch_size}: {statements}" + (
             "; ..." if len(texts) > _MOST_STATEMENTS else ""
         )
 
     def _text(self, text: str, is_prepared: bool) -> str:
         if is_prepared or self.values:
-            shown = " ".join(text.split())
+            summary = " ".join(text.split())
         else:
             template = text.template if isinstance(text, InterpolatedText) else text
-            shown = without_values(template)
-        return _short(shown, self.longest_text)
+            summary = without_values(template)
+        return _short(summary, self.longest_text)
 
     def _values(self, statement: Any) -> dict[str, str]:
         if not isinstance(statement, BoundStatement):
             return {}
         policy = statement.prepared_statement.column_encryption_policy
         columns = statement.prepared_statement.column_metadata[: self.most_values]
-        shown: dict[str, str] = {}
+        values: dict[str, str] = {}
         for column, value in zip(columns, statement.raw_values, strict=False):
-            place = ColDesc(column.keyspace_name, column.table_name, column.name)
-            if policy is not None and policy.contains_column(place):
-                shown[column.name] = _ENCRYPTED
+            column_desc = ColDesc(column.keyspace_name, column.table_name, column.name)
+            if policy is not None and policy.contains_column(column_desc):
+                values[column.name] = _ENCRYPTED
             else:
-                shown[column.name] = _short(repr(value), self.longest_value)
-        return shown
+                values[column.name] = _short(repr(value), self.longest_value)
+        return values
 
 
-def _check(name: str, value: object, most: float | None) -> None:
+def _check(name: str, value: object, maximum: float | None) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} must be a number, but is {value!r}")
-    if not value >= 0 or (most is not None and value > most):
-        limit = "not be negative" if most is None else f"be from 0 to {most:g}"
+    if not value >= 0 or (maximum is not None and value > maximum):
+        limit = "not be negative" if maximum is None else f"be from 0 to {maximum:g}"
         raise ValueError(f"{name} must {limit}, but is {value!r}")
 
 
@@ -196,19 +268,22 @@ def _first_line(error: BaseException) -> str:
 
 
 def _attempt(attempt: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {"host": str(attempt.host.endpoint)}
+    fields: dict[str, Any] = {"host": str(attempt.host.endpoint)}
     if attempt.latency is not None:
-        found["seconds"] = round(attempt.latency, 6)
+        fields["seconds"] = round(attempt.latency, 6)
     if attempt.error is not None:
-        found["error"] = type(attempt.error).__name__
+        fields["error"] = type(attempt.error).__name__
         if attempt.decision is not None:
-            found["decision"] = attempt.decision
-    return found
+            fields["decision"] = attempt.decision
+    return fields
 
 
 def _line(fields: dict[str, Any]) -> str:
-    """Return the fields as a line that people read."""
+    """Return the fields as a human-readable line."""
     parts = [f"{fields['reason']} request, {fields['seconds']:.3f} s: {fields['statement']}"]
+    if "repeated" in fields:
+        count = fields["repeated"]
+        parts.append(f"the last of {count} that failed like this since the line before")
     if "error" in fields:
         parts.append(fields["error"])
     where = [f"keyspace {fields['keyspace']}"] if fields["keyspace"] else []
@@ -216,11 +291,11 @@ def _line(fields: dict[str, Any]) -> str:
         where.append(f"page {fields['page']}")
     parts.append(", ".join([*where, fields["consistency"]]))
     attempts = []
-    for one in fields["attempts"]:
-        seconds = f" {one['seconds']:.3f} s" if "seconds" in one else " no answer"
-        failed = f" {one['error']}" if "error" in one else ""
-        decided = f" ({one['decision']})" if "decision" in one else ""
-        attempts.append(f"{one['host']}{seconds}{failed}{decided}")
+    for attempt in fields["attempts"]:
+        seconds = f" {attempt['seconds']:.3f} s" if "seconds" in attempt else " no answer"
+        failed = f" {attempt['error']}" if "error" in attempt else ""
+        decided = f" ({attempt['decision']})" if "decision" in attempt else ""
+        attempts.append(f"{attempt['host']}{seconds}{failed}{decided}")
     parts.append("attempts: " + (", ".join(attempts) or "none"))
     if "values" in fields:
         parts.append(

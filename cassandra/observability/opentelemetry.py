@@ -7,7 +7,7 @@
 
    cluster = Cluster(request_observers=[OpenTelemetryObserver()])
 
-Names and values are those of the stable semantic conventions for databases, and of those for
+Names and values follow the stable OpenTelemetry semantic conventions for databases and for
 Cassandra (https://opentelemetry.io/docs/specs/semconv/database/cassandra/).
 """
 
@@ -37,11 +37,11 @@ __all__ = ["OpenTelemetryObserver"]
 _SCOPE = "cassandra.observability.opentelemetry"
 _SCHEMA = "https://opentelemetry.io/schemas/1.33.0"
 _SYSTEM = "cassandra"
-# Seconds, as the conventions advise for db.client.operation.duration.
+# In seconds, as the conventions recommend for db.client.operation.duration.
 _BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
-# With this key set in the context, instrumentations leave a call alone; they know it by its name.
+# If this key is set in the context, instrumentations skip the call. The key is a fixed name.
 _SUPPRESS = "suppress_instrumentation"
-# A request without a span: no span, and its attributes are not known.
+# Stored values for a request that has no span and whose attributes are not known.
 _NOT_BEGUN = (None, None)
 
 _LEVELS = {
@@ -52,18 +52,20 @@ _LEVELS = {
 
 
 class OpenTelemetryObserver(RequestObserver):
-    """Makes a client span of each request, with an event for each attempt, and a histogram.
+    """Creates a client span for each request, with an event for each attempt, and a duration
+    histogram.
 
-    The parent of a span is the caller's current span: in threads, tasks and callbacks alike.
+    The parent of a span is the caller's current span, whether the caller is a thread, a task or a
+    callback.
 
-    :param tracer_provider: makes the tracer; None for the global one.
-    :param meter_provider: makes the meter; None for the global one.
-    :param spans: False for metrics alone.
-    :param metrics: False for spans alone.
-    :param query_text: False leaves ``db.query.text`` out. Values are never in it: literals are
-        replaced by ``?``, except in texts of prepared statements, which the program wrote. Nor are
-        they in the status of a span: it has an error's class, code and fields, without the server's
-        own words, which may repeat them.
+    :param tracer_provider: creates the tracer; None for the global provider.
+    :param meter_provider: creates the meter; None for the global provider.
+    :param spans: False to record only metrics.
+    :param metrics: False to record only spans.
+    :param query_text: False to leave out ``db.query.text``. Values are never in it: literals are
+        replaced by ``?``, except in prepared statements, whose CQL your code wrote. The status of a
+        span has no values either: it shows an error's class, code and fields, but no server
+        message, which might repeat values.
     """
 
     def __init__(
@@ -85,7 +87,7 @@ class OpenTelemetryObserver(RequestObserver):
     # -- events ------------------------------------------------------------------------------------
 
     def on_start(self, request: ObservedRequest) -> None:
-        """Begin the span.
+        """Start the span.
 
         :param request: the request.
         """
@@ -105,7 +107,7 @@ class OpenTelemetryObserver(RequestObserver):
         """
         span = self._span(request)
         if span is not None:
-            span.add_event("attempt", self._hosts.known(attempt.host).address)
+            span.add_event("attempt", self._hosts.attributes_of(attempt.host).address)
 
     def on_retry(
         self, request: ObservedRequest, attempt: Attempt, error: BaseException, decision: str
@@ -115,7 +117,7 @@ class OpenTelemetryObserver(RequestObserver):
         :param request: the request.
         :param attempt: the attempt that failed.
         :param error: the error.
-        :param decision: the retry policy's.
+        :param decision: the decision of the retry policy.
         """
         span = self._span(request)
         if span is not None:
@@ -129,7 +131,7 @@ class OpenTelemetryObserver(RequestObserver):
         """
         span = self._span(request)
         if span is not None:
-            span.add_event("speculative execution", self._hosts.known(attempt.host).address)
+            span.add_event("speculative execution", self._hosts.attributes_of(attempt.host).address)
 
     def on_end(self, request: ObservedRequest) -> None:
         """End the span, and record the duration.
@@ -138,16 +140,16 @@ class OpenTelemetryObserver(RequestObserver):
         """
         span, common = request.storage.pop(self, _NOT_BEGUN)
         host = request.host
-        known = self._hosts.known(host) if host is not None else None
+        attributes = self._hosts.attributes_of(host) if host is not None else None
         if span is not None:
             if span.is_recording():
-                _finish(span, request, known)
+                _finish(span, request, attributes)
             span.end()
         if self._duration is not None:
             if common is None:
                 common = _at_start(request.traits, self._has_text).common
             assert request.latency is not None
-            self._duration.record(request.latency, _of_metric(common, known, request.error))
+            self._duration.record(request.latency, _of_metric(common, attributes, request.error))
 
     # -- attributes --------------------------------------------------------------------------------
 
@@ -156,9 +158,9 @@ class OpenTelemetryObserver(RequestObserver):
         return span if span is not None and span.is_recording() else None
 
 
-def _finish(span: Span, request: ObservedRequest, known: _KnownHost | None) -> None:
-    if known is not None:
-        span.set_attributes(known.coordinator)
+def _finish(span: Span, request: ObservedRequest, host_attributes: _HostAttributes | None) -> None:
+    if host_attributes is not None:
+        span.set_attributes(host_attributes.coordinator)
         if request.shard is not None:
             span.set_attribute("turbocql.shard", request.shard)
     if request.speculations:
@@ -175,9 +177,11 @@ def _finish(span: Span, request: ObservedRequest, known: _KnownHost | None) -> N
 
 
 def _of_metric(
-    common: Mapping[str, Any], known: _KnownHost | None, error: BaseException | None
+    common: Mapping[str, Any], host_attributes: _HostAttributes | None, error: BaseException | None
 ) -> dict[str, Any]:
-    attributes: dict[str, Any] = {**common, **known.address} if known is not None else {**common}
+    attributes: dict[str, Any] = (
+        {**common, **host_attributes.address} if host_attributes is not None else {**common}
+    )
     if error is not None:
         attributes["error.type"] = _kind(error)
         code = code_of(error)
@@ -197,11 +201,12 @@ def _histogram(provider: MeterProvider | None) -> metrics.Histogram:
 
 
 class _Start(NamedTuple):
-    """The name and the attributes that spans of one kind begin with; not to be changed.
+    """The name and the attributes that a span starts with. Do not change them, because spans share
+    them.
 
-    :param name: of the span.
-    :param attributes: of the span.
-    :param common: those of them that durations have, too.
+    :param name: the name of the span.
+    :param attributes: the attributes of the span.
+    :param common: the attributes that the duration metric has, too.
     """
 
     name: str
@@ -216,7 +221,7 @@ def _at_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
     start = _starts.get((traits, has_text))
     if start is None:
         start = _make_start(traits, has_text)
-        # Texts of statements may be megabytes.
+        # The CQL of a statement may have megabytes.
         _starts.keep((traits, has_text), start, 2000 + 3 * len(traits[0] or ""))
     return start
 
@@ -235,7 +240,7 @@ def _make_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
     if has_text and shape.text:
         attributes["db.query.text"] = shape.text
     if batch_size is not None and batch_size > 1:
-        # A batch of one is not a batch, say the conventions.
+        # The conventions say that a batch of one statement is not a batch.
         attributes["db.operation.batch.size"] = batch_size
     if page_size is not None:
         attributes["cassandra.page.size"] = page_size
@@ -252,47 +257,52 @@ def _level(level: int) -> str:
 
 
 def _of_shape(shape: Shape, keyspace: str | None) -> dict[str, Any]:
-    """Return a statement's attributes of spans and durations; not to be changed."""
-    found = {"db.system.name": _SYSTEM, "db.operation.name": shape.operation}
+    """Return a statement's attributes for spans and durations. Callers must not change them."""
+    attributes = {"db.system.name": _SYSTEM, "db.operation.name": shape.operation}
     if keyspace is None:
         keyspace = shape.keyspace
     if keyspace is not None:
-        found["db.namespace"] = keyspace
+        attributes["db.namespace"] = keyspace
     if shape.table is not None:
-        found["db.collection.name"] = shape.table
-    return found
+        attributes["db.collection.name"] = shape.table
+    return attributes
 
 
 class _Hosts:
-    """The attributes of hosts, for events, durations and spans.
+    """A cache of the attributes of hosts, for events, durations and spans.
 
-    By the ids of the hosts, which the values hold: hosts and their ids are slow to hash.
+    The keys are ids of the host objects, because hosts and their UUIDs are slow to hash. Values
+    keep a reference to the host, so that the id stays valid.
     """
 
     def __init__(self) -> None:
-        self._known: dict[int, _KnownHost] = {}
+        self._attributes: dict[int, _HostAttributes] = {}
 
-    def known(self, host: Host) -> _KnownHost:
-        """Return the attributes of a host, which are not to be changed."""
-        found = self._known.get(id(host))
-        if found is None or found.host_id is not host.host_id or found.dc is not host.datacenter:
-            if len(self._known) >= _MOST_HOSTS:  # hosts that are gone are forgotten
-                self._known.clear()
-            found = self._known[id(host)] = _known_host(host)
-        return found
+    def attributes_of(self, host: Host) -> _HostAttributes:
+        """Return the attributes of a host. Callers must not change them."""
+        attributes = self._attributes.get(id(host))
+        if (
+            attributes is None
+            or attributes.host_id is not host.host_id
+            or attributes.dc is not host.datacenter
+        ):
+            if len(self._attributes) >= _MOST_HOSTS:  # drop hosts that have left the cluster
+                self._attributes.clear()
+            attributes = self._attributes[id(host)] = _host_attributes(host)
+        return attributes
 
 
 _MOST_HOSTS = 1000
 
 
-class _KnownHost(NamedTuple):
-    """A host's attributes.
+class _HostAttributes(NamedTuple):
+    """The attributes of a host.
 
     :param host: the host.
-    :param host_id: of the host when they were made.
-    :param dc: its data centre then.
-    :param address: of events and durations.
-    :param coordinator: of spans.
+    :param host_id: the host's UUID when the attributes were built.
+    :param dc: its data centre at that time.
+    :param address: the attributes for events and durations.
+    :param coordinator: the attributes for spans.
     """
 
     host: Host
@@ -302,7 +312,7 @@ class _KnownHost(NamedTuple):
     coordinator: dict[str, Any]
 
 
-def _known_host(host: Host) -> _KnownHost:
+def _host_attributes(host: Host) -> _HostAttributes:
     endpoint = host.endpoint
     address: dict[str, Any] = {"server.address": str(endpoint.address)}
     port = getattr(endpoint, "port", None)
@@ -313,7 +323,7 @@ def _known_host(host: Host) -> _KnownHost:
         coordinator["cassandra.coordinator.id"] = str(host.host_id)
     if host.datacenter is not None:
         coordinator["cassandra.coordinator.dc"] = host.datacenter
-    return _KnownHost(host, host.host_id, host.datacenter, address, coordinator)
+    return _HostAttributes(host, host.host_id, host.datacenter, address, coordinator)
 
 
 def _kind(error: BaseException) -> str:

@@ -11,8 +11,9 @@
    prometheus_client.REGISTRY.register(ClusterCollector(cluster))
    prometheus_client.start_http_server(8000)
 
-One registry takes collectors of several clusters, which the label ``cluster`` tells apart. Names
-begin with ``cassandra_driver_``. ``docs/_static/grafana.json`` is a dashboard of them.
+You can register collectors of several clusters in one registry: the label ``cluster`` distinguishes
+them. Names begin with ``cassandra_driver_``. ``docs/_static/grafana.json`` is a dashboard for these
+metrics.
 """
 
 from __future__ import annotations
@@ -48,16 +49,16 @@ _HOST = ("cluster", "host", "datacenter", "rack")
 
 
 class ClusterCollector(Collector):
-    """Collects a cluster's counts and state, when Prometheus asks.
+    """Collects a cluster's counters and state whenever Prometheus scrapes.
 
-    It registers an observer of requests with the cluster. A cluster that the program drops is not
-    kept by it.
+    The collector registers a request observer with the cluster. It does not keep a cluster alive
+    that your code has dropped.
 
     :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
-    :param name: the value of the label ``cluster``; None for the cluster's own name. The second
-        cluster of a name in one registry has ``-2`` behind it.
-    :param buckets: the upper ends of the buckets of latencies, in seconds.
-    :raises ValueError: if the buckets do not rise.
+    :param name: the value of the label ``cluster``; None for the cluster's own name. If two
+        clusters in a registry have the same name, ``-2`` is added to the second.
+    :param buckets: the upper bounds of the latency buckets, in seconds.
+    :raises ValueError: if the bounds do not rise.
     """
 
     def __init__(
@@ -73,20 +74,20 @@ class ClusterCollector(Collector):
             )
         _with_collector.add(cluster)
         self.counters = RequestCounters(buckets)
-        """The counters."""
+        """The request counters of the cluster."""
         cluster.add_request_observer(self.counters)
 
     def describe(self) -> Iterator[Metric]:
-        """Return nothing: the registry need not collect to learn the names."""
+        """Return nothing, so that the registry does not collect just to learn the names."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """Return the metrics of now.
+        """Return the current metrics.
 
-        Of several collectors in one registry, the first one returns the metrics of all their
-        clusters, and the others return nothing: a page may declare each metric once.
+        If a registry has several collectors, the first one returns the metrics of all clusters, and
+        the others return nothing, because each metric may be declared only once.
         """
-        # Not a generator: the registry that calls it has to be found among the callers.
+        # This must not be a generator: we search the call stack for the registry that called it.
         collectors = _collectors_beside(self)
         return iter(()) if collectors[0] is not self else _metrics(_sources(collectors))
 
@@ -95,8 +96,8 @@ class _Source(NamedTuple):
     """The counters and the gauges of one cluster.
 
     :param name: the value of the label ``cluster``.
-    :param counters: of its requests.
-    :param gauges: its state now.
+    :param counters: the counters of its requests.
+    :param gauges: its current state.
     """
 
     name: str
@@ -105,8 +106,11 @@ class _Source(NamedTuple):
 
 
 def _collectors_beside(collector: ClusterCollector) -> list[ClusterCollector]:
-    """Return the collectors of the registry that collects now, in the order of registration."""
-    # A registry does not say to a collector which one it is.
+    """Return the collectors in the registry that is collecting now, in the order of
+    registration.
+    """
+    # A registry does not tell its collectors who they are registered with, so we look for it in the
+    # call stack.
     frame: FrameType | None = sys._getframe(2)
     for _ in range(_MOST_FRAMES):
         if frame is None:
@@ -114,13 +118,17 @@ def _collectors_beside(collector: ClusterCollector) -> list[ClusterCollector]:
         registry = frame.f_locals.get("self")
         if isinstance(registry, CollectorRegistry):
             registered = list(getattr(registry, "_collector_to_names", ()))
-            found = [one for one in registered if isinstance(one, ClusterCollector)]
-            return found if collector in found else [collector]
+            collectors = [
+                registered_collector
+                for registered_collector in registered
+                if isinstance(registered_collector, ClusterCollector)
+            ]
+            return collectors if collector in collectors else [collector]
         frame = frame.f_back
     return [collector]
 
 
-_MOST_FRAMES = 5  # of subclasses and wrappers
+_MOST_FRAMES = 5  # deep enough for subclasses and wrappers
 
 
 def _sources(collectors: Sequence[ClusterCollector]) -> list[_Source]:
@@ -139,7 +147,7 @@ def _sources(collectors: Sequence[ClusterCollector]) -> list[_Source]:
         names.add(name)
         counters = collector.counters
         gauges = ClusterGauges.of(cluster)
-        for host in set(counters.hosts) - {one.host for one in gauges.hosts}:
+        for host in set(counters.hosts) - {gauge.host for gauge in gauges.hosts}:
             counters.forget(host)
         sources.append(_Source(name, counters, gauges))
     return sources
@@ -170,21 +178,21 @@ def _totals(sources: Sequence[_Source]) -> Iterator[Metric]:
 
 def _by_host(sources: Sequence[_Source]) -> Iterator[Metric]:
     hosts = [
-        (_labels(source.name, host), one)
+        (_labels(source.name, host), counters)
         for source in sources
-        for host, one in source.counters.hosts.items()
+        for host, counters in source.counters.hosts.items()
     ]
     latencies = HistogramMetricFamily(
         "cassandra_driver_attempt_duration_seconds",
         "Time from sending an attempt to its answer",
         labels=_HOST,
     )
-    for labels, one in hosts:
-        _add(latencies, labels, one.latencies)
+    for labels, counters in hosts:
+        _add(latencies, labels, counters.latencies)
     yield latencies
     errors = _counter("errors", "Attempts that failed, by error", *_HOST, "error")
-    for labels, one in hosts:
-        for error, count in list(one.errors.items()):
+    for labels, counters in hosts:
+        for error, count in list(counters.errors.items()):
             errors.add_metric([*labels, error], count)
     yield errors
     for attribute, metric, text in (
@@ -195,14 +203,16 @@ def _by_host(sources: Sequence[_Source]) -> Iterator[Metric]:
         ("bytes_in", "received_bytes", "Bytes of answers, after decompression"),
     ):
         family = _counter(metric, text, *_HOST)
-        for labels, one in hosts:
-            family.add_metric(labels, getattr(one, attribute))
+        for labels, counters in hosts:
+            family.add_metric(labels, getattr(counters, attribute))
         yield family
 
 
 def _gauges(sources: Sequence[_Source]) -> Iterator[Metric]:
     hosts = [
-        (_labels(source.name, one.host), one) for source in sources for one in source.gauges.hosts
+        (_labels(source.name, host_gauges.host), host_gauges)
+        for source in sources
+        for host_gauges in source.gauges.hosts
     ]
     for attribute, metric, text in (
         ("is_up", "host_up", "1 if the host is known to be up"),
@@ -211,10 +221,11 @@ def _gauges(sources: Sequence[_Source]) -> Iterator[Metric]:
         ("streams_free", "free_streams", "Requests that could be sent at once"),
         ("orphans", "orphaned_streams", "Streams whose answer nobody waits for any more"),
         ("waiting", "waiting_requests", "Requests that wait for a free stream"),
+        ("draining", "draining_connections", "Connections that the host will close soon"),
     ):
         family = _gauge(metric, text, *_HOST)
-        for labels, one in hosts:
-            family.add_metric(labels, float(getattr(one, attribute)))
+        for labels, gauges in hosts:
+            family.add_metric(labels, float(getattr(gauges, attribute)))
         yield family
     for attribute, metric, text in (
         ("sessions", "sessions", "Open sessions"),
@@ -236,17 +247,21 @@ def _gauges(sources: Sequence[_Source]) -> Iterator[Metric]:
         for source in sources:
             grown.add_metric([source.name], getattr(source.gauges, attribute))
         yield grown
-    tries = _counter("reconnection_attempts", "Tries to reach a host that was down", *_HOST)
-    for labels, one in hosts:
-        tries.add_metric(labels, one.reconnections)
-    yield tries
-    found = _counter(
+    for attribute, metric, text in (
+        ("reconnections", "reconnection_attempts", "Tries to reach a host that was down"),
+        ("graceful_disconnects", "graceful_disconnects", "Times that the host said it would stop"),
+    ):
+        grown = _counter(metric, text, *_HOST)
+        for labels, gauges in hosts:
+            grown.add_metric(labels, getattr(gauges, attribute))
+        yield grown
+    lookups = _counter(
         "tablet_lookups", "Requests to tables with tablets, by outcome", "cluster", "outcome"
     )
     for source in sources:
-        found.add_metric([source.name, "hit"], source.gauges.tablet_hits)
-        found.add_metric([source.name, "miss"], source.gauges.tablet_misses)
-    yield found
+        lookups.add_metric([source.name, "hit"], source.gauges.tablet_hits)
+        lookups.add_metric([source.name, "miss"], source.gauges.tablet_misses)
+    yield lookups
 
 
 def _labels(name: str, host: Host) -> list[str]:

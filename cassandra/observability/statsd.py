@@ -1,4 +1,4 @@
-"""Metrics for StatsD, sent by whatever client the program has.
+"""Metrics for StatsD, sent by the client of your choice.
 
 .. code-block:: python
 
@@ -14,8 +14,8 @@
    ...
    reporter.stop()
 
-The client needs ``incr(name, count)``, ``gauge(name, value)`` and ``timing(name, milliseconds)``,
-as those of the packages ``statsd`` and ``pystatsd`` have.
+The client needs ``incr(name, count)``, ``gauge(name, value)`` and ``timing(name, milliseconds)``.
+The clients in the packages ``statsd`` and ``pystatsd`` have these methods.
 """
 
 from __future__ import annotations
@@ -38,34 +38,38 @@ log = logging.getLogger("cassandra.observers")
 
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]")
 
+_GAUGES_OF_HOSTS = (
+    "is_up", "connections", "in_flight", "streams_free", "orphans", "waiting", "draining",
+)  # fmt: skip
+
 
 class StatsdClient(Protocol):
-    """A client of StatsD."""
+    """The methods that a StatsD client must have."""
 
     def incr(self, stat: str, count: int = 1) -> object:
         """Add to a counter.
 
-        :param stat: its name.
-        :param count: how much.
+        :param stat: the counter's name.
+        :param count: the number to add.
         """
 
     def gauge(self, stat: str, value: float) -> object:
         """Set a gauge.
 
-        :param stat: its name.
-        :param value: its value.
+        :param stat: the gauge's name.
+        :param value: the new value.
         """
 
     def timing(self, stat: str, delta: float) -> object:
         """Record a time.
 
-        :param stat: its name.
-        :param delta: milliseconds.
+        :param stat: the timer's name.
+        :param delta: the time in milliseconds.
         """
 
 
 class _Timed(RequestCounters):
-    """Counts, and sends the time of each request as it ends."""
+    """Counters that also send the duration of each request when it ends."""
 
     def __init__(self, client: StatsdClient, name: str) -> None:
         super().__init__()
@@ -79,11 +83,11 @@ class _Timed(RequestCounters):
 
 
 class StatsReporter:
-    """Sends a cluster's counts since the last report, and its state.
+    """Sends a cluster's counts since the last report, and its current state.
 
     :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
-    :param client: sends.
-    :param prefix: of all names.
+    :param client: the client that sends the metrics.
+    :param prefix: the prefix of all metric names.
     """
 
     def __init__(self, cluster: Any, client: StatsdClient, prefix: str = "cassandra") -> None:
@@ -93,11 +97,11 @@ class StatsReporter:
         self._sent: dict[str, int] = {}
         self._stopped: threading.Event | None = None
         self.counters: RequestCounters = _Timed(client, f"{prefix}.request")
-        """The counters."""
+        """The request counters of the cluster."""
         cluster.add_request_observer(self.counters)
 
     def report(self) -> None:
-        """Send one report; any thread, one at a time."""
+        """Send one report. You may call this from any thread, but not concurrently."""
         cluster = self._cluster()
         if cluster is None:
             self.stop()
@@ -105,25 +109,27 @@ class StatsReporter:
         for outcome, count in list(self.counters.requests.items()):
             self._count(f"requests.{_UNFIT.sub('_', outcome)}", count)
         for host, counters in self.counters.hosts.items():
-            place = _place(host)
+            name_prefix = _place(host)
             for name in ("attempts", "retries", "speculations", "bytes_out", "bytes_in"):
-                self._count(f"{place}.{name}", getattr(counters, name))
+                self._count(f"{name_prefix}.{name}", getattr(counters, name))
             for error, count in list(counters.errors.items()):
-                self._count(f"{place}.errors.{error}", count)
+                self._count(f"{name_prefix}.errors.{error}", count)
         gauges = ClusterGauges.of(cluster)
-        for one in gauges.hosts:
-            for name in ("is_up", "connections", "in_flight", "streams_free", "orphans", "waiting"):
+        for host_gauges in gauges.hosts:
+            for name in _GAUGES_OF_HOSTS:
                 self._client.gauge(
-                    f"{self._prefix}.{_place(one.host)}.{name}", int(getattr(one, name))
+                    f"{self._prefix}.{_place(host_gauges.host)}.{name}",
+                    int(getattr(host_gauges, name)),
                 )
-            self._count(f"{_place(one.host)}.reconnections", one.reconnections)
+            for name in ("reconnections", "graceful_disconnects"):
+                self._count(f"{_place(host_gauges.host)}.{name}", getattr(host_gauges, name))
         for name in ("refused", "schema_reads", "failed_schema_reads"):
             self._count(name, getattr(gauges, name))
         for name in ("sessions", "prepared_statements", "throttled", "tablets"):
             self._client.gauge(f"{self._prefix}.{name}", getattr(gauges, name))
 
     def _count(self, name: str, count: int) -> None:
-        # Counters of StatsD are differences.
+        # StatsD counters expect increments.
         new = count - self._sent.get(name, 0)
         if new:
             self._sent[name] = count
@@ -144,18 +150,18 @@ class StatsReporter:
             while not stopped.wait(interval):
                 try:
                     self.report()
-                except Exception:  # of the client: the next report may go through
+                except Exception:  # an error of the client: the next report may succeed
                     log.exception("a report to StatsD failed")
 
         threading.Thread(target=work, name="cassandra-statsd", daemon=True).start()
 
     def stop(self) -> None:
-        """Report no more."""
+        """Stop reporting."""
         stopped, self._stopped = self._stopped, None
         if stopped is not None:
             stopped.set()
 
 
 def _place(host: Host) -> str:
-    # Dots part names from each other.
+    # Dots separate the parts of a name.
     return "hosts." + _UNFIT.sub("_", str(host.endpoint))

@@ -1,8 +1,8 @@
-"""Texts as others may see them: queries without values, operations on tables, and errors.
+"""Descriptions that are safe for logs and traces: CQL without values, operations, and errors.
 
-Logs and spans are read by more people than a table is. A server repeats parts of a statement in the
-texts of its errors, a password included. Errors are therefore described by what the driver knows of
-them: their class, the server's code, and their fields.
+More people read logs and spans than may read the data of a table. A server repeats parts of a
+statement in its error messages, even a password. We therefore describe errors only by their class,
+the server's code, and their fields.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _TOKENS = r"""
 
 _NAME = r'(?:"(?:[^"]|"")+"|\w+)'
 
-# The table is the first name after the word that stands before tables in each kind of statement.
+# The table is the first name after the keyword that precedes the table in each type of statement.
 _TABLE = rf"""
     ^\W*(?:BEGIN\s.*?\bBATCH\b.*?\b)?
     (?:
@@ -70,7 +70,7 @@ _TABLE = rf"""
     (?P<keyspace>{_NAME}\s*\.\s*)?(?P<table>{_NAME})
     """
 
-# Texts up to this length are looked at; the rest of a longer one is left out.
+# Statements are analysed up to this length. The rest is left out.
 _LONGEST = 1 << 14
 
 _tokens = pattern(_TOKENS, re.VERBOSE | re.DOTALL)
@@ -81,10 +81,10 @@ _table = pattern(_TABLE, re.VERBOSE | re.DOTALL | re.IGNORECASE)
 class Shape(NamedTuple):
     """A statement as an operation on a table.
 
-    :param operation: its first word, in capitals; BATCH for a batch.
-    :param keyspace: the keyspace that the text names, or None.
+    :param operation: the first word of the statement, in capitals; BATCH for a batch.
+    :param keyspace: the keyspace named in the CQL, or None.
     :param table: the table, or None.
-    :param text: the text, with ? in place of literals.
+    :param text: the CQL, with ? in place of literals.
     """
 
     operation: str
@@ -94,25 +94,25 @@ class Shape(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """Operation and table: the same for all statements of a kind, and so a name for them."""
+        """Operation and table, which name a group of similar statements."""
         if self.table is None:
             return self.operation
         return f"{self.operation} {self.keyspace + '.' if self.keyspace else ''}{self.table}"
 
 
 def without_values(text: str) -> str:
-    """Return a query's text with ? in place of each literal, and without comments.
+    """Return CQL with ? in place of each literal, and without comments.
 
-    Strings, numbers, blobs, UUIDs and durations are literals; names, also those in double quotes,
-    stay. White space becomes one space. Where quotes are missing, or are of the wrong kind
-    (``PASSWORD = "secret"``), more is left out.
+    Strings, numbers, blobs, UUIDs and durations are literals. Names stay, including names in double
+    quotes. White space becomes a single space. If quotes are missing or of the wrong kind
+    (``PASSWORD = "secret"``), more than the literal is left out.
 
-    :param text: the text; of one that is longer than 16,384 characters, the beginning.
+    :param text: the CQL. Only its first 16,384 characters are used.
     """
     if len(text) > _LONGEST:
         return _tokens.sub(_replaced, text[:_LONGEST]).strip() + "..."
     if any(match.lastgroup == "open" for match in _tokens.finditer(text)):
-        # A quote is missing, or was not doubled: what looks like words may be a part of a value.
+        # A quote is missing, or was not doubled: the following words may be part of a value.
         text = text[: _quote.search(text).start()] + "'"  # type: ignore[union-attr]  # there is one
     return _tokens.sub(_replaced, text).strip()
 
@@ -125,15 +125,15 @@ def _replaced(match: re.Match[str]) -> str:
 
 
 def shape_of(text: str, has_markers: bool = False) -> Shape:
-    """Return the shape of a query's text.
+    """Return the shape of a statement.
 
-    :param text: the text.
-    :param has_markers: True for a prepared statement: its text is shown as it is.
+    :param text: the CQL.
+    :param has_markers: True for a prepared statement, whose CQL is shown unchanged.
     """
     shape = _shapes.get((text, has_markers))
     if shape is None:
         shape = _shape_of(text, has_markers)
-        # Its texts are at most as long as the whole one, which may be megabytes.
+        # The strings of a shape are at most as long as the CQL, which may have megabytes.
         shape = _shapes.keep((text, has_markers), shape, 1000 + 3 * len(text))
     return shape
 
@@ -157,13 +157,14 @@ def _shape_of(text: str, has_markers: bool) -> Shape:
 
 def _unquoted(name: str) -> str:
     name = name.strip()
-    # Names without quotes are folded by the server.
+    # The server converts unquoted names to lower case.
     return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
 
 
 # -- errors ----------------------------------------------------------------------------------------
 
-# Errors that are not messages of the protocol: native_protocol_v5.spec, section 9.
+# Exceptions for server errors that are not an ErrorMessage, with their codes in
+# native_protocol_v5.spec, section 9.
 _CODES: tuple[tuple[type[BaseException], str], ...] = (
     (Unavailable, "0x1000"),
     (WriteTimeout, "0x1100"),
@@ -177,14 +178,14 @@ _CODES: tuple[tuple[type[BaseException], str], ...] = (
     (InvalidRequest, "0x2200"),
     (AuthenticationFailed, "0x0100"),
 )
-# Their texts are the server's, or have the server's in them.
+# Errors whose message comes from the server, or contains a server message.
 _OF_SERVER = (
     ErrorMessage,
     RequestExecutionException,
     RequestValidationException,
     AuthenticationFailed,
 )
-# Their texts are the driver's, about hosts and connections.
+# Errors whose message comes from the driver, and is about hosts and connections.
 _OF_DRIVER = (
     ConnectionBusy,
     ConnectionException,
@@ -204,35 +205,39 @@ _LONGEST_ERROR = 500
 
 
 def code_of(error: BaseException) -> str | None:
-    """Return the server's code of an error, as the protocol's specification writes it.
+    """Return the server's code of an error, in the notation of the protocol specification.
 
     :param error: the error.
-    :returns: None if the error is not a server's.
+    :returns: None if the error does not come from a server.
     """
     if isinstance(error, ErrorMessage):
         return f"0x{error.code & 0xFFFFFFFF:04x}"
     if isinstance(error, RateLimitReached):
-        return None  # an extension, which has no fixed code
+        return None  # an extension of the protocol, without a fixed code
     return next((code for cls, code in _CODES if isinstance(error, cls)), None)
 
 
 def error_text(error: BaseException) -> str:
-    """Return the description of an error in one line, without values of a statement.
+    """Return a one-line description of an error, without values of a statement.
 
-    The server's own words are left out, since they may repeat parts of the statement; so are the
-    words of errors that are neither the server's nor the driver's.
+    Messages from the server are left out, because they may repeat parts of the statement. Messages
+    of errors that are neither the server's nor the driver's are left out, too.
 
     :param error: the error of a request.
     """
-    shown = f"{type(error).__name__}: {_about(error)}".rstrip(": ")
-    return shown if len(shown) <= _LONGEST_ERROR else f"{shown[: _LONGEST_ERROR - 3]}..."
+    description = f"{type(error).__name__}: {_about(error)}".rstrip(": ")
+    return (
+        description
+        if len(description) <= _LONGEST_ERROR
+        else f"{description[: _LONGEST_ERROR - 3]}..."
+    )
 
 
 def _about(error: BaseException) -> str:
     if isinstance(error, NoHostAvailable):
         return _of_hosts(error)
     if isinstance(error, (*_OF_SERVER, OperationTimedOut)):
-        # The kinds of errors have names in the protocol, which are the driver's own texts.
+        # The summary is the error's name in the protocol, not a message from the server.
         parts = [error.summary] if isinstance(error, ErrorMessage) else []
         code = code_of(error)
         if code is not None:
@@ -250,13 +255,13 @@ def _about(error: BaseException) -> str:
 def _of_hosts(error: NoHostAvailable) -> str:
     errors: Any = error.errors
     if not isinstance(errors, Mapping) or not errors:
-        # Without an error of a host, the text is the driver's.
+        # The message has no words of a server, so we may show its first line.
         return str(error.args[0]).split("\n", 1)[0] if error.args else ""
-    shown = [
-        f"{host}: {error_text(one) if isinstance(one, BaseException) else type(one).__name__}"
-        for host, one in list(errors.items())[:_MOST_HOSTS]
+    descriptions = [
+        f"{host}: {error_text(error) if isinstance(error, BaseException) else type(error).__name__}"
+        for host, error in list(errors.items())[:_MOST_HOSTS]
     ]
-    return "; ".join(shown) + ("; ..." if len(errors) > _MOST_HOSTS else "")
+    return "; ".join(descriptions) + ("; ..." if len(errors) > _MOST_HOSTS else "")
 
 
 def _field(name: str, value: object) -> object:

@@ -99,14 +99,14 @@ __all__ = [
     "WriteType",
 ]
 
-# Imported at their first use: most programs go without them.
+# Imported on first use, because most applications do not need them.
 _LATER = {
     "AdaptivePolicy": "cassandra.policies.adaptive",
     "ColDesc": "cassandra.policies.encryption",
     "ColumnEncryptionPolicy": "cassandra.policies.encryption",
     "LatencyTracker": "cassandra.policies.percentile",
     "PercentileSpeculativeExecutionPolicy": "cassandra.policies.percentile",
-    "WT": "cassandra.errors",  # as other drivers import `WriteType`
+    "WT": "cassandra.errors",  # cassandra-driver imports `WriteType` under this name
 }
 
 for _name in set(__all__) - {"WriteType", *_LATER}:

@@ -1,14 +1,15 @@
-"""`AdaptivePolicy`: load goes to the hosts that have room for it.
+"""`AdaptivePolicy`: sends requests to the hosts that have capacity for them.
 
-The policy looks at two random replicas and takes the one with fewer requests in flight. That evens
-load out nearly as well as looking at all of them. Clients that see the same numbers do not all run
-to the same replica ("the power of two choices"). A replica that has stopped answering keeps its
-requests in flight, and so gets no more of them.
+The policy compares two random replicas and chooses the one with fewer requests in flight. This
+balances nearly as well as comparing all replicas, and clients that see the same numbers do not all
+choose the same replica ("the power of two choices"). A replica that has stopped responding keeps
+its requests in flight, and so gets no more requests.
 
-A replica may answer slowly without being slow enough to be avoided that way. It is demoted: it
-comes after the others at its distance. Load that leaves one replica makes the next one slow, so
-demotions are bounded. Each one ends, and as long a time without one follows. At most half of the
-hosts at a distance are demoted at a time, and never all replicas of a partition.
+A replica may be slow, but not slow enough to be avoided in this way. Such a replica is demoted:
+plans try it after the other replicas at its distance. When load moves away from one replica, the
+next one may become slow, so demotions are limited. Each demotion ends, and is followed by an
+equally long time without one. At most half of the hosts at a distance are demoted at a time, and
+never all replicas of a partition.
 """
 
 from __future__ import annotations
@@ -37,17 +38,18 @@ else:
 
 __all__ = ["AdaptivePolicy"]
 
-ENOUGH_ANSWERS = 20  # before a host is judged
-WEIGHT = 0.1  # of the latest answer in the moving average
-SHORTEST = log(1e-6)  # of the seconds that are told apart
+ENOUGH_ANSWERS = 20  # responses before a host is judged
+WEIGHT = 0.1  # of the latest response in the moving average
+# logarithm of the shortest latency in seconds; shorter latencies count as this one
+SHORTEST = log(1e-6)
 JUDGE_INTERVAL = 0.25  # seconds
 
 
 class _Answers:
-    """The speed of one host: a moving average of `count` answers.
+    """The speed of one host: a moving average of `count` responses.
 
-    The average is taken of the logarithms, so that a single pause of the host does not outweigh
-    hundreds of answers.
+    We average the logarithms, so that a single pause of the host does not outweigh hundreds of
+    responses.
     """
 
     __slots__ = ("_logarithm", "count", "spared_until")
@@ -77,13 +79,14 @@ class AdaptivePolicy(TokenAwarePolicy):
     The other replicas follow, then the child policy's plan. Lightweight transactions and serial
     reads keep the order of the ring.
 
-    :param child_policy: decides which hosts are used, and how far they are. None takes a
-        `DCAwareRoundRobinPolicy`; a `RackAwareRoundRobinPolicy` prefers hosts of the own rack.
-    :param slow_replica_avoidance: False if slow replicas are never to be demoted.
+    :param child_policy: decides which hosts are used, and how far they are. None means a
+        `DCAwareRoundRobinPolicy`; a `RackAwareRoundRobinPolicy` prefers hosts in the local rack.
+    :param slow_replica_avoidance: False to never demote slow replicas.
     :param slow_factor: a host is slow if it takes more than this many times as long as the fastest
         host at the same distance, and is slower by more than `slow_floor` as well.
-    :param slow_floor: seconds.
-    :param demotion_time: seconds that a demotion lasts. At least as many without one follow.
+    :param slow_floor: the minimum difference to the fastest host, in seconds.
+    :param demotion_time: the duration of a demotion, in seconds. At least as many seconds without a
+        demotion follow.
     :raises ValueError: if the factor is 1 or less, or a time is negative.
     """
 
@@ -111,13 +114,13 @@ class AdaptivePolicy(TokenAwarePolicy):
         self._in_flight: Callable[[Host], int] = _nothing
         self._time: Callable[[], float] = time.monotonic
         self._answers: dict[Host, _Answers] = {}
-        self._demoted: dict[Host, float] = {}  # until when, by `_time`
+        self._demoted: dict[Host, float] = {}  # the end of each demotion, by `_time`
         self._next_judgement = 0.0
 
     def attach(self, engine: Engine) -> None:
         super().attach(engine)
         self._in_flight = engine.in_flight
-        # The planners that were made before do not know the engine's counts.
+        # Planners that were built earlier do not know the engine's counts.
         self._forget_routers()
         self._time = engine.time
         if self.slow_replica_avoidance:
@@ -127,7 +130,7 @@ class AdaptivePolicy(TokenAwarePolicy):
 
     def _make_planner(self) -> Planner | None:
         if self._demoted:
-            # The planner knows nothing of demotions: each plan looks at them in `_plan_slowly`.
+            # The planner does not know about demotions, so each plan checks them in `_plan_slowly`.
             return None
         return plans.Planner(
             self._metadata,
@@ -156,7 +159,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         replicas, nearest = (
             router.route(key, not fixed)
             if router is not None
-            else self._ranked_by_asking(keyspace, key, query)
+            else self._ranked_replicas(keyspace, key, query)
         )
         if nearest > 1 and not fixed:
             replicas = self._best_first(replicas, nearest)
@@ -166,7 +169,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         if self._demoted:
             replicas, nearest = self._demoted_behind(replicas, nearest)
         first, second = replicas[0], replicas[1]
-        # The plan leaves out hosts that are down, so their load says nothing.
+        # The plan omits hosts that are down, so their load does not matter.
         if nearest < 2 or first.is_up is False or second.is_up is False:
             return replicas
         if self._in_flight(second) < self._in_flight(first):
@@ -187,14 +190,14 @@ class AdaptivePolicy(TokenAwarePolicy):
         first = [
             host for host in replicas[:nearest] if host not in demoted and host.is_up is not False
         ]
-        # All of them demoted is as good as none: somebody has to answer.
+        # If all of them are demoted, ignore the demotions: some replica has to respond.
         if not first or len(first) == nearest:
             return replicas, nearest
         behind = [host for host in replicas[:nearest] if host not in first]
         return (*first, *behind, *replicas[nearest:]), len(first)
 
     def _balanced(self, plan: Iterator[Host]) -> Iterator[Host]:
-        """Swap the first two hosts of `plan` if the second is better, and just as near."""
+        """Swap the first two hosts of `plan` if the second has less load, and the same distance."""
         plan = iter(plan)
         first, second = next(plan, None), next(plan, None)
         if first is None:
@@ -215,10 +218,10 @@ class AdaptivePolicy(TokenAwarePolicy):
     # -- slow replicas -----------------------------------------------------------------------------
 
     def on_latency(self, host: Host, seconds: float) -> None:
-        """Take note that `host` has answered a request after `seconds`.
+        """Record the latency of a response.
 
         :param host: the `Host`.
-        :param seconds: from the sending to the answer.
+        :param seconds: from sending the request to receiving the response.
         """
         answers = self._answers.get(host)
         if answers is None:
@@ -231,11 +234,11 @@ class AdaptivePolicy(TokenAwarePolicy):
     def _judge(self, now: float) -> None:
         """End the demotions that are over, and demote hosts that are slow for their distance."""
         self._next_judgement = now + JUDGE_INTERVAL
-        known = list(self._demoted)
+        demoted_before = list(self._demoted)
         for host, until in list(self._demoted.items()):
             if until <= now:
                 del self._demoted[host]
-                # It starts anew: the slow answers from before its demotion must not demote it
+                # Start again: the slow responses before the demotion must not demote the host
                 # again.
                 again = self._answers[host] = _Answers()
                 again.spared_until = now + self.demotion_time
@@ -246,16 +249,16 @@ class AdaptivePolicy(TokenAwarePolicy):
         for distance, hosts in by_distance.items():
             if distance != HostDistance.IGNORED:
                 self._demote_slow(hosts, now)
-        if known != list(self._demoted):
+        if demoted_before != list(self._demoted):
             self._forget_routers()
 
     def _demote_slow(self, hosts: list[Host], now: float) -> None:
-        # The slowest first: if there is no room for all slow hosts, these are demoted.
+        # The slowest first: if too many hosts are slow, only the slowest are demoted.
         hosts.sort(key=lambda host: self._answers[host].average, reverse=True)
         fastest = self._answers[hosts[-1]].average
-        # Both limits count: on a fast network four times the fastest is still fast.
+        # A host must exceed both limits: on a fast network, four times the fastest is still fast.
         limit = max(fastest * self.slow_factor, fastest + self.slow_floor)
-        # Never more than half of them: the load has to go somewhere.
+        # Never demote more than half of the hosts, because the others must take the load.
         room = len(hosts) // 2 - sum(host in self._demoted for host in hosts)
         for host in hosts:
             answers = self._answers[host]
@@ -284,7 +287,7 @@ class AdaptivePolicy(TokenAwarePolicy):
 
 
 def _nothing(host: Host) -> int:
-    """Stands in for the engine's count of requests in flight before `attach` is called."""
+    """Replaces the engine's count of requests in flight until `attach` is called."""
     return 0
 
 

@@ -1,8 +1,9 @@
-"""Load balancing: which hosts a request may go to, and in which order.
+"""Load balancing: policies decide which hosts a request may use, and in which order.
 
-Policies take any hashable objects as hosts. `populate` gives them the first ones, and the ``on_*``
-methods tell them of changes. All of them are called on the engine's loop, so they must not block.
-Only the policies here, which do not mind, also make plans in threads that execute statements.
+Policies accept any hashable objects as hosts. `populate` passes the first hosts, and the ``on_*``
+methods report changes. The engine calls all methods on its event loop, so they must not block.
+Policies in this module are thread-safe, so they also build plans in threads that execute
+statements.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class HostDistance:
     """The distance of a host, as a load balancing policy sees it."""
 
     LOCAL_RACK = 0
-    """In the local rack; connected as LOCAL ones are."""
+    """In the local rack. Connections are the same as for LOCAL."""
     LOCAL = 1
     """In the local data centre."""
     REMOTE = 2
@@ -56,31 +57,31 @@ class HostDistance:
 
 
 class HostStateListener:
-    """Is told when hosts join or leave the cluster, or go up or down."""
+    """Notified when hosts join or leave the cluster, or go up or down."""
 
     def on_up(self, host: Host) -> None:
-        """The host can be reached again.
+        """Called when the host can be reached again.
 
         :param host: the `Host`.
         """
         raise NotImplementedError
 
     def on_down(self, host: Host) -> None:
-        """The host cannot be reached.
+        """Called when the host cannot be reached.
 
         :param host: the `Host`.
         """
         raise NotImplementedError
 
     def on_add(self, host: Host) -> None:
-        """The host joined the cluster.
+        """Called when the host has joined the cluster.
 
         :param host: the `Host`.
         """
         raise NotImplementedError
 
     def on_remove(self, host: Host) -> None:
-        """The host left the cluster.
+        """Called when the host has left the cluster.
 
         :param host: the `Host`.
         """
@@ -91,17 +92,17 @@ class LoadBalancingPolicy(HostStateListener):
     """Base of all load balancing policies."""
 
     def distance(self, host: Host) -> int:
-        """Return how far `host` is: one of `HostDistance`.
+        """Return the distance of `host`, a value of `HostDistance`.
 
         :param host: the `Host`.
         """
         raise NotImplementedError
 
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
-        """Take the hosts that are known so far. Called once, before the first query plan.
+        """Store the hosts that are known so far. Called once, before the first query plan.
 
-        :param cluster: its `metadata` has the token ring.
-        :param hosts: the hosts of the moment; changes come as calls of `on_add` and its like.
+        :param cluster: the cluster, whose `metadata` has the token ring.
+        :param hosts: the current hosts. `on_add` and the other methods report changes.
         """
         raise NotImplementedError
 
@@ -110,8 +111,8 @@ class LoadBalancingPolicy(HostStateListener):
     ) -> Iterator[Host]:
         """Return the hosts to try for one request, the best first.
 
-        :param working_keyspace: the session's keyspace, which holds if the statement has none.
-        :param query: the statement. None if the plan is for no statement in particular.
+        :param working_keyspace: the session's keyspace, which applies if the statement has none.
+        :param query: the statement, or None if the plan is not for a particular statement.
         """
         raise NotImplementedError
 
@@ -119,7 +120,7 @@ class LoadBalancingPolicy(HostStateListener):
         """Raise an error if the policy cannot work in this environment."""
 
     def attach(self, engine: Engine) -> None:
-        """Take the `engine`, to look at requests in flight. Called once, after `populate`.
+        """Store the `engine`, which knows the requests in flight. Called once, after `populate`.
 
         :param engine: the cluster's engine.
         """
@@ -130,14 +131,16 @@ class PolicyCluster(Protocol):
 
     @property
     def metadata(self) -> Metadata:
-        """The hosts and the token ring, which change as events come in."""
+        """The hosts and the token ring, which change when events arrive."""
 
 
 class Engine(Protocol):
-    """The part of the engine that policies may look at, on the loop that makes plans only."""
+    """The part of the engine that policies may use. Only use it on the event loop that builds
+    plans.
+    """
 
     random: random.Random
-    """Draws the random numbers of the cluster."""
+    """The source of the cluster's random numbers."""
 
     def time(self) -> float:
         """Return the loop's time, in seconds."""
@@ -146,17 +149,18 @@ class Engine(Protocol):
         """Return the number of unanswered requests to `host`, over all sessions."""
 
     def observe_latencies(self, observer: Callable[[Host, float], None]) -> None:
-        """Call `observer` with the host and the seconds of each answer from now on.
+        """Call `observer` with the host and the seconds of each response from now on.
 
-        Answers that only refuse a request are left out: they come fast, and say nothing of load.
+        Errors that only reject a request are not reported: they are fast, and do not reflect the
+        load.
         """
 
 
 class _Turns(itertools.count):  # type: ignore[type-arg]
-    """Numbers of plans. It can be copied, unlike counters of itertools from Python 3.14 on."""
+    """Counts plans. It can be copied, unlike counters of itertools since Python 3.14."""
 
     def __new__(cls, source: random.Random | None = None) -> _Turns:
-        # A random start, so that clients that start together do not all begin with the same host.
+        # Start at random, so that clients that start together do not all begin with the same host.
         draws: Any = source if source is not None else random
         return cast("_Turns", super().__new__(cls, draws.randrange(1 << 16)))
 
@@ -168,8 +172,7 @@ class RoundRobinPolicy(LoadBalancingPolicy):
     """Takes all live hosts in turn. Each plan starts one host further."""
 
     def __init__(self) -> None:
-        # A tuple, replaced as a whole: plans in other threads go on with the one that they began
-        # with.
+        # A tuple that is replaced as a whole: plans in other threads continue with the old tuple.
         self._live_hosts: tuple[Host, ...] = ()
         self._position = _Turns()
 
@@ -203,7 +206,7 @@ class RoundRobinPolicy(LoadBalancingPolicy):
 
 
 class _TieredRoundRobin(LoadBalancingPolicy):
-    """Round robin within each distance, nearer ones first. Subclasses say how far a host is."""
+    """Round robin within each distance, nearer hosts first. Subclasses define how far a host is."""
 
     def __init__(
         self, used_hosts_per_remote_dc: int = 0, preferred_remote_dcs: Sequence[str] = ()
@@ -233,7 +236,9 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         self._position = _Turns(engine.random)
 
     def _tier(self, host: Host) -> int | None:
-        """Return 0 for the nearest hosts, or None for hosts of other data centres."""
+        """Return 0 for the nearest hosts, higher numbers for others, or None for other data
+        centres.
+        """
         raise NotImplementedError
 
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
@@ -241,38 +246,39 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         self._tiers = None
 
     def _by_tier(self) -> tuple[tuple[Host, ...], ...]:
-        made = self._tiers
-        if made is None:
+        tiers_of_plan = self._tiers
+        if tiers_of_plan is None:
             tiers: dict[int, list[Host]] = {}
             remote: dict[Hashable, list[Host]] = {}
             hosts = self._hosts
             for host in hosts:
                 tier = self._tier(host)
                 if tier is None:
-                    used = remote.setdefault(host.datacenter, [])
-                    if len(used) < self.used_hosts_per_remote_dc:
-                        used.append(host)
+                    chosen = remote.setdefault(host.datacenter, [])
+                    if len(chosen) < self.used_hosts_per_remote_dc:
+                        chosen.append(host)
                 else:
                     tiers.setdefault(tier, []).append(host)
             ordered = [tuple(tiers[tier]) for tier in sorted(tiers)]
             preference: dict[Hashable, int] = {
                 name: rank for rank, name in enumerate(self.preferred_remote_dcs)
             }
-            # Data centres without a preference keep the order in which their hosts were met.
+            # Data centres without a preference keep the order in which we found them.
             remote_dcs = sorted(remote, key=lambda name: preference.get(name, len(preference)))
-            made = self._tiers = (*ordered, *(tuple(remote[name]) for name in remote_dcs))
-            # An event came in between, in the engine's thread: these tiers serve this plan only.
+            tiers_of_plan = self._tiers = (*ordered, *(tuple(remote[name]) for name in remote_dcs))
+            # If an event arrived in the meantime, in the engine's thread, use these tiers only for
+            # this plan.
             if self._hosts is not hosts:
                 self._tiers = None
-        return made
+        return tiers_of_plan
 
     def distance(self, host: Host) -> int:
         tier = self._tier(host)
         if tier is not None:
-            # Only a rack-aware policy tells racks apart, and does so before it asks here.
+            # Only a rack-aware policy distinguishes racks, and does so before it calls this method.
             return (HostDistance.LOCAL, HostDistance.LOCAL)[tier]
-        used = any(host in tier_hosts for tier_hosts in self._by_tier())
-        return HostDistance.REMOTE if used else HostDistance.IGNORED
+        is_used = any(host in tier_hosts for tier_hosts in self._by_tier())
+        return HostDistance.REMOTE if is_used else HostDistance.IGNORED
 
     def make_query_plan(
         self, working_keyspace: str | None = None, query: Statement | None = None
@@ -280,7 +286,7 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         return plans.rotated(self._by_tier(), next(self._position))
 
     def on_up(self, host: Host) -> None:
-        # A host that comes back may have moved to another rack or data centre: it is placed anew.
+        # A host that comes back may have moved to another rack or data centre, so replace it.
         self._hosts = (*(other for other in self._hosts if other != host), host)
         self._tiers = None
 
@@ -298,11 +304,11 @@ class _TieredRoundRobin(LoadBalancingPolicy):
 class DCAwareRoundRobinPolicy(_TieredRoundRobin):
     """Takes hosts of the local data centre in turn, then a few of the other data centres.
 
-    :param local_dc: the local data centre. If it is not given, the one of the contact point that
-        answered first is local.
-    :param used_hosts_per_remote_dc: at most so many hosts of each other data centre are used.
-    :param preferred_remote_dcs: the other data centres whose hosts come first if no local host
-        answers, in this order.
+    :param local_dc: the local data centre. By default it is the data centre of the first contact
+        point that responded.
+    :param used_hosts_per_remote_dc: the maximum number of used hosts in each other data centre.
+    :param preferred_remote_dcs: the remote data centres to prefer, in this order, if no local host
+        responds.
     :raises ValueError: if `used_hosts_per_remote_dc` is negative, or is 0 and data centres are
         preferred.
     """
@@ -313,6 +319,7 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
         used_hosts_per_remote_dc: int = 0,
         preferred_remote_dcs: Sequence[str] = (),
     ) -> None:
+        _check_name("local_dc", local_dc)
         super().__init__(used_hosts_per_remote_dc, preferred_remote_dcs)
         self.local_dc = local_dc or ""
         self.finds_local_dc = not local_dc
@@ -320,9 +327,11 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
 
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
         if not self.local_dc:
-            # Programs pass cluster objects of their own to `populate`, which may lack these.
+            # User code may pass its own cluster objects to `populate`, which may lack these
+            # attributes.
             endpoints = getattr(cluster, "endpoints_resolved", None) or ()
-            # Hosts that were only heard of must not decide which data centre is local.
+            # Only contact points may decide which data centre is local, not hosts that other nodes
+            # report.
             self._contact_addresses = frozenset(str(endpoint.address) for endpoint in endpoints)
             control = getattr(cluster, "get_control_connection_host", None)
             first = control() if control is not None else None
@@ -341,7 +350,7 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
             self._tiers = None
 
     def _tier(self, host: Host) -> int | None:
-        # Before anything is known of a host, it counts as local: it is a contact point.
+        # A host without a known data centre counts as local: it is a contact point.
         return 0 if not host.datacenter or host.datacenter == self.local_dc else None
 
     def on_up(self, host: Host) -> None:
@@ -354,9 +363,9 @@ class RackAwareRoundRobinPolicy(_TieredRoundRobin):
 
     :param local_dc: the local data centre.
     :param local_rack: the local rack.
-    :param used_hosts_per_remote_dc: at most so many hosts of each other data centre are used.
-    :param preferred_remote_dcs: the other data centres whose hosts come first if no local host
-        answers, in this order.
+    :param used_hosts_per_remote_dc: the maximum number of used hosts in each other data centre.
+    :param preferred_remote_dcs: the remote data centres to prefer, in this order, if no local host
+        responds.
     :raises ValueError: if a name is empty, or `used_hosts_per_remote_dc` is negative, or is 0 and
         data centres are preferred.
     """
@@ -372,6 +381,8 @@ class RackAwareRoundRobinPolicy(_TieredRoundRobin):
             raise ValueError(
                 f"local_dc and local_rack must be given, but are {local_dc!r} and {local_rack!r}"
             )
+        _check_name("local_dc", local_dc)
+        _check_name("local_rack", local_rack)
         super().__init__(used_hosts_per_remote_dc, preferred_remote_dcs)
         self.local_dc = local_dc
         self.local_rack = local_rack
@@ -392,6 +403,11 @@ class WrapperPolicy(LoadBalancingPolicy):
     """
 
     def __init__(self, child_policy: LoadBalancingPolicy) -> None:
+        if isinstance(child_policy, type):
+            raise TypeError(
+                f"child_policy must be an instance, but is the class {child_policy.__name__}: "
+                f"write {child_policy.__name__}(...)"
+            )
         self._child_policy = child_policy
 
     def distance(self, host: Host) -> int:
@@ -425,13 +441,15 @@ class WrapperPolicy(LoadBalancingPolicy):
 
 
 class WhiteListRoundRobinPolicy(RoundRobinPolicy):
-    """Round robin over the listed hosts only. The driver connects to no other host.
+    """Round robin over the listed hosts only. The driver does not connect to other hosts.
 
-    :param hosts: addresses or names. A name stands for the addresses that it has when the policy is
-        made.
+    :param hosts: addresses or host names. A name is resolved when the policy is created.
     """
 
     def __init__(self, hosts: Sequence[str]) -> None:
+        # A str is also a sequence, of its characters.
+        if isinstance(hosts, str):
+            raise TypeError(f"hosts must be a list of addresses: write [{hosts!r}]")
         super().__init__()
         self._allowed_hosts = tuple(hosts)
         self._allowed_addresses = frozenset(
@@ -439,9 +457,12 @@ class WhiteListRoundRobinPolicy(RoundRobinPolicy):
         )
 
     def _allows(self, host: Host) -> bool:
-        # The control connection's host may be known by a name, so its own rpc address counts too.
-        told = getattr(host, "broadcast_rpc_address", None)
-        return str(host.address) in self._allowed_addresses or str(told) in self._allowed_addresses
+        # The control connection's host may be known by name, so compare its rpc address, too.
+        rpc_address = getattr(host, "broadcast_rpc_address", None)
+        return (
+            str(host.address) in self._allowed_addresses
+            or str(rpc_address) in self._allowed_addresses
+        )
 
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
         super().populate(cluster, [host for host in hosts if self._allows(host)])
@@ -454,6 +475,12 @@ class WhiteListRoundRobinPolicy(RoundRobinPolicy):
             super().on_up(host)
 
 
+def _check_name(name: str, value: object) -> None:
+    """Raise TypeError unless `value` is the name of a data centre or rack, or None."""
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{name} must be a str, but is {value!r} of type {type(value).__name__}")
+
+
 def _addresses_of(name: str) -> list[str]:
     """Return the IP addresses of a name, or an empty list if it does not resolve now."""
     try:
@@ -463,10 +490,10 @@ def _addresses_of(name: str) -> list[str]:
 
 
 class HostFilterPolicy(WrapperPolicy):
-    """Leaves out hosts for which `predicate` returns False: they are ignored.
+    """Ignores hosts for which `predicate` returns False.
 
-    :param child_policy: makes the plan.
-    :param predicate: returns True if a host may be used. It is asked anew for each plan.
+    :param child_policy: builds the plan.
+    :param predicate: returns True if a host may be used. It is called for each plan.
     """
 
     def __init__(
@@ -487,14 +514,14 @@ class HostFilterPolicy(WrapperPolicy):
         self, working_keyspace: str | None = None, query: Statement | None = None
     ) -> Iterator[Host]:
         plan = self._child_policy.make_query_plan(working_keyspace, query)
-        # Lazy: most requests need the first host only, and a predicate may be slow.
+        # Lazy: most requests only need the first host, and a predicate may be slow.
         return (host for host in plan if self._predicate(host))
 
 
 class DefaultLoadBalancingPolicy(WrapperPolicy):
-    """Puts a statement's ``target_host``, if it is up, before the child policy's plan.
+    """Puts a statement's ``target_host``, if it is up, in front of the child policy's plan.
 
-    :param child_policy: says how far hosts are, and which hosts follow.
+    :param child_policy: decides how far hosts are, and which hosts follow.
     """
 
     def __init__(self, child_policy: LoadBalancingPolicy) -> None:
@@ -513,7 +540,7 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
         if not target or self._metadata is None:
             return plan
         host = self._metadata.get_host(target)
-        # A target that is down is only a wish: the request still goes to the child's hosts.
+        # A target is only a preference: if it is down, the request still goes to the child's hosts.
         if host is None or not host.is_up:
             return plan
         return itertools.chain((host,), (other for other in plan if other != host))
@@ -530,7 +557,8 @@ class DSELoadBalancingPolicy(DefaultLoadBalancingPolicy):
         super().__init__(*args, **kwargs)
 
 
-# The distances that these return change at on_* calls only, so they may be remembered in between.
+# The distances of these policies only change when an on_* method is called, so they can be cached
+# in between.
 _FOLLOW_EVENTS = frozenset(
     {
         RoundRobinPolicy.distance,
@@ -542,9 +570,9 @@ _FOLLOW_EVENTS = frozenset(
 
 
 def distances_follow_events(policy: object) -> bool:
-    """Return True if distances may be remembered between on_* calls.
+    """Return True if distances may be cached between calls of on_* methods.
 
-    Those of a program's own policy may change at any time.
+    The distances of a user's policy may change at any time.
     """
     distance = getattr(type(policy), "distance", None)
     if isinstance(policy, WrapperPolicy) and distance is WrapperPolicy.distance:
@@ -553,7 +581,7 @@ def distances_follow_events(policy: object) -> bool:
 
 
 def attach_policy(policy: object, engine: Engine) -> None:
-    """Call ``policy.attach(engine)`` if it exists: a program's own policy may lack it."""
+    """Call ``policy.attach(engine)`` if the method exists. A user's policy may lack it."""
     attach = getattr(policy, "attach", None)
     if attach is not None:
         attach(engine)

@@ -1,4 +1,4 @@
-"""Conviction policies: after how many failed connections a host counts as down."""
+"""Conviction policies: they decide after how many failed connections a host counts as down."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ __all__ = ["ConvictionPolicy", "SimpleConvictionPolicy"]
 
 
 class ConvictionPolicy:
-    """Decides from connection failures if a host is down. Each host has its own.
+    """Decides from connection failures if a host is down. Each host has its own policy object.
 
-    :param host: the host to decide about.
+    :param host: the host.
     """
 
     def __init__(self, host: Host) -> None:
         self.host = host
 
     def add_failure(self, connection_exc: BaseException) -> bool:
-        """Take note of a failed connection; return True if the host is down now.
+        """Record a failed connection. Return True if the host now counts as down.
 
         :param connection_exc: the error of the connection.
         """
         raise NotImplementedError
 
     def reset(self) -> None:
-        """Forget the failures: the host answers again."""
+        """Forget the failures, because the host responds again."""
         raise NotImplementedError
 
 
@@ -35,7 +35,7 @@ class SimpleConvictionPolicy(ConvictionPolicy):
     """Counts a host as down after one failure."""
 
     def add_failure(self, connection_exc: BaseException) -> bool:
-        # The host is tried again by the reconnection policy, so a wrong guess is cheap.
+        # The reconnection policy tries the host again, so a wrong decision is cheap.
         return True
 
     def reset(self) -> None:

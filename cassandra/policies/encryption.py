@@ -1,4 +1,4 @@
-"""The base of policies that encrypt columns in the program."""
+"""The base class of policies that encrypt columns on the client."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ __all__ = ["ColDesc", "ColumnEncryptionPolicy"]
 
 
 class ColumnEncryptionPolicy:
-    """Says which columns are encrypted, and encrypts and decrypts their values.
+    """Defines which columns are encrypted, and encrypts and decrypts their values.
 
-    It is passed to `Cluster` as `column_encryption_policy`. Values that are bound to a column that
-    it contains are encrypted, and values of that column in results are decrypted. The server knows
-    such a column as a blob. Methods are called by several threads at the same time. They take a
-    `ColDesc`, and bytes in the form of the wire; null and unset values do not come here.
+    Pass it to `Cluster` as `column_encryption_policy`. Values that you bind to an encrypted column
+    are encrypted, and values of that column in results are decrypted. For the server, such a column
+    is a blob. Several threads may call the methods at the same time. The methods get a `ColDesc`,
+    and bytes in wire format. They are not called for null and unset values.
     """
 
     deterministic: bool = True
-    """False if the same value is encrypted to other bytes each time.
+    """False if encrypting the same value gives different bytes each time.
 
-    A column of the primary key cannot be encrypted then: no row could be found by it.
+    A column of the primary key then cannot be encrypted, because no row could be found by it.
     """
 
     def encrypt(self, coldesc: ColDesc, obj_bytes: bytes) -> bytes:
         """Return the encrypted form of a value's bytes.
 
         :param coldesc: the `ColDesc` of the column.
-        :param obj_bytes: the value's bytes, by the codec of its type.
+        :param obj_bytes: the value's bytes in the wire format of its type.
         """
         raise NotImplementedError
 
     def decrypt(self, coldesc: ColDesc, encrypted_bytes: bytes) -> bytes:
-        """Return the bytes that `encrypt` was given.
+        """Return the original bytes of an encrypted value.
 
         :param coldesc: the `ColDesc` of the column.
-        :param encrypted_bytes: the value as the server has it.
+        :param encrypted_bytes: the value as stored by the server.
         """
         raise NotImplementedError
 
@@ -67,7 +67,7 @@ class ColumnEncryptionPolicy:
         raise NotImplementedError
 
     def encode_and_encrypt(self, coldesc: ColDesc, obj: Any) -> bytes:
-        """Return a value as the server has it, for a statement that is not prepared.
+        """Encrypt a value for a statement that is not prepared, and return the bytes.
 
         :param coldesc: the `ColDesc` of the column.
         :param obj: the value, or None.
@@ -77,7 +77,7 @@ class ColumnEncryptionPolicy:
     def follow(self, prepared: PreparedStatement) -> bool:
         """Return True if the policy will notify `prepared` of columns that are added later.
 
-        If this is False, each value that is bound asks `contains_column`.
+        If this is False, `contains_column` is called for each bound value.
 
         :param prepared: a `PreparedStatement`.
         """

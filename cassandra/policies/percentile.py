@@ -1,4 +1,4 @@
-"""Speculative executions after a percentile of the latencies that have been seen."""
+"""Speculative executions after a percentile of the recorded latencies."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 __all__ = ["LatencyTracker", "PercentileSpeculativeExecutionPolicy"]
 
-_LOOK_EVERY = 64  # answers between looks at the clock
+_LOOK_EVERY = 64  # responses between two readings of the clock
 
 
 class LatencyTracker:
-    """A histogram of how long answers took during the last one to two windows of time.
+    """A histogram of latencies over the last one to two time windows.
 
-    Recording an answer costs one increment of a list's item. A tracker belongs to one loop.
+    Recording a latency costs one increment of a list item. A tracker belongs to one event loop.
 
-    :param window: its length in seconds.
+    :param window: the length of a window, in seconds.
     :param clock: returns the time in seconds.
     :raises ValueError: if `window` is not greater than 0.
     """
 
-    __slots__ = ("_clock", "_counts", "_known", "_left", "_previous", "_rotate_at", "window")
+    __slots__ = ("_clock", "_computed", "_counts", "_left", "_previous", "_rotate_at", "window")
 
     def __init__(self, window: float = 30.0, clock: Callable[[], float] = time.monotonic) -> None:
         if not window > 0:
@@ -42,13 +42,13 @@ class LatencyTracker:
         self._clock = clock
         self._counts = [0] * BUCKETS
         self._previous: list[int] | None = None
-        # Reading the clock for each answer would cost more than counting it.
+        # Reading the clock for each response would cost more than counting it.
         self._left = _LOOK_EVERY
         self._rotate_at = clock() + window
-        self._known: dict[float, float | None] = {}
+        self._computed: dict[float, float | None] = {}
 
     def use_clock(self, clock: Callable[[], float]) -> None:
-        """Begin a window by another clock. What was recorded counts on.
+        """Start a window with another clock. Recorded latencies are kept.
 
         :param clock: returns the time in seconds.
         """
@@ -56,10 +56,10 @@ class LatencyTracker:
         self._rotate_at = clock() + self.window
 
     def record(self, host: object, seconds: float) -> None:
-        """Take note that a host has answered after `seconds`.
+        """Record the latency of a response.
 
         :param host: the `Host`.
-        :param seconds: from the sending to the answer.
+        :param seconds: from sending the request to receiving the response.
         """
         self._counts[bucket_of(seconds)] += 1
         self._left -= 1
@@ -68,24 +68,24 @@ class LatencyTracker:
 
     def _look(self) -> None:
         self._left = _LOOK_EVERY
-        self._known = {}
+        self._computed = {}
         now = self._clock()
         if now < self._rotate_at:
             return
-        # After a silence of more than a window the old counts say nothing of the present.
+        # After a pause of more than a window, the old counts no longer describe the present.
         self._previous = self._counts if now < self._rotate_at + self.window else None
         self._counts = [0] * BUCKETS
         self._rotate_at = now + self.window
 
     def percentile(self, percent: float, at_least: int = 100) -> float | None:
-        """Return the seconds within which `percent` of a hundred answers came.
+        """Return the seconds within which `percent` per cent of the responses arrived.
 
         :param percent: from 0 to 100.
-        :param at_least: None is returned if fewer answers than this are known.
+        :param at_least: return None if fewer latencies than this are recorded.
         """
-        if percent not in self._known:
-            self._known[percent] = self._compute(percent, at_least)
-        return self._known[percent]
+        if percent not in self._computed:
+            self._computed[percent] = self._compute(percent, at_least)
+        return self._computed[percent]
 
     def _compute(self, percent: float, at_least: int) -> float | None:
         counts = self._counts
@@ -95,15 +95,15 @@ class LatencyTracker:
 
 
 class PercentileSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
-    """Starts a further try if a request takes longer than a percentile of the known latencies.
+    """Starts another attempt if a request takes longer than a percentile of the recorded latencies.
 
-    There is no further try until 100 answers are known.
+    There is no further attempt until 100 latencies are recorded.
 
     :param percentile: more than 0, less than 100.
-    :param max_attempts: the greatest number of further tries.
-    :param tracker: the `LatencyTracker` to use. By default the policy makes its own, which the
-        driver feeds with every answer.
-    :param min_delay: seconds to wait in any case.
+    :param max_attempts: the maximum number of further attempts.
+    :param tracker: the `LatencyTracker` to use. By default the policy creates one, which the driver
+        feeds with every response.
+    :param min_delay: the minimum number of seconds to wait.
     :raises ValueError: if the percentile is out of its range, or another value is negative.
     """
 
@@ -128,18 +128,18 @@ class PercentileSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
         self._has_clock = tracker is not None
 
     def attach(self, engine: Engine) -> None:
-        """Have the engine feed the tracker.
+        """Let the engine feed the tracker.
 
         :param engine: the engine.
         """
         if not self._has_clock:
-            # Its own tracker takes the time of the cluster, which may be a simulated one.
+            # The policy's own tracker uses the clock of the cluster, which may be simulated.
             self._has_clock = True
             self.tracker.use_clock(engine.time)
         engine.observe_latencies(self.tracker.record)
 
     def new_plan(self, keyspace: str | None, statement: Statement) -> SpeculativeExecutionPlan:
-        # Read once for each request: a speculation's delay does not change while it runs.
+        # Read this once per request: the delay does not change while the request runs.
         delay = self.tracker.percentile(self.percentile)
         if delay is None:
             return NoSpeculativeExecutionPlan()

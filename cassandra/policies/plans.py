@@ -1,8 +1,9 @@
-"""Query plans over the replicas of a partition: the Python twin of `cassandra._accel.plans`.
+"""Query plans over the replicas of a partition. This is the Python twin of
+`cassandra._accel.plans`.
 
-A `Router` knows the replicas of each key of a keyspace and how far each host is. It gives them in
-the order in which to try them. A `Planner` holds the router of each keyspace, and makes the query
-plans of statements for as long as the cluster does not change.
+A `Router` knows the replicas of each key of a keyspace and the distance of each host. It returns
+replicas in the order in which to try them. A `Planner` holds the router of each keyspace, and
+builds the query plans of statements until the cluster changes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Planner", "Router", "make_query_plan", "replica_plan", "rotated"]
 
-# Ints of Python have no width: the compiled twin drops what goes beyond 64 bits by itself.
+# Python ints have no fixed width. In the compiled twin, bits beyond 64 are dropped automatically.
 _MASK = (1 << 64) - 1
 _TIERS = 8
 _FEW = 64  # hosts
@@ -32,8 +33,8 @@ _SERIAL = (8, 9)  # SERIAL and LOCAL_SERIAL (native_protocol_v5.spec, section 3,
 class Router:
     """A `ReplicaMap` with the tier of each host: 0 is the nearest, 7 the furthest.
 
-    :param tiers: one for each host of the map. 255 leaves a host out.
-    :param seed: for the generator that shuffles.
+    :param tiers: the tier of each host of the map. 255 excludes a host.
+    :param seed: the seed of the generator that shuffles.
     :raises ValueError: if there are more or fewer tiers than hosts.
     """
 
@@ -44,14 +45,14 @@ class Router:
             raise ValueError(f"{len(replica_map.hosts())} hosts have {len(tiers)} tiers")
         self._map = replica_map
         self._tiers = bytes(tiers)
-        # Zero is the one state that xorshift never leaves.
+        # xorshift never leaves the state zero.
         self._state = (seed & _MASK) or 1
 
     def route(self, key: bytes, shuffle: bool) -> tuple[tuple[Host, ...], int]:
         """Return the replicas of a serialized key, nearer tiers first.
 
         :param shuffle: True puts each tier in a random order, False keeps the ring's order.
-        :returns: the replicas, and how many of them are in the nearest tier that has any.
+        :returns: the replicas, and how many of them are in the nearest non-empty tier.
         """
         return self._route_row(self._map.row(self._map.position_of(key)), shuffle)
 
@@ -60,12 +61,12 @@ class Router:
         order: list[int] = []
         nearest = 0
         for tier in range(_TIERS):
-            own = [host for host in row if tiers[host] == tier]
-            if own:
-                if shuffle and len(own) > 1:
-                    self._shuffle(own)
-                nearest = nearest or len(own)
-                order += own
+            tier_hosts = [host for host in row if tiers[host] == tier]
+            if tier_hosts:
+                if shuffle and len(tier_hosts) > 1:
+                    self._shuffle(tier_hosts)
+                nearest = nearest or len(tier_hosts)
+                order += tier_hosts
         return tuple([hosts[host] for host in order]), nearest
 
     def plan(
@@ -77,9 +78,9 @@ class Router:
         query: Statement,
         in_flight: Callable[[Host], int] | None = None,
     ) -> Iterator[Host]:
-        """Return `replica_plan` of the replicas that `route` returns.
+        """Return `replica_plan` for the replicas that `route` returns.
 
-        :param in_flight: returns the number of requests in flight to a host. If it is given, the
+        :param in_flight: returns the number of requests in flight to a host. If it is not None, the
             less loaded of the first two hosts at the shortest distance comes first.
         """
         row = self._map.row(self._map.position_of(key))
@@ -94,20 +95,20 @@ class Router:
         query: Statement,
         in_flight: Callable[[Host], int] | None = None,
     ) -> Iterator[Host]:
-        """Return the plan of the hosts with these numbers (see `plan`)."""
+        """Return the plan for the hosts with these numbers (see `plan`)."""
         replicas, nearest = self._route_row(numbers, shuffle)
         if in_flight is not None and nearest > 1:
             first, second = replicas[0], replicas[1]
-            # A host whose state is not known yet (None) may be up: it is tried.
+            # A host whose state is still unknown (None) may be up, so it is tried.
             up = first.is_up is not False and second.is_up is not False
             if up and in_flight(second) < in_flight(first):
                 replicas = (second, first, *replicas[2:])
         return replica_plan(replicas, child, working_keyspace, query)
 
     def _shuffle(self, hosts: list[int]) -> None:
-        """Shuffle by Fisher and Yates. The upper 32 bits of each draw choose among the rest."""
+        """Shuffle by Fisher and Yates, using the upper 32 bits of each random number."""
         for last in range(len(hosts) - 1, 0, -1):
-            # The upper bits are the better ones of this generator; scaling needs no division.
+            # This generator's upper bits are better than its lower bits. Scaling needs no division.
             other = (self._draw() >> 32) * (last + 1) >> 32
             hosts[last], hosts[other] = hosts[other], hosts[last]
 
@@ -118,20 +119,19 @@ class Router:
         state ^= state >> 7
         state ^= (state << 17) & _MASK
         self._state = state
-        # The multiplier of xorshift64*: it makes the upper bits better than those of the bare
-        # state.
+        # The multiplier of xorshift64* makes the upper bits better than those of the bare state.
         return state * 0x2545F4914F6CDD1D & _MASK
 
 
 class Planner:
-    """Makes the query plans of one policy, for `metadata` as it was when the planner was made.
+    """Builds the query plans of one policy, for the state of `metadata` when the planner was built.
 
     :param routers: the `Router` of each keyspace.
     :param child: the policy whose plan comes after the replicas.
-    :param shuffle: see `Router.plan`, as for `in_flight`. Both have no effect on a statement for
+    :param shuffle: see `Router.plan`. `shuffle` and `in_flight` do not apply to statements for
         which all clients should try hosts in the same order.
-    :param router_over: makes a router of the tuple of hosts that tablets name. None leaves tablets
-        out.
+    :param router_over: builds a router for a tuple of hosts that have tablets. None disables
+        tablets.
     """
 
     __slots__ = (
@@ -166,9 +166,9 @@ class Planner:
     def plan(self, working_keyspace: str | None, query: Statement) -> Iterator[Host] | None:
         """Return the plan of a statement with a routing key.
 
-        Returns None if there is no router for it, or the router is out of date.
+        Return None if there is no router for the statement, or if the routers are outdated.
         """
-        # The ring or a replication changed since: these routers would give yesterday's replicas.
+        # The ring or the replication has changed, so these routers would return outdated replicas.
         if self._metadata.placement_version != self._version:
             return None
         keyspace = query.keyspace or working_keyspace
@@ -180,7 +180,7 @@ class Planner:
         key = query.routing_key
         if key is None:
             return None
-        # Lightweight transactions on one partition contend least if all clients go to the same
+        # Lightweight transactions on a partition have least contention if all clients use the same
         # replica first.
         if query.consistency_level in _SERIAL or query.is_lwt():
             return router.plan(key, False, self._child, working_keyspace, query)
@@ -191,22 +191,23 @@ class Planner:
     def _plan_tablet(
         self, keyspace: str | None, working_keyspace: str | None, query: Statement
     ) -> Iterator[Host] | None:
-        """Return the plan of a statement for a table that the ring does not place."""
+        """Return the plan of a statement for a table with tablets."""
         key, tablets = query.routing_key, self._metadata.tablets
         if key is None:
             return None
         numbers = tablets.numbers(keyspace, getattr(query, "table", None), token_of(key))
         if numbers is None:
-            # Any host is as good as another: its answer will tell.
+            # We do not know the tablet, so any host is equally good. The response will report the
+            # tablet.
             return replica_plan((), self._child, working_keyspace, query)
         keeps_order = (
             tablets.has_leaders(keyspace) or query.consistency_level in _SERIAL or query.is_lwt()
         )
-        known = self._tablet_router
-        if known is None or known[0] is not tablets.hosts:
+        cached = self._tablet_router
+        if cached is None or cached[0] is not tablets.hosts:
             assert self._router_over is not None
-            known = self._tablet_router = (tablets.hosts, self._router_over(tablets.hosts))
-        return known[1].plan_numbers(
+            cached = self._tablet_router = (tablets.hosts, self._router_over(tablets.hosts))
+        return cached[1].plan_numbers(
             numbers,
             self._shuffle and not keeps_order,
             self._child,
@@ -223,7 +224,7 @@ def replica_plan(
     query: Statement,
 ) -> Iterator[Host]:
     """Yield the replicas that are not down, then the other hosts of the child policy's plan."""
-    # Lazily: most requests end at the first host, and the plan of the child is never made.
+    # Lazy: most requests end at the first host, and the child's plan is never built.
     tried = set()
     for host in replicas:
         if host.is_up is not False:
@@ -235,12 +236,12 @@ def replica_plan(
 
 
 def rotated(tiers: Sequence[Sequence[Host]], start: int) -> Iterator[Host]:
-    """Return the hosts of each tier from place `start` on, nearer tiers first.
+    """Return the hosts of each tier, starting at index `start`, nearer tiers first.
 
-    `start` may lie past a tier's end, but is not negative.
+    `start` may be greater than the size of a tier, but is not negative.
     """
     if len(tiers) == 1 and 0 < len(tiers[0]) <= _FEW:
-        # For a few hosts a copy is cheaper than a generator, for many it is not.
+        # For few hosts a copy is cheaper than a generator.
         (hosts,) = tiers
         first = start % len(hosts)
         return iter((*hosts[first:], *hosts[:first]) if first else hosts)
@@ -250,8 +251,8 @@ def rotated(tiers: Sequence[Sequence[Host]], start: int) -> Iterator[Host]:
 def _rotated_tiers(tiers: Sequence[Sequence[Host]], start: int) -> Iterator[Host]:
     for hosts in tiers:
         size = len(hosts)
-        for place in range(start, start + size):
-            yield hosts[place % size]
+        for index in range(start, start + size):
+            yield hosts[index % size]
 
 
 def make_query_plan(
@@ -264,10 +265,10 @@ def make_query_plan(
     planner = policy._planner
     if query is not None and planner is not None:
         try:
-            made: Iterator[Host] | None = planner.plan(working_keyspace, query)
-        except AttributeError:  # `query` is not one of our statements
-            made = None
-        if made is not None:
-            return made
-    found: Iterator[Host] = policy._plan_slowly(working_keyspace, query)
-    return found
+            plan: Iterator[Host] | None = planner.plan(working_keyspace, query)
+        except AttributeError:  # `query` is not a statement of this driver
+            plan = None
+        if plan is not None:
+            return plan
+    slow_plan: Iterator[Host] = policy._plan_slowly(working_keyspace, query)
+    return slow_plan

@@ -1,4 +1,4 @@
-"""Reconnection policies: how long to wait between tries to reach a host again."""
+"""Reconnection policies: they decide how long to wait between attempts to reach a host again."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ __all__ = ["ConstantReconnectionPolicy", "ExponentialReconnectionPolicy", "Recon
 
 
 class ReconnectionPolicy:
-    """Decides how long to wait before each try to reach a host again."""
+    """Decides how long to wait before each attempt to reach a host again."""
 
     def new_schedule(self) -> Iterator[float]:
-        """Return the delays in seconds, one for each try. When they end, no further try is made."""
+        """Return the delays in seconds, one per attempt. When the delays end, there is no further
+        attempt.
+        """
         raise NotImplementedError
 
 
 class ConstantReconnectionPolicy(ReconnectionPolicy):
-    """Waits the same time before each try.
+    """Waits the same time before each attempt.
 
     :param delay: seconds.
-    :param max_attempts: the number of tries. None tries forever.
-    :raises ValueError: if one of them is negative.
+    :param max_attempts: the number of attempts. None means no limit.
+    :raises ValueError: if an argument is negative.
     """
 
     def __init__(self, delay: float, max_attempts: int | None = 64) -> None:
@@ -43,22 +45,22 @@ class ConstantReconnectionPolicy(ReconnectionPolicy):
 
 
 class ExponentialReconnectionPolicy(ReconnectionPolicy):
-    """Waits twice as long before each further try, up to a limit.
+    """Waits twice as long before each further attempt, up to a limit.
 
-    Each delay is varied by up to 15 % either way, so that clients that lost a host together do not
-    come back together.
+    Each delay is varied randomly by up to 15 %, so that clients that lost a host together do not
+    reconnect together.
 
-    :param base_delay: seconds before the first try.
+    :param base_delay: seconds before the first attempt.
     :param max_delay: the longest delay, in seconds.
-    :param max_attempts: the number of tries. None tries forever.
-    :raises ValueError: if one of them is negative, or `max_delay` is less than `base_delay`.
+    :param max_attempts: the number of attempts. None means no limit.
+    :raises ValueError: if an argument is negative, or `max_delay` is less than `base_delay`.
     """
 
-    # Of the cluster's engine, once there is one; the process's numbers until then.
+    # The random numbers of the cluster's engine, or of the process before `attach` is called.
     _random: Any = random
 
     def attach(self, engine: Engine) -> None:
-        """Draw from the numbers of a cluster. Called when it connects.
+        """Use the random numbers of a cluster. Called when the cluster connects.
 
         :param engine: the cluster's engine.
         """
@@ -84,7 +86,7 @@ class ExponentialReconnectionPolicy(ReconnectionPolicy):
             # Beyond 2 ** 64 the limit has long been reached, and floats would overflow.
             delay = min(self.base_delay * 2.0 ** min(attempt, 64), self.max_delay)
             jittered = delay * self._random.uniform(0.85, 1.15)
-            # The jitter must pass neither limit.
+            # The random variation must not exceed the limits.
             yield min(max(jittered, self.base_delay), self.max_delay)
 
 

@@ -1,4 +1,4 @@
-"""Retry policies: the decision when a server or a connection fails a request."""
+"""Retry policies: they decide what to do when a server or a connection fails a request."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ __all__ = [
     "RetryPolicy",
 ]
 
-# What to do, the consistency level to do it with, and optionally the delay in seconds.
+# The action, the consistency level to use for it, and optionally the delay in seconds.
 Decision = tuple[int, int | None] | tuple[int, int | None, float]
 
 
 class RetryPolicy:
-    """The default policy: tries once more if the server's answer says that this may help.
+    """The default policy: retries once if the server's error indicates that this may help.
 
-    A request that may have been executed is sent again only if it is idempotent
+    A request that may have been executed is retried only if it is idempotent
     (`Statement.is_idempotent`).
 
     Each method returns a decision (`RETRY` on the same host, `RETRY_NEXT_HOST`, `RETHROW` the error
-    or `IGNORE` it), and the consistency level to do it with; None keeps the level. A third item, if
-    there is one, is the delay in seconds. They are called on the event loop and must not block.
+    or `IGNORE` it), and the consistency level for the retry; None keeps the level. An optional
+    third item is the delay in seconds. The methods are called on the event loop and must not block.
     """
 
     RETRY = 0
@@ -52,17 +52,17 @@ class RetryPolicy:
         data_retrieved: bool,
         retry_num: int,
     ) -> Decision:
-        """Retry once on the same host if enough replicas answered and only the data was missing.
+        """Retry once on the same host if enough replicas responded and only the data was missing.
 
         :param query: the statement.
         :param consistency: the level that was not reached, a value of `ConsistencyLevel`.
-        :param required_responses: how many replicas have to answer for that level.
-        :param received_responses: how many have answered.
-        :param data_retrieved: True if the replica that was asked for the data itself has answered.
-        :param retry_num: how often the request was tried again so far.
+        :param required_responses: the number of replicas that must respond for that level.
+        :param received_responses: the number of replicas that responded.
+        :param data_retrieved: True if the replica that was asked for the data itself responded.
+        :param retry_num: the number of retries so far.
         """
-        # The replica that was asked for the data was slow; the coordinator now knows to ask
-        # another.
+        # The replica that was asked for the data was slow. The coordinator now knows to ask another
+        # replica.
         if retry_num == 0 and received_responses >= required_responses and not data_retrieved:
             return self.RETRY, consistency
         return self.RETHROW, None
@@ -76,14 +76,14 @@ class RetryPolicy:
         received_responses: int,
         retry_num: int,
     ) -> Decision:
-        """Retry once on the same host if only the batch log was late: nothing is written then.
+        """Retry once on the same host if only the batch log timed out: then nothing was written.
 
         :param query: the statement.
         :param consistency: the level that was not reached, a value of `ConsistencyLevel`.
-        :param write_type: the kind of write, a value of `WriteType`.
-        :param required_responses: how many replicas have to answer for that level.
-        :param received_responses: how many have answered.
-        :param retry_num: how often the request was tried again so far.
+        :param write_type: the type of the write, a value of `WriteType`.
+        :param required_responses: the number of replicas that must respond for that level.
+        :param received_responses: the number of replicas that responded.
+        :param retry_num: the number of retries so far.
         """
         if retry_num == 0 and write_type == WriteType.BATCH_LOG:
             return self.RETRY, consistency
@@ -97,26 +97,28 @@ class RetryPolicy:
         alive_replicas: int,
         retry_num: int,
     ) -> Decision:
-        """Retry once on the next host: this coordinator may be cut off from the replicas.
+        """Retry once on the next host, because this coordinator may be cut off from the replicas.
 
         :param query: the statement.
         :param consistency: the level that cannot be reached, a value of `ConsistencyLevel`.
-        :param required_replicas: how many replicas that level needs.
-        :param alive_replicas: how many are alive, as the coordinator sees it.
-        :param retry_num: how often the request was tried again so far.
+        :param required_replicas: the number of replicas that the level needs.
+        :param alive_replicas: the number of live replicas, as seen by the coordinator.
+        :param retry_num: the number of retries so far.
         """
-        # No check of idempotence: the coordinator refused before it sent anything to a replica.
+        # We do not check idempotence: the coordinator rejected the request before sending anything
+        # to a replica.
         return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
 
     def on_request_error(
         self, query: Statement | None, consistency: int, error: Exception, retry_num: int
     ) -> Decision:
-        """Retry on the next host if the request is idempotent. Others may have been executed.
+        """Retry on the next host if the request is idempotent. Other requests may have been
+        executed.
 
         :param query: the statement.
         :param consistency: the level of the request, a value of `ConsistencyLevel`.
-        :param error: the server's error message, or that of a connection that broke.
-        :param retry_num: how often the request was tried again so far.
+        :param error: the server's error message, or the error of a broken connection.
+        :param retry_num: the number of retries so far.
         """
         return (
             (self.RETRY_NEXT_HOST, None)
@@ -126,7 +128,7 @@ class RetryPolicy:
 
 
 class FallthroughRetryPolicy(RetryPolicy):
-    """Never tries again: the program decides."""
+    """Never retries, so your code decides."""
 
     def on_read_timeout(self, *args: Any, **kwargs: Any) -> Decision:
         return self.RETHROW, None
@@ -146,12 +148,12 @@ class NeverRetryPolicy(FallthroughRetryPolicy):
 
 
 class DowngradingConsistencyRetryPolicy(RetryPolicy):
-    """Retries once with the highest consistency level that the replicas known to answer allow.
+    """Retries once with the highest consistency level that the responding replicas allow.
 
-    That guarantees less than was asked for: use it only if this is better than an error.
+    This guarantees less than you asked for. Use it only if that is better than an error.
 
-    :param args: for further bases of a subclass: `RetryPolicy` takes none.
-    :param kwargs: the same, by name.
+    :param args: passed to further bases of a subclass. `RetryPolicy` takes no arguments.
+    :param kwargs: passed to further bases of a subclass.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -191,9 +193,9 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         if retry_num:
             return self.RETHROW, None
         if write_type in (WriteType.SIMPLE, WriteType.BATCH, WriteType.COUNTER):
-            # One replica has it, and the others will get it by hints or repair.
+            # At least one replica has the write, and the others will get it by hints or repair.
             return (self.IGNORE, None) if received_responses > 0 else (self.RETHROW, None)
-        # Its parts may be applied or not: writing all of them again is the only way to complete it.
+        # Some of its parts may be applied. Writing all parts again is the only way to complete it.
         if write_type == WriteType.UNLOGGED_BATCH:
             return self._with(received_responses)
         return (
@@ -211,26 +213,26 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         if retry_num:
             return self.RETHROW, None
         if ConsistencyLevel.is_serial(consistency):
-            # A weaker level is not a serial one, and it would break the transaction's promise.
+            # A weaker level would not be serial, and would break the guarantee of the transaction.
             return self.RETRY_NEXT_HOST, None
         return self._with(alive_replicas)
 
 
 class ExponentialBackoffRetryPolicy(RetryPolicy):
-    """Tries again several times, and waits twice as long each time.
+    """Retries several times, and waits twice as long each time.
 
-    :param max_num_retries: the greatest number of further tries.
-    :param min_interval: seconds before the first further try.
+    :param max_num_retries: the maximum number of retries.
+    :param min_interval: seconds before the first retry.
     :param max_interval: the longest delay, in seconds.
-    :param args: for further bases of a subclass: `RetryPolicy` takes none.
-    :param kwargs: the same, by name.
+    :param args: passed to further bases of a subclass. `RetryPolicy` takes no arguments.
+    :param kwargs: passed to further bases of a subclass.
     """
 
-    # Of the cluster's engine, once there is one; the process's numbers until then.
+    # The random numbers of the cluster's engine, or of the process before `attach` is called.
     _random: Any = random
 
     def attach(self, engine: Engine) -> None:
-        """Draw from the numbers of a cluster. Called when it connects.
+        """Use the random numbers of a cluster. Called when the cluster connects.
 
         :param engine: the cluster's engine.
         """
@@ -250,10 +252,12 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         self.max_interval = max_interval
 
     def _delay(self, attempt: int) -> float:
-        """Return the seconds before try number `attempt`, with a jitter of 15 % either way."""
-        # Beyond 2 ** 64 floats would overflow; the limit is reached long before.
+        """Return the delay in seconds before retry number `attempt`, varied randomly by up to 15
+        %.
+        """
+        # Beyond 2 ** 64 floats would overflow. The limit is reached long before.
         delay = min(self.max_interval, self.min_interval * 2.0 ** min(attempt, 64))
-        # The jitter keeps clients that failed together from coming back together.
+        # The random variation keeps clients that failed together from retrying together.
         return delay * float(self._random.uniform(0.85, 1.15))
 
     def _again(
@@ -289,7 +293,7 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         received_responses: int,
         retry_num: int,
     ) -> Decision:
-        # The coordinator writes the log before any part of the batch: nothing is applied yet.
+        # The coordinator writes the log before any part of the batch, so nothing is applied yet.
         if write_type == WriteType.BATCH_LOG:
             return self._again(self.RETRY, consistency, retry_num)
         return self.RETHROW, None
@@ -307,25 +311,27 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
     def on_request_error(
         self, query: Statement | None, consistency: int, error: Exception, retry_num: int
     ) -> Decision:
-        # Nobody knows if the server executed it before the connection broke.
+        # We cannot know if the server executed the request before the connection broke.
         if getattr(query, "is_idempotent", False):
             return self._again(self.RETRY_NEXT_HOST, None, retry_num)
         return self.RETHROW, None
 
 
 class LWTRetryPolicy(ExponentialBackoffRetryPolicy):
-    """Tries lightweight transactions again on the same host, and waits twice as long each time.
+    """Retries lightweight transactions on the same host, and waits twice as long each time.
 
-    Competing transactions on one partition end with time-outs. On another host a further try would
-    compete with the first one, which may still be under way; the same host finishes that one first.
+    Competing transactions on a partition end with time-outs. On another host, a retry would compete
+    with the first attempt, which may still be running. The same host completes the first attempt
+    before the retry.
 
-    Other requests are treated as by `ExponentialBackoffRetryPolicy`.
+    Other requests are handled as by `ExponentialBackoffRetryPolicy`.
 
-    A transaction whose first try was applied after all answers ``applied=False`` to the second one,
-    with the values that it wrote itself: compare them with those that you sent.
+    If the first attempt of a transaction was applied after all, the second attempt returns
+    ``applied=False`` with the values that the first attempt wrote. Compare them with the values
+    that you sent.
 
-    :param max_num_retries: the greatest number of further tries.
-    :param min_interval: seconds before the first further try.
+    :param max_num_retries: the maximum number of retries.
+    :param min_interval: seconds before the first retry.
     :param max_interval: the longest delay, in seconds.
     """
 
@@ -360,32 +366,32 @@ class LWTRetryPolicy(ExponentialBackoffRetryPolicy):
         retry_num: int,
     ) -> Decision:
         if write_type == WriteType.CAS:
-            # `consistency` is the level of the phase that was late, a serial one perhaps: the
-            # request keeps its own.
+            # `consistency` is the level of the phase that timed out, which may be a serial level.
+            # The request keeps its own level.
             return self._again(self.RETRY, None, retry_num)
         return super().on_write_timeout(
             query, consistency, write_type, required_responses, received_responses, retry_num
         )
 
 
-_OVERLOADED = 0x1001  # the code of the server's error
-# Azure Cosmos DB says in a refusal how long to wait.
+_OVERLOADED = 0x1001  # the code of the server error
+# Azure Cosmos DB includes the time to wait in the error message.
 _RETRY_AFTER = pattern(r"RetryAfterMs\s*=\s*(\d[\d,]*)")
 
 
 class RateLimitRetryPolicy(ExponentialBackoffRetryPolicy):
-    """Waits as long as a service with a rate limit asks for, and tries again on the same host.
+    """Waits as long as a service with a rate limit asks for, and retries on the same host.
 
-    Managed services refuse what exceeds the throughput that was bought. Azure Cosmos DB answers
-    OVERLOADED with ``RetryAfterMs=...``: nothing was executed then, so statements that are not
-    idempotent are sent again, too. After an OVERLOADED without it, only idempotent ones are sent
-    again, with exponential backoff.
+    Managed services reject requests beyond the purchased throughput. Azure Cosmos DB sends
+    OVERLOADED with ``RetryAfterMs=...``. Such a request was not executed, so it is retried even if
+    it is not idempotent. After an OVERLOADED without it, only idempotent requests are retried, with
+    exponential backoff.
 
-    Other errors are treated as by `ExponentialBackoffRetryPolicy`.
+    Other errors are handled as by `ExponentialBackoffRetryPolicy`.
 
-    :param max_num_retries: the greatest number of further tries.
-    :param min_interval: seconds before the first further try, if the service names no time.
-    :param max_interval: the longest delay, in seconds, also if the service asks for more.
+    :param max_num_retries: the maximum number of retries.
+    :param min_interval: seconds before the first retry, if the service does not name a time.
+    :param max_interval: the longest delay, in seconds, even if the service asks for more.
     """
 
     def __init__(
@@ -396,12 +402,12 @@ class RateLimitRetryPolicy(ExponentialBackoffRetryPolicy):
     def on_request_error(
         self, query: Statement | None, consistency: int, error: Exception, retry_num: int
     ) -> Decision:
-        # Of an OVERLOADED alone: other errors may quote texts of the program.
+        # Only check OVERLOADED: messages of other errors may quote the application's data.
         if getattr(error, "error_code", None) == _OVERLOADED:
-            asked = _RETRY_AFTER.search(str(error))
-            if asked is not None:
-                seconds = int(asked[1].replace(",", "")) / 1000
-                # Up to 15 % longer: clients refused together must not come back together.
+            match = _RETRY_AFTER.search(str(error))
+            if match is not None:
+                seconds = int(match[1].replace(",", "")) / 1000
+                # Wait up to 15 % longer, so that clients rejected together do not retry together.
                 seconds *= 1 + 0.15 * float(self._random.random())
                 return self._again(self.RETRY, None, retry_num, min(seconds, self.max_interval))
             if getattr(query, "is_idempotent", False):

@@ -1,4 +1,4 @@
-"""Speculative executions: an idempotent request that is slow is sent to a further host as well."""
+"""Speculative executions: a slow idempotent request is also sent to another host."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ __all__ = [
 
 
 class SpeculativeExecutionPlan:
-    """Decides when the further tries of one request start."""
+    """Decides when further attempts of one request start."""
 
     def next_execution(self, host: Host | None) -> float:
-        """Return the seconds until the next try starts beside the others.
+        """Return the seconds until the next attempt starts, in addition to the running attempts.
 
-        :param host: the host of the last try, or None if there was none yet.
-        :returns: a negative number if there is no further try.
+        :param host: the host of the last attempt, or None if there was none yet.
+        :returns: a negative number if there is no further attempt.
         """
         raise NotImplementedError
 
 
 class SpeculativeExecutionPolicy:
-    """Says when further tries start, for requests whose statements say that they are idempotent."""
+    """Decides when further attempts start, for requests whose statements are marked as
+    idempotent.
+    """
 
     def new_plan(self, keyspace: str | None, statement: Statement) -> SpeculativeExecutionPlan:
         """Return the speculative execution plan of one request.
@@ -42,7 +44,7 @@ class SpeculativeExecutionPolicy:
 
 
 class NoSpeculativeExecutionPlan(SpeculativeExecutionPlan):
-    """Starts no further try."""
+    """Starts no further attempt."""
 
     def next_execution(self, host: Host | None) -> float:
         return -1
@@ -63,16 +65,16 @@ class _ConstantPlan(SpeculativeExecutionPlan):
     def next_execution(self, host: Host | None) -> float:
         if self._remaining <= 0:
             return -1
-        # Counted here, in what belongs to one request: the policy is shared by all of them.
+        # Count in the plan, which belongs to one request: all requests share the policy.
         self._remaining -= 1
         return self._delay
 
 
 class ConstantSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
-    """Starts a further try after each `delay`.
+    """Starts another attempt after each `delay`.
 
-    :param delay: seconds between tries.
-    :param max_attempts: the greatest number of further tries.
+    :param delay: seconds between attempts.
+    :param max_attempts: the maximum number of further attempts.
     """
 
     def __init__(self, delay: float, max_attempts: int) -> None:

@@ -1,9 +1,8 @@
 """Token awareness: a request goes to a host that holds its partition.
 
-A `Router` of `cassandra._impl.plans` gives the replicas of a key, by distance and in turn, in one
-call. It is made once for each keyspace and state of the cluster, and only if the child policy's
-distances change by events alone. A program's own child policy is asked for its distances for each
-plan.
+A `Router` of `cassandra._impl.plans` returns the replicas of a key, sorted by distance, in one
+call. It is built once for each keyspace and state of the cluster, but only if the child policy's
+distances change by events alone. A user's child policy is asked for its distances for each plan.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from cassandra.policies.plans import Planner, Router
     from cassandra.query.statement import Statement
 
-    # The replicas to try, the best first, and how many of them are at the shortest distance.
+    # The replicas to try, the best first, and the number of replicas at the shortest distance.
     Ranked = tuple[tuple[Host, ...], int]
 else:
     from cassandra._impl import bases
@@ -57,7 +56,7 @@ __all__ = ["TokenAwarePolicy"]
 
 _LEFT_OUT = 255
 _TIERS = {HostDistance.LOCAL_RACK: 0, HostDistance.LOCAL: 1, HostDistance.REMOTE: 2}
-_FURTHEST = 7  # that a router tells apart
+_FURTHEST = 7  # the furthest tier that a router distinguishes
 _SERIAL = frozenset({ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL})
 
 
@@ -67,19 +66,20 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
     Nearer replicas come first. Statements without a routing key or a keyspace get the child
     policy's plan.
 
-    :param child_policy: says how far hosts are, and which hosts follow the replicas.
-    :param shuffle_replicas: True tries replicas of one distance in a random order. Lightweight
-        transactions and serial reads keep the ring's order in any case: they are fastest if every
-        client takes the same replica.
+    :param child_policy: decides how far hosts are, and which hosts follow the replicas.
+    :param shuffle_replicas: True to try replicas at the same distance in random order. Lightweight
+        transactions and serial reads always keep the ring's order: they are fastest if every client
+        uses the same replica.
     """
 
-    # Each plan reads the planner, which the base has; all else is in the instance's dictionary.
+    # The base class has a slot for the planner, which each plan reads. Other attributes are in the
+    # instance's dict.
     __slots__ = ()
 
     def __init__(self, child_policy: LoadBalancingPolicy, shuffle_replicas: bool = True) -> None:
         super().__init__(child_policy)
         self._shuffle_replicas = shuffle_replicas
-        # Any: a stand-in for the metadata has `get_replicas`, and need not have more.
+        # Any, because a substitute for the metadata only needs `get_replicas`.
         self._metadata: Any = None
         self._has_routing = False
         self._placement_version = -1
@@ -89,7 +89,7 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
 
     @property
     def shuffle_replicas(self) -> bool:
-        """True if replicas of one distance are tried in a random order."""
+        """True if replicas at the same distance are tried in random order."""
         return self._shuffle_replicas
 
     @shuffle_replicas.setter
@@ -100,27 +100,30 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
     def attach(self, engine: Engine) -> None:
         super().attach(engine)
         self._random = engine.random
-        # The routers that were made before have seeds of their own.
+        # The existing routers have their own seeds.
         self._forget_routers()
 
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
         self._metadata = cluster.metadata
         super().populate(cluster, hosts)
-        # Other metadata may answer differently at each call, so nothing of it is kept.
+        # Substitute metadata may return different replicas each time, so nothing from it is cached.
         self._has_routing = isinstance(self._metadata, Metadata) and distances_follow_events(
             self._child_policy
         )
         self._forget_routers()
 
-    # Straight from the twin module: a Python function in between would cost as much as the plan.
-    # That module knows prepared statements, and so all types: it comes with the first cluster.
+    # Taken directly from the twin module, because a Python function in between would cost as much
+    # as the plan. That module imports prepared statements, and with them all types, so it is
+    # imported with the first cluster.
     if TYPE_CHECKING:
         make_query_plan = plans.make_query_plan
     else:
         make_query_plan = LazyAttribute("cassandra._impl", "plans", for_engine=True)
 
     def _plan_slowly(self, working_keyspace: str | None, query: Statement | None) -> Iterator[Host]:
-        """Make a plan without the planner, if it has no router for the keyspace (yet)."""
+        """Build a plan without the planner, because the planner has no router for the keyspace
+        (yet).
+        """
         key = getattr(query, "routing_key", None)
         if query is None or key is None:
             return self._child_policy.make_query_plan(working_keyspace, query)
@@ -129,19 +132,21 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         shuffle = self.shuffle_replicas and not keeps_order(query)
         if router is not None and not self._has_tablets(keyspace):
             return router.plan(key, shuffle, self._child_policy, working_keyspace, query)
-        replicas, _ = self._ranked_by_asking(keyspace, key, query)
+        replicas, _ = self._ranked_replicas(keyspace, key, query)
         return plans.replica_plan(replicas, self._child_policy, working_keyspace, query)
 
     def _has_tablets(self, keyspace: str | None) -> bool:
-        """Return True if the ring does not place the partitions of `keyspace`."""
+        """Return True if `keyspace` uses tablets, so that the ring does not place its
+        partitions.
+        """
         return isinstance(self._metadata, Metadata) and self._metadata.tablets.has_keyspace(
             keyspace
         )
 
     def _router_of(self, keyspace: str | None) -> Router | None:
-        """Return the router for `keyspace`.
+        """Return the router for `keyspace`, or None if there is none.
 
-        None if there is none, and the metadata has to be asked for each plan.
+        With None, the metadata must be queried for each plan.
         """
         metadata = self._metadata
         if not self._has_routing:
@@ -172,20 +177,23 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
             and version == self._placement_version == self._metadata.placement_version
         ):
             self._planner = planner
-        # An event came in between, in another thread: this router serves one plan, and is not kept.
+        # If an event arrived in the meantime, in another thread, use this router only for this
+        # plan.
         if self._routers is not routers or self._planner is not planner:
             self._forget_routers()
         return router
 
     def _router_over_map(self, replica_map: ReplicaMap) -> Router:
         tier_of = self._tier_function()
-        # Tablets may name a host that is not known (yet).
+        # Tablets may be on a host that is not known (yet).
         tiers = [tier_of(host) if host is not None else _LEFT_OUT for host in replica_map.hosts()]
-        made: Router = plans.Router(replica_map, tiers, self._random.getrandbits(64))
-        return made
+        router: Router = plans.Router(replica_map, tiers, self._random.getrandbits(64))
+        return router
 
     def _tier_function(self) -> Callable[[Host], int]:
-        """Return a function that says how near a host is: 0 is the nearest, `_LEFT_OUT` ignored."""
+        """Return a function that maps a host to its tier: 0 is the nearest, `_LEFT_OUT` is
+        ignored.
+        """
         distance = self._child_policy.distance
         ranks = _ranks_of_remote_dcs(self._child_policy)
 
@@ -199,7 +207,7 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         return tier_of
 
     def _router_over(self, hosts: tuple[Any, ...]) -> Router:
-        """Return a router of hosts without a ring, for tablets."""
+        """Return a router for hosts without a ring, for tablets."""
         return self._router_over_map(ring.ReplicaMap(ring.TokenRing([]), hosts, []))
 
     def _make_planner(self) -> Planner | None:
@@ -212,13 +220,11 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
             self._router_over,
         )
 
-    def _ranked_by_asking(
-        self, keyspace: str | None, key: bytes, query: Statement | None
-    ) -> Ranked:
-        """Return the replicas of a partition that are not ignored; everything is looked up anew."""
+    def _ranked_replicas(self, keyspace: str | None, key: bytes, query: Statement | None) -> Ranked:
+        """Return the replicas of a partition that are not ignored, without using a cache."""
         if not keyspace or self._metadata is None:
             return (), 0
-        replicas = self._found(keyspace, key, query)
+        replicas = self._find_replicas(keyspace, key, query)
         has_leaders = self._has_tablets(keyspace) and self._metadata.tablets.has_leaders(keyspace)
         if self.shuffle_replicas and not has_leaders and not keeps_order(query):
             self._random.shuffle(replicas)
@@ -231,13 +237,13 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         nearest = len(ordered[0]) if ordered else 0
         return tuple(itertools.chain.from_iterable(ordered)), nearest
 
-    def _found(self, keyspace: str, key: bytes, query: Statement | None) -> list[Host]:
+    def _find_replicas(self, keyspace: str, key: bytes, query: Statement | None) -> list[Host]:
         of_table = getattr(self._metadata, "table_replicas", None)
         table = getattr(query, "table", None)
         if of_table is not None and table:
-            found = of_table(keyspace, table, key)
-            if found is not None:
-                return list(found)
+            replicas = of_table(keyspace, table, key)
+            if replicas is not None:
+                return list(replicas)
         if self._has_tablets(keyspace):
             return list(self._metadata.tablets.replicas(keyspace, table, key) or ())
         return list(self._metadata.get_replicas(keyspace, key))
@@ -259,7 +265,7 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         self._forget_routers()
 
 
-# Their plans are made of snapshots, and of counters that are one step each.
+# These policies build plans from snapshots, and from counters with atomic steps.
 _PLAN_ANYWHERE = frozenset(
     {
         DCAwareRoundRobinPolicy,
@@ -272,9 +278,9 @@ _PASS_ON = frozenset({DSELoadBalancingPolicy, DefaultLoadBalancingPolicy, TokenA
 
 
 def plans_in_any_thread(policy: object) -> bool:
-    """Return True if `policy` can make plans in several threads at a time.
+    """Return True if several threads may build plans with `policy` at the same time.
 
-    A program's own policy makes them on the engine's loop only, as it was told.
+    A user's policy builds plans only on the engine's event loop, as documented.
     """
     while type(policy) in _PASS_ON:
         policy = policy._child_policy  # type: ignore[attr-defined]  # they are wrappers
@@ -293,7 +299,7 @@ TokenAwarePolicy.__module__ = "cassandra.policies"
 
 
 def _ranks_of_remote_dcs(policy: LoadBalancingPolicy) -> dict[str | None, int]:
-    """Return the order of preference of other data centres that a policy, or its child, has."""
+    """Return the preference order of remote data centres that a policy, or its child, has."""
     while (child := getattr(policy, "_child_policy", None)) is not None:
         policy = child
     return {name: rank for rank, name in enumerate(getattr(policy, "preferred_remote_dcs", ()))}

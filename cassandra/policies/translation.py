@@ -1,4 +1,6 @@
-"""Address translators: from the addresses that nodes advertise to those that a client can reach."""
+"""Address translators: they map the addresses that nodes advertise to addresses that clients can
+reach.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +12,19 @@ __all__ = ["AddressTranslator", "EC2MultiRegionTranslator", "IdentityTranslator"
 class AddressTranslator:
     """Translates addresses of nodes.
 
-    `translate` may block: the engine calls it in a thread of its own.
+    `translate` may block: the engine calls it in a separate thread.
     """
 
     def translate(self, addr: str) -> str:
         """Return the address to connect to if a node advertises `addr`.
 
-        :param addr: the address that the node advertises, a text.
+        :param addr: the address that the node advertises, as a string.
         """
         raise NotImplementedError
 
 
 class IdentityTranslator(AddressTranslator):
-    """Leaves every address as it is."""
+    """Returns every address unchanged."""
 
     def translate(self, addr: str) -> str:
         return addr
@@ -31,13 +33,13 @@ class IdentityTranslator(AddressTranslator):
 class EC2MultiRegionTranslator(AddressTranslator):
     """Turns public addresses into private ones for nodes of the same EC2 region.
 
-    Within a region, the name of a public address resolves to the private one.
+    Within a region, the DNS name of a public address resolves to the private address.
     """
 
     def translate(self, addr: str) -> str:
         family = socket.AF_INET6 if ":" in addr else socket.AF_INET
         try:
-            # EC2's public names resolve to private addresses for hosts of the same region.
+            # EC2's public names resolve to private addresses for hosts in the same region.
             name = socket.getfqdn(addr)
             return str(socket.getaddrinfo(name, None, family, socket.SOCK_STREAM)[0][4][0])
         except OSError:

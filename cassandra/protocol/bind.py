@@ -255,10 +255,10 @@ class BindPlan:
         if type(values) is not tuple:
             # A snapshot: a value's own code may change the list while it is encoded.
             values = as_values(values, len(encoders))
-        given = len(values)
-        missing = len(encoders) - given
+        value_count = len(values)
+        missing = len(encoders) - value_count
         if missing < 0 or (missing and version < 4):
-            raise self._miscount(given)
+            raise self._miscount(value_count)
         parts = []
         has_unset = missing > 0
         for index, value in enumerate(values):
@@ -273,7 +273,7 @@ class BindPlan:
                 try:
                     data = encoders[index](value)
                 except Exception as error:
-                    locate(error, column_place(self.columns[index]))
+                    locate(error, column_label(self.columns[index]))
                     raise
                 parts.append(_pack(len(data)))
                 parts.append(data)
@@ -301,14 +301,14 @@ class BindPlan:
             row = values_of(row, self._names, version, key, self.strict)
         if key and len(row) <= max(key):
             refuse_missing(
-                self._names, next(place for place in key if place >= len(row)), key, version
+                self._names, next(index for index in key if index >= len(row)), key, version
             )
         block = self.bind(row, version)
         if key and block.has_unset:
             values = block.values()
-            for place in key:
-                if values[place] is UNSET_VALUE:
-                    refuse_missing(self._names, place, key, version)
+            for index in key:
+                if values[index] is UNSET_VALUE:
+                    refuse_missing(self._names, index, key, version)
         return block
 
     def bind_into(self, block: RowsBlock, row: object, version: int) -> None:
@@ -326,21 +326,23 @@ class BindPlan:
                 raise
         return block
 
-    def _miscount(self, given: int) -> ValueError:
-        wanted = len(self._encoders)
-        few_or_many = "Too many" if given > wanted else "Too few"
+    def _miscount(self, value_count: int) -> ValueError:
+        marker_count = len(self._encoders)
+        few_or_many = "Too many" if value_count > marker_count else "Too few"
         return ValueError(
-            f"{few_or_many} values for the statement's bind markers: {given} given, "
-            f"{wanted} wanted ({', '.join(self._names)})"
+            f"{few_or_many} values for the statement's bind markers: {value_count} given, "
+            f"{marker_count} wanted ({', '.join(self._names)})"
         )
 
 
-def as_values(values: Iterable[Any], wanted: int = -1) -> tuple[Any, ...]:
+def as_values(values: Iterable[Any], marker_count: int = -1) -> tuple[Any, ...]:
     """Return a snapshot of the sequence `values`; TypeError if it is not a sequence.
 
-    :param wanted: the number of bind markers: a text of one character does for one.
+    :param marker_count: the number of bind markers: a text of one character does for one.
     """
-    if isinstance(values, (str, bytes, bytearray, Mapping)) and not is_lone_text(values, wanted):
+    if isinstance(values, (str, bytes, bytearray, Mapping)) and not is_lone_text(
+        values, marker_count
+    ):
         raise TypeError(
             f"values are {values!r} ({type(values).__name__}); they have to be a sequence, "
             "one for each bind marker"
@@ -348,9 +350,9 @@ def as_values(values: Iterable[Any], wanted: int = -1) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def column_place(column: ColumnMetadata) -> str:
+def column_label(column: ColumnMetadata) -> str:
     """Return the beginning of an error about a value for `column`: its name, CQL type and class."""
     kind = column.type
     # The class has a name; an object that stands in for one may have none.
-    shown = getattr(kind, "__name__", type(kind).__name__)
-    return f'column "{column.name}" ({kind.codec().cql_name}, {shown})'
+    class_name = getattr(kind, "__name__", type(kind).__name__)
+    return f'column "{column.name}" ({kind.codec().cql_name}, {class_name})'

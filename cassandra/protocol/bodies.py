@@ -47,13 +47,13 @@ _SHORTS = tuple(uint16_pack(count) for count in range(_KEPT_SHORTS))
 _LENGTHS = tuple(int32_pack(size) for size in range(1024))
 
 
-def _whole(number: SupportsIndex, said: str) -> int:
+def _integer(number: SupportsIndex, complaint: str) -> int:
     """Return `number` as an int; a float is refused, even a whole one."""
     try:
         # Not int(): it would take 1.9 for 1, and a timestamp in float seconds for microseconds.
         return index(number)
     except TypeError:
-        raise TypeError(f"{said}; it has to be an integer{constant_of(number)}") from None
+        raise TypeError(f"{complaint}; it has to be an integer{constant_of(number)}") from None
 
 
 def _bytes_of(value: object, what: str) -> bytes:
@@ -69,7 +69,7 @@ def _bytes_of(value: object, what: str) -> bytes:
 def _short(number: int, what: str) -> bytes:
     # Nearly always an int: other types alone pay for the check that names the value.
     if type(number) is not int:
-        number = _whole(number, f"{number!r} {what}")
+        number = _integer(number, f"{number!r} {what}")
     if 0 <= number < _KEPT_SHORTS:
         return _SHORTS[number]
     if not 0 <= number <= MAX_SHORT:
@@ -79,7 +79,7 @@ def _short(number: int, what: str) -> bytes:
 
 def _int32(number: int, what: str) -> bytes:
     if type(number) is not int:
-        number = _whole(number, f"{what} is {number!r}")
+        number = _integer(number, f"{what} is {number!r}")
     if not -0x80000000 <= number <= 0x7FFFFFFF:
         raise ValueError(f"{what} is {number}; the protocol has a signed number of 32 bits")
     return int32_pack(number)
@@ -87,7 +87,7 @@ def _int32(number: int, what: str) -> bytes:
 
 def _int64(number: int, what: str) -> bytes:
     if type(number) is not int:
-        number = _whole(number, f"{what} is {number!r}")
+        number = _integer(number, f"{what} is {number!r}")
     if not -(1 << 63) <= number < 1 << 63:
         raise ValueError(f"{what} is {number}; the protocol has a signed number of 64 bits")
     return int64_pack(number)
@@ -95,7 +95,7 @@ def _int64(number: int, what: str) -> bytes:
 
 def _byte(number: int, what: str) -> bytes:
     if type(number) is not int:
-        number = _whole(number, f"{what} is {number!r}")
+        number = _integer(number, f"{what} is {number!r}")
     if not 0 <= number <= 0xFF:
         raise ValueError(f"{what} is {number}; the protocol has an unsigned number of 8 bits")
     return uint8_pack(number)
@@ -232,7 +232,7 @@ def _tail(params: QueryParams, version: int, tail: list[bytes]) -> int:
 def _add_query_params(parts: list[bytes], params: QueryParams, version: int) -> None:
     """Append <query_parameters>."""
     parts.append(_short(params.consistency, "is not a consistency level"))
-    place = len(parts)
+    flags_index = len(parts)
     parts.append(b"")  # room for the flags, which are known only at the end
     flags = 0
     # No values and an empty block are the same: without the flag, zero values need no count.
@@ -245,7 +245,7 @@ def _add_query_params(parts: list[bytes], params: QueryParams, version: int) -> 
         flags |= FLAG_SKIP_METADATA
     page_size = params.page_size
     if page_size is not None and type(page_size) is not int:
-        page_size = _whole(page_size, f"page_size is {page_size!r}")
+        page_size = _integer(page_size, f"page_size is {page_size!r}")
     # Zero and less turn paging off, as the missing field does.
     if page_size is not None and page_size > 0:
         flags |= FLAG_PAGE_SIZE
@@ -257,7 +257,7 @@ def _add_query_params(parts: list[bytes], params: QueryParams, version: int) -> 
         parts.append(state)
     flags |= _tail(params, version, parts)
     # Flags are 4 bytes since version 5, and 1 byte before (section 4.1.4).
-    parts[place] = uint32_pack(flags) if version >= 5 else uint8_pack(flags)
+    parts[flags_index] = uint32_pack(flags) if version >= 5 else uint8_pack(flags)
 
 
 def query_body(query: str | bytes, params: QueryParams, version: int) -> bytes:
@@ -385,8 +385,8 @@ def batch_body(
     for prepared, statement, values in statements:
         # Many statements of a batch are the same one: the bytes before its values are made once.
         if statement is not last or prepared is not kind:
-            known = heads.get(statement) if prepared and type(statement) is bytes else None
-            head = known or _statement_head(heads, prepared, statement)
+            cached_head = heads.get(statement) if prepared and type(statement) is bytes else None
+            head = cached_head or _statement_head(heads, prepared, statement)
             last, kind = statement, prepared
         if isinstance(values, RowsBlock):
             if not prepared:

@@ -100,9 +100,9 @@ class TypeReader:
         """Read a type and return its `cassandra.cqltypes` class."""
         code = self.cursor.short()
         # Looked up once for each code: most columns have one of these types.
-        found = _simple.get(code)
-        if found is not None:
-            return found
+        simple_type = _simple.get(code)
+        if simple_type is not None:
+            return simple_type
         if code in _SIMPLE_TYPES:
             return _simple.setdefault(code, lookup_casstype(_SIMPLE_TYPES[code]))
         composed = _COMPOSED.get(code)
@@ -111,28 +111,28 @@ class TypeReader:
         if self._depth >= _MAX_DEPTH:
             raise ProtocolError(f"a column's type is nested more than {_MAX_DEPTH} deep")
         self._depth += 1
-        made = composed(self)
+        cql_type = composed(self)
         self._depth -= 1
-        return made
+        return cql_type
 
     def _custom(self) -> Any:
         name = self.cursor.string()
         try:
-            made = lookup_casstype(name)
+            cql_type = lookup_casstype(name)
             if "UserType" in name:
                 # A vector is a custom type, and its element may be a UDT.
                 self.has_user_types = True
-                made = self._with_classes(made)
+                cql_type = self._with_classes(cql_type)
             # A type without its parameters has no codec. That is an error of the metadata, so it
             # must not wait for some row.
-            made.codec()
+            cql_type.codec()
         except (ValueError, TypeError, LookupError, OverflowError) as error:
-            shown = name if len(name) <= _SHOWN_NAME else f"{name[:_SHOWN_NAME]}..."
-            said = str(error).replace(name, shown)
+            short_name = name if len(name) <= _SHOWN_NAME else f"{name[:_SHOWN_NAME]}..."
+            reason = str(error).replace(name, short_name)
             raise ProtocolError(
-                f"a column has the custom type {shown!r}, which cannot be understood: {said}"
+                f"a column has the custom type {short_name!r}, which cannot be understood: {reason}"
             ) from None
-        return made
+        return cql_type
 
     def _with_classes(self, kind: CqlType) -> Any:
         """Return `kind`, parsed from a class name, with the classes registered for its UDTs."""
@@ -226,16 +226,16 @@ class OwnTypeReader(TypeReader):
     def read(self) -> Any:
         start = self.cursor.pos
         code = self.cursor.short()
-        own = self._codes.get(code)
-        if own is None:
+        reader_type = self._codes.get(code)
+        if reader_type is None:
             raise ProtocolError(f"a column has a type of the unknown code 0x{code:04x}")
-        if own is not TYPE_CODES.get(code) and code not in _COMPOSED:
-            return own
+        if reader_type is not TYPE_CODES.get(code) and code not in _COMPOSED:
+            return reader_type
         self.cursor.pos = start
-        made = super().read()
-        if own is not TYPE_CODES.get(code) and made.subtypes:
-            return own.apply_parameters(made.subtypes)
-        return made
+        cql_type = super().read()
+        if reader_type is not TYPE_CODES.get(code) and cql_type.subtypes:
+            return reader_type.apply_parameters(cql_type.subtypes)
+        return cql_type
 
 
 def type_from(cursor: Cursor, user_types: UserTypes | None, codes: Mapping[int, Any]) -> Any:
@@ -285,8 +285,8 @@ class ResultMetadata:
     def __iter__(self) -> Iterator[ColumnMetadata]:
         return iter(self.columns)
 
-    def __getitem__(self, place: int) -> ColumnMetadata:
-        return self.columns[place]
+    def __getitem__(self, index: int) -> ColumnMetadata:
+        return self.columns[index]
 
     def __init__(
         self,
@@ -344,16 +344,21 @@ class ResultMetadata:
     @property
     def row_plan(self) -> RowPlan:
         """The decoder of rows of these columns, made at the first use."""
-        made = self._row_plan
-        if made is None:
+        plan = self._row_plan
+        if plan is None:
             # Two threads may both make one; they are equal, and either may stay.
-            made = self._row_plan = implementations.rows.RowPlan(self.names, self.codecs)
-        return made
+            plan = self._row_plan = implementations.rows.RowPlan(self.names, self.codecs)
+        return plan
 
     @property
     def codecs(self) -> list[Any]:
         """The codec of each column, as rows are read."""
         return [column.type.codec(vectors=self.vectors) for column in self.columns]
+
+    @property
+    def native(self) -> ResultMetadata:
+        """The same columns without converters (see `cassandra.protocol.converted`)."""
+        return self
 
     @property
     def columns_key(self) -> Any:

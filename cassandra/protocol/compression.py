@@ -19,6 +19,12 @@ _uint32 = struct.Struct(">I")
 # Smaller bodies are sent as they are: the header of a compressed one costs more than is gained.
 WORTH_COMPRESSING = 512
 
+# Bytes. Inflating a large page takes three blocks of memory: the compressed body, and two in the
+# package. When they are free, glibc returns them to the system, and takes them again for the next
+# page: 200 page faults, which cost more than the inflating. It keeps up to twice the largest mapped
+# block that was ever freed (mallopt(3), M_MMAP_THRESHOLD), so we free one of this size once.
+_FREED_ONCE = 2 * 1024 * 1024
+
 # A length byte of an LZ4 match adds 255 bytes of output at most.
 _LZ4_RATIO = 255
 # A Snappy copy of 3 bytes makes 64 at most.
@@ -135,7 +141,7 @@ _FACTORIES: dict[str, tuple[Callable[[], BodyCompression], str]] = {
     "lz4": (_make_lz4, "lz4"),
     "snappy": (_make_snappy, "python-snappy"),
 }
-_made: dict[str, BodyCompression] = {}
+_instances: dict[str, BodyCompression] = {}
 
 
 def compression(algorithm: str) -> BodyCompression:
@@ -144,16 +150,16 @@ def compression(algorithm: str) -> BodyCompression:
     :raises ValueError: for another name.
     :raises DependencyException: if the package is not installed.
     """
-    found = _made.get(algorithm)
-    if found is not None:
-        return found
+    functions = _instances.get(algorithm)
+    if functions is not None:
+        return functions
     if algorithm not in _FACTORIES:
         raise ValueError(
             f"compression {algorithm!r} is not known; there are {', '.join(sorted(_FACTORIES))}"
         )
     factory, package = _FACTORIES[algorithm]
     try:
-        found = factory()
+        functions = factory()
     except ImportError as error:
         raise DependencyException(
             f"compression {algorithm!r} was asked for, "
@@ -161,9 +167,10 @@ def compression(algorithm: str) -> BodyCompression:
             f"install it with: pip install turbocql[{algorithm}]",
             [error],
         ) from None
+    bytes(_FREED_ONCE)
     # Two threads may both get here; they make equal objects, and either may stay.
-    _made[algorithm] = found
-    return found
+    _instances[algorithm] = functions
+    return functions
 
 
 def is_available(name: str) -> bool:

@@ -205,7 +205,7 @@ class ProtocolConnection:
         self.features = ProtocolFeatures()
         self.supported: Mapping[str, Sequence[str]] = {}
         self.compression: str | None = None
-        self._wanted_compression = compression
+        self._requested_compression = compression
         self._extensions = extensions
         self._startup_options = dict(startup_options or {})
         self._cql_version = cql_version
@@ -278,9 +278,7 @@ class ProtocolConnection:
         self.features.use_metadata_id &= extensions.use_metadata_id
         options = dict(self._startup_options)
         self.features.add_startup_options(options)
-        if extensions.startup_options is not None and any(
-            name.startswith("SCYLLA_") for name in self.supported
-        ):
+        if extensions.startup_options is not None and self.features.is_scylla:
             # What the program has named by itself counts.
             options = {**extensions.startup_options(), **options}
         self.compression = self._choose_compression(self.supported.get("COMPRESSION", ()))
@@ -300,17 +298,17 @@ class ProtocolConnection:
         )
 
     def _choose_cql_version(self, offered: Sequence[str]) -> str:
-        wanted = self._cql_version
-        if wanted is not None and offered and wanted not in offered:
+        requested = self._cql_version
+        if requested is not None and offered and requested not in offered:
             raise ConnectionException(
-                f"CQL version {wanted} is not among the server's: {', '.join(offered)}"
+                f"CQL version {requested} is not among the server's: {', '.join(offered)}"
             )
         # A server refuses a STARTUP without CQL_VERSION (section 4.1.1), so there is always one.
-        return wanted or (offered[0] if offered else DEFAULT_CQL_VERSION)
+        return requested or (offered[0] if offered else DEFAULT_CQL_VERSION)
 
     def _choose_compression(self, offered: Sequence[str]) -> str | None:
-        wanted = self._wanted_compression
-        if not wanted:
+        requested = self._requested_compression
+        if not requested:
             return None
         usable = [
             name
@@ -318,16 +316,16 @@ class ProtocolConnection:
             # Segments can be compressed with LZ4 only.
             if name != "snappy" or not ProtocolVersion.uses_segments(self.version)
         ]
-        if wanted is True:
+        if requested is True:
             return first_available(usable)
-        compression(wanted)  # DependencyException where the package is absent
-        if wanted not in usable:
+        compression(requested)  # DependencyException where the package is absent
+        if requested not in usable:
             raise ConnectionException(
-                f"compression {wanted!r} was asked for; the server offers "
+                f"compression {requested!r} was asked for; the server offers "
                 f"{', '.join(usable) or 'none'} "
                 f"for protocol version {self.version}"
             )
-        return wanted
+        return requested
 
     def _switch(self) -> list[Action]:
         """Return the actions that the answer to STARTUP causes."""
@@ -368,13 +366,13 @@ class ProtocolConnection:
         )
 
 
-def _refuses_version(message: ErrorMessage, version: int, asked: int) -> bool:
+def _refuses_version(message: ErrorMessage, version: int, requested: int) -> bool:
     """Return True if an ERROR says that the server does not speak the version that was used.
 
     It comes in one of the server's own versions, as a protocol error (Cassandra 4: code 0x000A) or
     as a server error (some others).
     """
-    if version != asked:
+    if version != requested:
         return True
     return (
         isinstance(message, ProtocolException)

@@ -29,7 +29,16 @@ if TYPE_CHECKING:
     from cassandra.protocol.column_specs import CqlType, UserTypes
     from cassandra.protocol.columnar.layouts import ColumnArray, Layout
 
-__all__ = ["ColDesc", "Encryption", "bound_columns", "decrypting", "is_encrypted"]
+__all__ = [
+    "ColDesc",
+    "Encryption",
+    "SubstituteMetadata",
+    "bound_columns",
+    "decrypting",
+    "is_encrypted",
+    "list_of",
+    "with_plain",
+]
 
 _int32 = struct.Struct(">i")
 
@@ -182,7 +191,25 @@ def _encrypted_type(
             empty_is_value=True,
         )
 
-    return _subclass(plain, build, plain_type=plain, decrypt=_decryptor(policy, column))
+    def replace_plain(other: Any) -> Any:
+        return _encrypted_type(policy, column, other, server)
+
+    return _subclass(
+        plain,
+        build,
+        plain_type=plain,
+        decrypt=_decryptor(policy, column),
+        with_plain=staticmethod(replace_plain),
+    )
+
+
+def with_plain(kind: CqlType, plain: CqlType) -> Any:
+    """Return the type of an encrypted column with another type of its clear values.
+
+    :param kind: the type of the encrypted column.
+    :param plain: the type to have in place of `kind.plain_type`; its values have the same bytes.
+    """
+    return kind.__dict__["with_plain"].__func__(plain)
 
 
 def _refusing(codecs: ModuleType, name: str, why: str) -> Any:
@@ -235,18 +262,18 @@ def _type_in(policy: Encryption, column: ColDesc, server: type[_CassandraType]) 
     if not policy.contains_column(column):
         return None
     plain = policy.column_type(column)
-    kept = kept_by(policy)
+    types = objects_of_policy(policy)
     key = (column, plain, server)
-    found = kept.get(key)
-    if found is None:
-        found = kept[key] = _encrypted_type(policy, column, plain, server)
-    return found
+    cql_type = types.get(key)
+    if cql_type is None:
+        cql_type = types[key] = _encrypted_type(policy, column, plain, server)
+    return cql_type
 
 
-def kept_by(policy: Encryption) -> dict[Any, Any]:
+def objects_of_policy(policy: Encryption) -> dict[Any, Any]:
     """Return the objects made for a policy: they go when the policy goes."""
-    kept: dict[Any, Any] = getattr(policy, "__dict__", {}).setdefault("_made_for_it", {})
-    return kept
+    objects: dict[Any, Any] = getattr(policy, "__dict__", {}).setdefault("_derived_objects", {})
+    return objects
 
 
 def bound_columns(
@@ -285,24 +312,30 @@ def _unfindable_type(column: ColumnMetadata, policy: Encryption) -> Any:
 
 
 def _bound_column(column: ColumnMetadata, policy: Encryption, is_complete: bool) -> ColumnMetadata:
-    place = ColDesc(*column[:3])
-    kind = _type_in(policy, place, column.type)
+    description = ColDesc(*column[:3])
+    kind = _type_in(policy, description, column.type)
     if kind is not None:
         return column._replace(type=kind)
     # For ``column IN ?`` servers name the marker ``in(column)``, and its type is a list.
     elements = _IN_MARKER.match(column.name)
     if elements is not None and issubclass(column.type, ListType) and column.type.subtypes:
-        element = _type_in(policy, place._replace(col=elements[1]), column.type.subtypes[0])
+        element = _type_in(policy, description._replace(col=elements[1]), column.type.subtypes[0])
         if element is not None:
-            made = _list_of(column.type, element)
-            return column._replace(type=made)
+            list_type = list_of(column.type, element)
+            return column._replace(type=list_type)
     return (
-        column if is_complete else column._replace(type=_guarded_type(policy, place, column.type))
+        column
+        if is_complete
+        else column._replace(type=_guarded_type(policy, description, column.type))
     )
 
 
-def _list_of(server: type[_CassandraType], element: type[_CassandraType]) -> Any:
-    """Return the type of lists of encrypted values, for the marker of ``column IN ?``."""
+def list_of(server: type[_CassandraType], element: type[_CassandraType]) -> Any:
+    """Return the type of lists of encrypted values, for the marker of ``column IN ?``.
+
+    :param server: the type of the marker.
+    :param element: the type of the encrypted column.
+    """
 
     def build(codecs: ModuleType, version: int, vectors: str) -> Any:
         inner = element.build_codec(codecs, version, vectors)
@@ -314,18 +347,16 @@ def _list_of(server: type[_CassandraType], element: type[_CassandraType]) -> Any
 # -- results ---------------------------------------------------------------------------------------
 
 
-class DecryptingMetadata(ResultMetadata):
-    """The columns of a result of which some are encrypted; immutable.
+class SubstituteMetadata(ResultMetadata):
+    """Columns that stand for those of another result, with other types; immutable.
 
-    It stands for `source`, the columns as the server describes them, and recognises the same bytes.
-    `columns` have the types that values have in the program.
+    :param source: the columns that it stands for. The same bytes are recognised.
+    :param columns: the columns with the types that values have in the program.
     """
 
-    __slots__ = ("_policy", "source")
+    __slots__ = ("source",)
 
-    def __init__(
-        self, source: ResultMetadata, columns: Sequence[ColumnMetadata], policy: Encryption
-    ) -> None:
+    def __init__(self, source: ResultMetadata, columns: Sequence[ColumnMetadata]) -> None:
         super().__init__(
             columns,
             source.raw,
@@ -335,21 +366,61 @@ class DecryptingMetadata(ResultMetadata):
             source.has_user_types,
         )
         self.vectors = source.vectors
-        self._policy = policy
         self.source = source
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return decrypting, (self.source, self._policy)
-
-    @property
-    def server_columns(self) -> Sequence[ColumnMetadata]:
-        """See `ResultMetadata.server_columns`."""
-        return self.source.columns
+    def _over(self, source: ResultMetadata) -> SubstituteMetadata:
+        """Return the same columns over another source."""
+        raise NotImplementedError
 
     @property
     def columns_key(self) -> Any:
         """See `ResultMetadata.columns_key`."""
         return tuple((column.name, column.type) for column in self.columns)
+
+    def with_id(self, metadata_id: bytes | None) -> ResultMetadata:
+        """See `ResultMetadata.with_id`."""
+        if metadata_id == self.metadata_id:
+            return self
+        other = self._over(self.source.with_id(metadata_id))
+        # Row plans and column plans depend on the types alone, which another id does not change.
+        other._row_plan = self._row_plan
+        other.column_plans = self.column_plans
+        return other
+
+    def with_vectors(self, vectors: str) -> ResultMetadata:
+        """See `ResultMetadata.with_vectors`."""
+        if vectors == "list":
+            return self
+        other = self._variants.get(vectors)
+        if other is None:
+            other = self._variants[vectors] = self._over(self.source.with_vectors(vectors))
+        return other
+
+
+class DecryptingMetadata(SubstituteMetadata):
+    """The columns of a result of which some are encrypted; immutable.
+
+    `source` has the columns as the server describes them.
+    """
+
+    __slots__ = ("_policy",)
+
+    def __init__(
+        self, source: ResultMetadata, columns: Sequence[ColumnMetadata], policy: Encryption
+    ) -> None:
+        super().__init__(source, columns)
+        self._policy = policy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return decrypting, (self.source, self._policy)
+
+    def _over(self, source: ResultMetadata) -> DecryptingMetadata:
+        return DecryptingMetadata(source, self.columns, self._policy)
+
+    @property
+    def server_columns(self) -> Sequence[ColumnMetadata]:
+        """See `ResultMetadata.server_columns`."""
+        return self.source.columns
 
     @property
     def page_columns(self) -> Sequence[ColumnMetadata]:
@@ -368,27 +439,6 @@ class DecryptingMetadata(ResultMetadata):
         source = self.source.for_user_types(user_types)
         return self if source is self.source else decrypting(source, self._policy)
 
-    def with_id(self, metadata_id: bytes | None) -> ResultMetadata:
-        """See `ResultMetadata.with_id`."""
-        if metadata_id == self.metadata_id:
-            return self
-        other = DecryptingMetadata(self.source.with_id(metadata_id), self.columns, self._policy)
-        # Row plans and column plans depend on the types alone, which another id does not change.
-        other._row_plan = self._row_plan
-        other.column_plans = self.column_plans
-        return other
-
-    def with_vectors(self, vectors: str) -> ResultMetadata:
-        """See `ResultMetadata.with_vectors`."""
-        if vectors == "list":
-            return self
-        other = self._variants.get(vectors)
-        if other is None:
-            source = self.source.with_vectors(vectors)
-            other = DecryptingMetadata(source, self.columns, self._policy)
-            self._variants[vectors] = other
-        return other
-
 
 def decrypting(metadata: ResultMetadata, policy: Encryption | None) -> ResultMetadata:
     """Return `metadata` as rows are read with `policy`.
@@ -397,6 +447,7 @@ def decrypting(metadata: ResultMetadata, policy: Encryption | None) -> ResultMet
     """
     if policy is None or not metadata.columns:
         return metadata
+    metadata = metadata.native
     # The policy may have changed since: types are chosen anew, from those of the server.
     source = metadata.source if isinstance(metadata, DecryptingMetadata) else metadata
     columns = []
@@ -443,7 +494,7 @@ class DecryptedPages:
         copied = pos = offset
         end = len(body)
         for row in range(row_count):
-            for at, decrypt in enumerate(self._decrypt):
+            for index, decrypt in enumerate(self._decrypt):
                 start = pos + 4
                 size = _int32.unpack_from(body, pos)[0] if start <= end else end
                 pos = start + max(size, 0)
@@ -456,14 +507,14 @@ class DecryptedPages:
                 try:
                     plain = decrypt(body[start:pos])
                 except DecodeError as error:
-                    raise self._located(row, at, error) from error
+                    raise self._located(row, index, error) from error
                 # What lies between two encrypted values is copied in one piece.
                 parts.extend((body[copied : start - 4], _int32.pack(len(plain)), plain))
                 copied = pos
         parts.append(body[copied:])
         return b"".join(parts)
 
-    def _located(self, row: int, at: int, error: DecodeError) -> DecodeError:
-        column = self._columns[at]
+    def _located(self, row: int, index: int, error: DecodeError) -> DecodeError:
+        column = self._columns[index]
         kind = column.type.codec().cql_name
         return DecodeError(f'row {row}, column "{column.name}" ({kind}): {error}')

@@ -74,8 +74,8 @@ _FIRST_WORD = pattern(r"(?:\s|--[^\n]*(?:\n|\Z)|//[^\n]*(?:\n|\Z)|/\*(?:[^*]|\*(
 
 def first_word(text: str) -> str:
     """Return a statement's first word in capitals, such as "SELECT"; empty if there is none."""
-    found = _FIRST_WORD.match(text)
-    return found[1].upper() if found is not None else ""
+    match = _FIRST_WORD.match(text)
+    return match[1].upper() if match is not None else ""
 
 
 def is_allowed(request: int, text: str | None, opcode: int, kind: int | None) -> bool:
@@ -108,12 +108,12 @@ def check_answer(
     """
     if is_allowed(request, text, opcode, kind):
         return
-    asked = OPCODE_NAMES.get(request, str(request))
+    request_name = OPCODE_NAMES.get(request, str(request))
     if text is not None and (word := first_word(text)):
-        asked += f" ({word[:20]})"
+        request_name += f" ({word[:20]})"
     answer = OPCODE_NAMES.get(opcode, str(opcode))
     if kind is not None:
         answer += f" ({_RESULT_KINDS.get(kind, kind)})"
     raise ProtocolError(
-        f"{endpoint} answered {asked} with {answer}, which the protocol does not allow"
+        f"{endpoint} answered {request_name} with {answer}, which the protocol does not allow"
     )

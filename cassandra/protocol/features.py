@@ -1,7 +1,7 @@
-"""A ScyllaDB node's extensions of the protocol, parsed from its SUPPORTED options.
+"""A node's extensions of the protocol, parsed from its SUPPORTED options.
 
-The names are those of ScyllaDB's protocol-extensions document. An option that cannot be read is
-taken as absent.
+The names are those of ScyllaDB's protocol-extensions document, and of Cassandra's CEP-59. An option
+that cannot be read is taken as absent.
 """
 
 from __future__ import annotations
@@ -16,6 +16,10 @@ RATE_LIMIT_ERROR_EXTENSION = "SCYLLA_RATE_LIMIT_ERROR"
 TABLETS_ROUTING_V1 = "TABLETS_ROUTING_V1"
 TABLETS_ROUTING_V2 = "TABLETS_ROUTING_V2_EXPERIMENTAL_V2"  # its form may still change
 USE_METADATA_ID = "SCYLLA_USE_METADATA_ID"
+GRACEFUL_DISCONNECT = "GRACEFUL_DISCONNECT"
+
+# The names of options that no other server has begin so.
+_OF_SCYLLA = ("SCYLLA_", "TABLETS_ROUTING_")
 
 _HOST_ID = "SCYLLA_HOST_ID"
 _SHARD = "SCYLLA_SHARD"
@@ -87,10 +91,14 @@ class ProtocolFeatures:
     :param lwt_info: how prepared lightweight transactions are marked.
     :param use_metadata_id: result metadata ids are used before version 5 too.
     :param host_id: the id of the node that answers; None if it does not say it.
+    :param graceful_disconnect: the server says by an event that it will close the connection soon.
+    :param is_scylla: the server is ScyllaDB, also if it does not tell of its shards.
     """
 
     __slots__ = (
+        "graceful_disconnect",
         "host_id",
+        "is_scylla",
         "lwt_info",
         "rate_limit_error",
         "shard_id",
@@ -110,6 +118,8 @@ class ProtocolFeatures:
         lwt_info: LwtInfo | None = None,
         use_metadata_id: bool = False,
         host_id: uuid.UUID | None = None,
+        graceful_disconnect: bool = False,
+        is_scylla: bool | None = None,
     ) -> None:
         self.rate_limit_error = rate_limit_error
         self.shard_id = shard_id
@@ -119,12 +129,14 @@ class ProtocolFeatures:
         self.lwt_info = lwt_info
         self.use_metadata_id = use_metadata_id
         self.host_id = host_id
+        self.graceful_disconnect = graceful_disconnect
+        self.is_scylla = sharding_info is not None if is_scylla is None else is_scylla
 
     def __repr__(self) -> str:
-        shown = ", ".join(
+        fields = ", ".join(
             f"{name}={getattr(self, name)!r}" for name in self.__slots__ if getattr(self, name)
         )
-        return f"ProtocolFeatures({shown})"
+        return f"ProtocolFeatures({fields})"
 
     @staticmethod
     def parse_from_supported(supported: Options) -> ProtocolFeatures:
@@ -144,6 +156,8 @@ class ProtocolFeatures:
             lwt_info=_lwt(supported),
             use_metadata_id=USE_METADATA_ID in supported,
             host_id=_uuid(_first(supported, _HOST_ID)),
+            graceful_disconnect=_first(supported, GRACEFUL_DISCONNECT) == "true",
+            is_scylla=is_scylla(supported),
         )
 
     def add_startup_options(self, options: dict[str, str]) -> None:
@@ -164,6 +178,16 @@ class ProtocolFeatures:
             # The mask goes back in decimal as it is kept, unsigned, whatever its form in SUPPORTED
             # was.
             options[LWT_ADD_METADATA_MARK] = str(self.lwt_info.meta_bit_mask)
+
+
+def is_scylla(supported: Options) -> bool:
+    """Return True if a SUPPORTED message's options are those of a ScyllaDB node.
+
+    With shard awareness off it has no SCYLLA_SHARD and its like, but its other extensions.
+
+    :param supported: the values of each option, by its name.
+    """
+    return any(name.startswith(_OF_SCYLLA) for name in supported)
 
 
 ProtocolFeatures.__module__ = "cassandra.protocol_features"

@@ -171,11 +171,11 @@ class FrameReader:
             # The transport writes the rest of a large body where it belongs: no copy at all.
             if body is not None and self._length - self._filled >= _IN_PLACE_FROM:
                 self._in_place = True
-                return memoryview(self._body_room(_IN_PLACE_FROM))[self._filled :]
+                return memoryview(self._reserve_body(_IN_PLACE_FROM))[self._filled :]
             if self._block is None:
                 self._block = bytearray(BLOCK_SIZE)
             return memoryview(self._block)
-        return memoryview(self._room(1))[self._end :]
+        return memoryview(self._reserve(1))[self._end :]
 
     def buffer_updated(self, nbytes: int) -> list[Envelope]:
         """Take `nbytes` bytes in the memory of `get_buffer`; returns the complete envelopes."""
@@ -211,28 +211,28 @@ class FrameReader:
 
     # -- segments ----------------------------------------------------------------------------------
 
-    def _room(self, size: int) -> bytearray:
+    def _reserve(self, size: int) -> bytearray:
         """Return the block with room for `size` more bytes and for the segment that is begun."""
         block = self._block
         if block is None:
             block = self._block = bytearray(BLOCK_SIZE)
-        kept = self._end - self._start
+        pending = self._end - self._start
         if self._end + size <= len(block) and self._start + self._need <= len(block):
             return block
         # The whole segment has to lie in one piece, because its checksum is taken over one view.
-        wanted = max(kept + size, self._need)
-        if wanted <= len(block):
-            block[:kept] = block[self._start : self._end]
+        needed = max(pending + size, self._need)
+        if needed <= len(block):
+            block[:pending] = block[self._start : self._end]
         else:
-            larger = bytearray(max(wanted, _LARGE_BLOCK_SIZE))
-            larger[:kept] = memoryview(block)[self._start : self._end]
+            larger = bytearray(max(needed, _LARGE_BLOCK_SIZE))
+            larger[:pending] = memoryview(block)[self._start : self._end]
             block = self._block = larger
-        self._start, self._end = 0, kept
+        self._start, self._end = 0, pending
         return block
 
     def _keep(self, view: memoryview) -> None:
         if view:
-            block = self._room(len(view))
+            block = self._reserve(len(view))
             block[self._end : self._end + len(view)] = view
             self._end += len(view)
 
@@ -342,17 +342,17 @@ class FrameReader:
 
     def _fill(self, view: memoryview) -> None:
         size = len(view)
-        self._body_room(size)[self._filled : self._filled + size] = view
+        self._reserve_body(size)[self._filled : self._filled + size] = view
         self._filled += size
 
-    def _body_room(self, size: int) -> bytearray:
+    def _reserve_body(self, size: int) -> bytearray:
         """Return the body with room for `size` more bytes, which it has."""
         body = self._body
         assert body is not None
         if len(body) - self._filled < size:
-            wanted = max(self._filled + size, 2 * len(body))
+            needed = max(self._filled + size, 2 * len(body))
             # Another one: the transport still has the memory that it has written to.
-            larger = bytearray(min(wanted, self._length))
+            larger = bytearray(min(needed, self._length))
             larger[: self._filled] = memoryview(body)[: self._filled]
             body = self._body = larger
         return body

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from cassandra._bounded import Bounded, text_size
 from cassandra.errors import ProtocolError
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
-from cassandra.protocol.encrypted import decrypting, kept_by
+from cassandra.protocol.encrypted import decrypting, objects_of_policy
 from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.base import MessageType, message_types_by_opcode
 from cassandra.protocol.messages.decode import decode_response, read_extras
@@ -54,9 +54,9 @@ class ProtocolHandlerBase:
 
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)
-        own: Any = cls._adapt
+        adapt: Any = cls._adapt
         stock: Any = ProtocolHandlerBase._adapt
-        cls._adapts = own.__func__ is not stock.__func__
+        cls._adapts = adapt.__func__ is not stock.__func__
 
     @classmethod
     def encode_message(
@@ -118,18 +118,18 @@ class ProtocolHandlerBase:
         """
         if result_metadata is _NOT_GIVEN:
             # Eight arguments: each stands one place before its own.
-            given: tuple[Any, ...] = (
+            shifted: tuple[Any, ...] = (
                 *(protocol_features, user_type_map, stream_id, flags, opcode, body),
                 decompressor,
             )
-            user_type_map, stream_id, flags, opcode, body, decompressor, result_metadata = given
+            user_type_map, stream_id, flags, opcode, body, decompressor, result_metadata = shifted
             protocol_features = None
         if flags & COMPRESSED_FLAG:
             flags, body = _decompressed(flags, body, protocol_version, decompressor)
         custom = cls.message_types_by_opcode.get(opcode)
         if (custom is not None and custom is not _STOCK.get(opcode)) or cls._adapts:
-            place = (protocol_version, protocol_features, user_type_map)
-            return cls._decode(custom, place, stream_id, flags, opcode, body, result_metadata)
+            context = (protocol_version, protocol_features, user_type_map)
+            return cls._decode(custom, context, stream_id, flags, opcode, body, result_metadata)
         # The usual case without a further call, for programs that call this for each answer.
         if result_metadata is not None:
             result_metadata = _as_metadata(result_metadata)
@@ -152,7 +152,7 @@ class ProtocolHandlerBase:
     def _decode(
         cls,
         custom: type[Any] | None,
-        place: tuple[int, ProtocolFeatures | None, Any],
+        context: tuple[int, ProtocolFeatures | None, Any],
         stream_id: int,
         flags: int,
         opcode: int,
@@ -162,14 +162,14 @@ class ProtocolHandlerBase:
         """Return the message of an envelope in the form that a handler of its own gives it.
 
         :param custom: the handler's class for the opcode.
-        :param place: protocol version, extensions and registered classes of the connection.
+        :param context: protocol version, extensions and registered classes of the connection.
         """
         message: Any
         if custom is not None and custom is not _STOCK.get(opcode) and reads_by_itself(custom):
             rest = (cached, cls.column_encryption_policy)
-            message = _read_by(custom, flags, body, place, rest)
+            message = _read_by(custom, flags, body, context, rest)
         else:
-            message = decode_response(opcode, flags, body, *place, _as_metadata(cached))
+            message = decode_response(opcode, flags, body, *context, _as_metadata(cached))
             _decrypt(message, cls.column_encryption_policy)
         message.stream_id = stream_id
         return cls._adapt(message) if isinstance(message, MessageType) else message
@@ -278,24 +278,24 @@ def _decompressed(
 
 
 def _as_metadata(
-    given: ResultMetadata | Sequence[ColumnMetadata] | None,
+    columns: ResultMetadata | Sequence[ColumnMetadata] | None,
 ) -> ResultMetadata | None:
     """Return a program's result metadata, which may be a plain list of columns."""
-    if given is None or isinstance(given, ResultMetadata):
-        return given
-    if not given:
+    if columns is None or isinstance(columns, ResultMetadata):
+        return columns
+    if not columns:
         return None
     # A program passes the same list for each answer, and a row plan is made of it.
-    key = tuple(given)
+    key = tuple(columns)
     try:
-        found = _of_columns.get(key)
+        metadata = _of_columns.get(key)
     except TypeError:  # a column that is a list
-        return ResultMetadata(given)
-    if found is None:
+        return ResultMetadata(columns)
+    if metadata is None:
         names = tuple(column.name for column in key)
         cost = _COLUMN_BYTES * len(key) + text_size(names)
-        found = _of_columns.keep(key, ResultMetadata(key), cost)
-    return found
+        metadata = _of_columns.keep(key, ResultMetadata(key), cost)
+    return metadata
 
 
 def _decrypt(message: Any, policy: Encryption | None) -> None:
@@ -309,7 +309,7 @@ def _read_by(
     kind: type[Any],
     flags: int,
     body: bytes,
-    place: tuple[int, ProtocolFeatures | None, Any],
+    context: tuple[int, ProtocolFeatures | None, Any],
     rest: tuple[ResultMetadata | Sequence[ColumnMetadata] | None, Encryption | None],
 ) -> Any:
     """Let the class `kind` of a program read the message in `body`.
@@ -322,7 +322,7 @@ def _read_by(
         metadata = list(metadata.server_columns)
     stream = BytesIO(body)
     stream.seek(pos)
-    version, features, user_types = place
+    version, features, user_types = context
     message = call_reader(
         kind.recv_body, stream, version, features, user_types or {}, metadata, encryption
     )
@@ -341,12 +341,12 @@ def encrypting_handler(handler: Any, policy: Encryption | None) -> Any:
         or getattr(handler, "column_encryption_policy", None) is not None
     ):
         return handler
-    kept = kept_by(policy)
-    found = kept.get(handler)
-    if found is None:
-        made = type(handler.__name__, (handler,), {"column_encryption_policy": policy})
-        found = kept[handler] = made
-    return found
+    handlers = objects_of_policy(policy)
+    encrypting = handlers.get(handler)
+    if encrypting is None:
+        subclass = type(handler.__name__, (handler,), {"column_encryption_policy": policy})
+        encrypting = handlers[handler] = subclass
+    return encrypting
 
 
 def _as_rows_class(message: MessageType, kind: type[ResultMessage]) -> MessageType:
@@ -374,6 +374,11 @@ def cython_protocol_handler(colparser: Callable[[ResultMessage], Any]) -> type[P
     return ParsingProtocolHandler
 
 
-for _made in (ProtocolHandlerBase, ProtocolHandler, LazyProtocolHandler, NumpyProtocolHandler):
-    _made.__module__ = "cassandra.protocol"
-del _made
+for _public_class in (
+    ProtocolHandlerBase,
+    ProtocolHandler,
+    LazyProtocolHandler,
+    NumpyProtocolHandler,
+):
+    _public_class.__module__ = "cassandra.protocol"
+del _public_class

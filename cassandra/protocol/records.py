@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -31,8 +31,8 @@ _OUR_OWN = frozenset({TypeError, ValueError, MissingParameter, UnsetUnsupported}
 _SCALAR_MODULES = frozenset({"builtins", "datetime", "decimal", "uuid", "ipaddress"})
 _ABSENT = object()
 # The markers of statements whose unknown names were told of.
-_told: set[tuple[str, ...]] = set()
-_MOST_TOLD = 1000
+_warned: set[tuple[str, ...]] = set()
+_MAX_WARNED = 1000
 
 log = logging.getLogger("cassandra.query")
 
@@ -64,13 +64,13 @@ def is_record(values: object) -> bool:
     )
 
 
-def is_lone_text(values: object, wanted: int) -> bool:
+def is_lone_text(values: object, marker_count: int) -> bool:
     """Return True if `values` is a text of one character for a statement with one bind marker.
 
     Other drivers take it for a sequence of one text. A longer text is refused: it would be bound
     character by character.
     """
-    return wanted == 1 and isinstance(values, str) and len(values) == 1
+    return marker_count == 1 and isinstance(values, str) and len(values) == 1
 
 
 def _by_name(row: Mapping[str, Any], name: str) -> Any:
@@ -101,7 +101,7 @@ def values_of(
     :param strict: True refuses a mapping with names that have no marker.
     :raises ValueError: for a name without a marker, or a key column without a value.
     :raises KeyError: if a value is missing before version 4.
-    :raises TypeError: if `row` is none of these.
+    :raises TypeError: if `row` is none of these, or a set.
     """
     kind: Any = type(row)
     # Iterable, but never a row: its characters would be bound one by one.
@@ -111,56 +111,66 @@ def values_of(
         _refuse(row)
     fields = declared_fields(kind)
     if fields is not None:
-        found = _of_fields(row, fields, names)
+        values = _of_fields(row, fields, names)
     elif isinstance(row, Mapping):
         if strict:
             check_names(row, names, "values for", "")
-        found = [_by_name(row, name) for name in names]
-        if not strict and len(row) != len(found):
-            _tell_unknown(row, names)
+        values = [_by_name(row, name) for name in names]
+        if not strict and len(row) != len(values):
+            _warn_of_unknown(row, names)
     elif is_record(row):
         aliases = attributes_by_alias(kind)
         attributes = [aliases.get(name, name) for name in names] if aliases else names
-        found = [getattr(row, name, _ABSENT) for name in attributes]
+        values = [getattr(row, name, _ABSENT) for name in attributes]
         # An object without any of the names is more likely another thing: an iterator of values,
         # or a mistake.
-        if all(value is _ABSENT for value in found):
+        if all(value is _ABSENT for value in values):
             if isinstance(row, Iterable):
-                return tuple(row)
+                return _in_order(row)
             _refuse(row, f"; it has none of the attributes {', '.join(names)}")
-        found = [UNSET_VALUE if value is _ABSENT else value for value in found]
+        values = [UNSET_VALUE if value is _ABSENT else value for value in values]
     elif isinstance(row, Iterable):
-        return tuple(row)
+        return _in_order(row)
     else:
         _refuse(row)
-    for place, value in enumerate(found):
+    for index, value in enumerate(values):
         if value is UNSET_VALUE:
             if isinstance(row, Mapping) and not strict:
-                _tell_unknown(row, names)
-            refuse_missing(names, place, key, version)
-    return tuple(found)
+                _warn_of_unknown(row, names)
+            refuse_missing(names, index, key, version)
+    return tuple(values)
 
 
-def _tell_unknown(row: Mapping[Any, Any], names: Sequence[str]) -> None:
+def _in_order(row: Iterable[Any]) -> tuple[Any, ...]:
+    """Return the values of an iterable. A set of several would go to the markers in any order."""
+    if isinstance(row, Set) and len(row) > 1:
+        raise TypeError(
+            f"values are the {type(row).__name__} {row!r}, which has no order: write a tuple, or a "
+            "mapping of values by name"
+        )
+    return tuple(row)
+
+
+def _warn_of_unknown(row: Mapping[Any, Any], names: Sequence[str]) -> None:
     """Log a warning if `row` has keys without a marker, once for each statement.
 
     Their values are not used, as with other drivers. Most of them are typing errors.
     """
-    wanted = tuple(names)
-    if wanted in _told:
+    markers = tuple(names)
+    if markers in _warned:
         return
-    unknown = [key for key in row if key not in wanted]
+    unknown = [key for key in row if key not in markers]
     if not unknown:
         return
-    if len(_told) >= _MOST_TOLD:
-        _told.clear()
-    _told.add(wanted)
-    near = import_module("difflib").get_close_matches(str(unknown[0]), wanted, 1)
+    if len(_warned) >= _MAX_WARNED:
+        _warned.clear()
+    _warned.add(markers)
+    near = import_module("difflib").get_close_matches(str(unknown[0]), markers, 1)
     log.warning(
         "a mapping has values for %s, but the bind markers of its statement are %s: they are not "
         "used%s",
         ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else ""),
-        ", ".join(wanted) or "none",
+        ", ".join(markers) or "none",
         f". Did you mean {near[0]!r} by {unknown[0]!r}?" if near else "",
     )
 
@@ -170,16 +180,16 @@ def _of_fields(row: object, fields: Sequence[str], names: Sequence[str]) -> list
     kind: Any = type(row)
     aliases = attributes_by_alias(kind)
     if aliases:
-        known = {aliases.get(name, name) for name in names}
-        fields = tuple(name for name in fields if name not in known or name in names)
+        attribute_names = {aliases.get(name, name) for name in names}
+        fields = tuple(name for name in fields if name not in attribute_names or name in names)
     check_names(fields, names, f"{kind.__name__} has the field", "s")
     attributes = [aliases.get(name, name) for name in names] if aliases else names
     return [getattr(row, name, UNSET_VALUE) for name in attributes]
 
 
-def check_names(given: Iterable[str], names: Sequence[str], what: str, plural: str) -> None:
-    """Raise ValueError if a name of `given` has no marker."""
-    unknown = [name for name in given if name not in names]
+def check_names(supplied: Iterable[str], names: Sequence[str], what: str, plural: str) -> None:
+    """Raise ValueError if a name of `supplied` has no marker."""
+    unknown = [name for name in supplied if name not in names]
     if unknown:
         refuse_unknown(unknown, names, what + plural * (len(unknown) > 1))
 
@@ -195,14 +205,14 @@ def refuse_unknown(
 
 
 def refuse_missing(
-    names: Sequence[str], place: int, key: Sequence[int] | None, version: int
+    names: Sequence[str], index: int, key: Sequence[int] | None, version: int
 ) -> None:
-    """Raise if the marker at `place` has no value and must not be left out."""
-    if key and place in key:
-        raise MissingParameter(f"the partition key needs a value for {names[place]!r}")
+    """Raise if the marker at `index` has no value and must not be left out."""
+    if key and index in key:
+        raise MissingParameter(f"the partition key needs a value for {names[index]!r}")
     if version < 4:
         raise MissingParameter(
-            f"no value for column {names[place]!r}, which protocol version {version} cannot leave "
+            f"no value for column {names[index]!r}, which protocol version {version} cannot leave "
             "unset"
         )
 

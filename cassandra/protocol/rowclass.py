@@ -9,6 +9,7 @@ from typing import Any
 
 import cassandra._impl as implementations
 from cassandra._bounded import Bounded, text_size
+from cassandra._habits import ROW, Habit, names_of
 from cassandra._patterns import pattern
 
 # Making a class costs some 40 us, so classes are kept. At the bound all are dropped: a program may
@@ -16,6 +17,8 @@ from cassandra._patterns import pattern
 _CLASS_BYTES = 4000
 _FIELD_BYTES = 400
 _classes: Bounded[tuple[str, ...], type[Any]] = Bounded(1024, 1 << 25)
+
+_ROW_HABITS = {name: Habit(name, advice) for name, advice in ROW.items()}
 
 _LEADING = pattern(r"^[^a-zA-Z0-9]+")
 _TRAILING = pattern(r"[^a-zA-Z0-9_]+$")
@@ -40,14 +43,14 @@ def field_names(names: Sequence[str]) -> list[str]:
     # How many underscores were added to a name last: names that come often are found at once.
     added: dict[str, int] = {}
     taken = set()
-    for at, name in enumerate(names):
-        wanted = clean_column_name(name)
-        if not wanted.isidentifier() or iskeyword(wanted):
-            wanted = f"field_{at}_"
-        field = wanted + "_" * added.get(wanted, 0)
+    for index, name in enumerate(names):
+        base = clean_column_name(name)
+        if not base.isidentifier() or iskeyword(base):
+            base = f"field_{index}_"
+        field = base + "_" * added.get(base, 0)
         while field in taken:
-            added[wanted] = added.get(wanted, 0) + 1
-            field = wanted + "_" * added[wanted]
+            added[base] = added.get(base, 0) + 1
+            field = base + "_" * added[base]
         taken.add(field)
         fields.append(field)
     return fields
@@ -65,20 +68,32 @@ def row_class(names: Sequence[str]) -> type[Any]:
     when cleaned, or if it is a keyword. Underscores are appended to a name that comes again.
     """
     key = tuple(names)
-    found = _classes.get(key)
-    if found is not None:
-        return found
+    cached = _classes.get(key)
+    if cached is not None:
+        return cached
     named = namedtuple("Row", field_names(key))  # type: ignore[misc]
 
     def reduce(row: Any) -> tuple[Any, ...]:
         # By what it is made of: pickle finds no class that was made at run time.
         return row_of, (key, tuple(row))
 
+    def read_only(row: Any, name: str, value: object) -> None:
+        raise AttributeError(
+            f"a row is read-only: write row = row._replace({name}=...), or execute an UPDATE"
+            if name in row._fields
+            else f"'Row' object has no attribute {name!r}, and takes none"
+        )
+
     members = {
+        **_ROW_HABITS,
         **vars(named),
+        "__dir__": names_of,
+        # No field has this name: the cleaned names do not begin with an underscore.
+        "_column_names": key,
+        "__setattr__": read_only,
         "__module__": "cassandra.query",  # which errors and reprs show
         "__reduce__": reduce,
     }
-    made = type("Row", (implementations.rows.RowBase,), members)
+    cls = type("Row", (implementations.rows.RowBase,), members)
     # Two threads may both make one; the first stays, so that all see the same class.
-    return _classes.keep(key, made, _CLASS_BYTES + _FIELD_BYTES * len(key) + 3 * text_size(key))
+    return _classes.keep(key, cls, _CLASS_BYTES + _FIELD_BYTES * len(key) + 3 * text_size(key))

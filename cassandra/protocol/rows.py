@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from cassandra.cqltypes.codecs.base import Codec
 
 _int32_at = struct.Struct(">i").unpack_from
+_uint16_at = struct.Struct(">H").unpack_from
+_head_at = struct.Struct(">iii").unpack_from
+
+# Of section 4.2.5.2 of the specification: a kind, a flag, and ids of types.
+_KIND_ROWS = 2
+_GLOBAL_TABLES_SPEC = 1
+_CUSTOM, _LAST_SIMPLE, _LIST, _MAP, _SET, _TUPLE = 0, 0x15, 0x20, 0x21, 0x22, 0x31
+_ELEMENTS = {_LIST: 1, _MAP: 2, _SET: 1}
 
 
 class RowBase(tuple[Any, ...]):
@@ -50,7 +58,7 @@ class RowPlan:
             raise ValueError(f"{len(names)} names and {len(codecs)} codecs")
         self.names = tuple(names)
         self._codecs = tuple(codecs)
-        # (decode, the value of zero bytes if they are not a value of the type: see _EMPTY_IS_VALUE)
+        # (decode function, result for zero bytes if the type has no empty value: _EMPTY_IS_VALUE)
         self._columns = tuple((codec.decode, _empty_of(codec)) for codec in codecs)
         self._row_class: type[Any] | None = None
 
@@ -169,13 +177,13 @@ def dicts_of(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> list[dict[s
     :param rows: the values of each row, in the order of the names.
     :raises ValueError: if a row has more values than there are names, or fewer.
     """
-    given: list[Any] = list(rows)
-    if not given:  # a result without columns may have no names at all
+    row_list: list[Any] = list(rows)
+    if not row_list:  # a result without columns may have no names at all
         return []
     keys = tuple(names)
-    if all(type(row) is tuple for row in given) and {*map(len, given)} == {len(keys)}:
-        return _by_name(keys, given)
-    return [dict(zip(keys, row, strict=True)) for row in given]
+    if all(type(row) is tuple for row in row_list) and {*map(len, row_list)} == {len(keys)}:
+        return _by_name(keys, row_list)
+    return [dict(zip(keys, row, strict=True)) for row in row_list]
 
 
 _EMPTY_IS_VALUE = object()
@@ -216,21 +224,66 @@ def shared_columns(
     before: list[tuple[int, bytes]] = [(-1, b"")] * len(readers)
     values: list[Any] = [None] * len(readers)
     for row in range(row_count):
-        for at, read in enumerate(readers):
+        for index, read in enumerate(readers):
             try:
                 size, data, offset = _field(body, offset)
             except struct.error:
                 raise DecodeError(
-                    f"row {row}, column {at}: its length goes past the end of the page"
+                    f"row {row}, column {index}: its length goes past the end of the page"
                 ) from None
             except DecodeError as error:
-                raise DecodeError(f"row {row}, column {at}: {error}") from None
-            known = (max(size, -1), data)
-            if known != before[at]:
-                values[at] = read(data) if size >= 0 else None
-                before[at] = known
-            columns[at].append(values[at])
+                raise DecodeError(f"row {row}, column {index}: {error}") from None
+            cell = (max(size, -1), data)
+            if cell != before[index]:
+                values[index] = read(data) if size >= 0 else None
+                before[index] = cell
+            columns[index].append(values[index])
     return columns
+
+
+def columns_end(body: bytes, pos: int) -> int:
+    """Return the offset behind the column specs of the RESULT at `pos`, or 0.
+
+    The bytes up to that offset say what the columns are. It is 0 if they do not say it alone (the
+    result has a paging state, a new id, or columns of UDTs), and for all other results, malformed
+    ones among them.
+
+    :param body: the body of a RESULT.
+    :param pos: the offset of its kind.
+    """
+    if type(body) is not bytes or pos < 0:
+        return 0
+    try:
+        kind, flags, count = _head_at(body, pos)
+        if kind != _KIND_ROWS or flags & ~_GLOBAL_TABLES_SPEC:
+            return 0
+        pos += 12
+        if flags:
+            pos = _behind_string(body, _behind_string(body, pos))
+        for _ in range(count):
+            if not flags:
+                pos = _behind_string(body, _behind_string(body, pos))
+            pos = _behind_string(body, pos)
+            types = 1
+            while types:
+                code = _uint16_at(body, pos)[0]
+                pos += 2
+                types -= 1
+                if code == _CUSTOM:
+                    pos = _behind_string(body, pos)
+                elif code == _TUPLE:
+                    types += _uint16_at(body, pos)[0]
+                    pos += 2
+                elif code > _LAST_SIMPLE:
+                    types += _ELEMENTS[code]
+    except (struct.error, LookupError):
+        return 0
+    return pos if pos <= len(body) else 0
+
+
+def _behind_string(body: bytes, pos: int) -> int:
+    size: int = _uint16_at(body, pos)[0]
+    return pos + 2 + size
 
 
 def _empty_of(codec: Codec) -> object:

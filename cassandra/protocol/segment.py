@@ -109,10 +109,10 @@ def decode_header(
     head = int.from_bytes(data[offset : offset + length], "little")
     expected = int.from_bytes(data[offset + length : offset + length + 3], "little")
     # Checked before the length is used: a wrong length would cut the stream at the wrong place.
-    found = crc24(head, length)
-    if found != expected:
+    actual = crc24(head, length)
+    if actual != expected:
         raise CrcException(
-            f"the header of a segment has the CRC24 {found:06x}, its checksum says {expected:06x}"
+            f"the header of a segment has the CRC24 {actual:06x}, its checksum says {expected:06x}"
         )
     if lz4:
         return head & MAX_PAYLOAD, (head >> 17) & MAX_PAYLOAD, bool(head & _LZ4_SELF_CONTAINED)
@@ -121,10 +121,10 @@ def decode_header(
 
 def check_payload(payload: bytes | bytearray | memoryview, expected: int) -> None:
     """Raise `CrcException` if the payload's CRC32 is not `expected`."""
-    found = zlib.crc32(payload, CRC32_INITIAL)
-    if found != expected:
+    actual = zlib.crc32(payload, CRC32_INITIAL)
+    if actual != expected:
         raise CrcException(
-            f"the payload of a segment ({len(payload)} bytes) has the CRC32 {found:08x}, "
+            f"the payload of a segment ({len(payload)} bytes) has the CRC32 {actual:08x}, "
             f"its checksum says {expected:08x}"
         )
 

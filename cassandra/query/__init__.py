@@ -54,7 +54,7 @@ __all__ = [
     "tuple_factory",
 ]
 
-# Imported at the first use of a name: a program that builds simple statements needs no others.
+# Imported on first use: an application that executes only simple statements needs no other module.
 _HOME = {
     **dict.fromkeys(("BatchStatement", "BatchType"), "cassandra.query.batch"),
     "BoundStatement": "cassandra.query.bound",

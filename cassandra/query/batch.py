@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from cassandra import _impl
 from cassandra._habits import BATCH, add_habits
+from cassandra._unknown_options import unknown_option
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import Encoder
 from cassandra.query.bound import BoundStatement, name_statement
@@ -14,6 +15,7 @@ from cassandra.query.conditional import is_conditional
 from cassandra.query.markers import Parameters as MarkerKind, parameters_of
 from cassandra.query.named_rows import NamedRow
 from cassandra.query.prepared import PreparedStatement
+from cassandra.query.snapshots import snapshot
 from cassandra.query.statement import (
     RoutingKey,
     SimpleStatement,
@@ -22,7 +24,7 @@ from cassandra.query.statement import (
     bind_params,
     query_head,
 )
-from cassandra.query.tables.rows import TableRows, counted, rows_of, snapshot
+from cassandra.query.tables.rows import TableRows, rows_of, snapshot_and_count
 
 if TYPE_CHECKING:
     from cassandra.policies.retry import RetryPolicy
@@ -31,7 +33,15 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bind
 
-__all__ = ["BatchStatement", "BatchType", "BoundRows", "Entry", "TextRows", "bind_rows"]
+__all__ = [
+    "BatchStatement",
+    "BatchType",
+    "BoundRow",
+    "BoundRows",
+    "Entry",
+    "TextRows",
+    "bind_rows",
+]
 
 MAX_STATEMENTS = 0xFFFF  # the count is a [short] (native_protocol_v5.spec, section 4.1.7)
 
@@ -40,26 +50,26 @@ _routing_key_of = Statement.routing_key.fget  # type: ignore[attr-defined]
 
 
 class WithEncoder(Protocol):
-    """A session, as far as a batch needs it."""
+    """The part of a session that a batch needs."""
 
     @property
     def encoder(self) -> Encoder:
-        """Makes the literals of ``%s`` parameters."""
+        """The encoder, which makes the literals of ``%s`` parameters."""
 
 
 class BatchType:
-    """How a batch is applied.
+    """The way in which the servers apply a batch.
 
-    :param name: the kind in a word.
+    :param name: its name, such as "LOGGED".
     :param value: its number in the protocol.
     """
 
     LOGGED: BatchType
-    """As a whole or not at all."""
+    """The batch is applied as a whole or not at all."""
     UNLOGGED: BatchType
-    """Statement by statement."""
+    """Each statement is applied by itself."""
     COUNTER: BatchType
-    """For changes of counters alone."""
+    """The batch changes counters and nothing else."""
 
     def __init__(self, name: str, value: int) -> None:
         self.name = name
@@ -77,6 +87,19 @@ BatchType.UNLOGGED = BatchType("UNLOGGED", 1)
 BatchType.COUNTER = BatchType("COUNTER", 2)
 
 
+def _not_a_type(argument: object) -> str:
+    if isinstance(argument, str) and argument.upper() in ("LOGGED", "UNLOGGED", "COUNTER"):
+        advice = f"BatchType.{argument.upper()}"
+    elif isinstance(argument, (list, tuple)):
+        advice = "batch = BatchStatement(), then batch.add(statement, parameters) for each of them"
+    else:
+        advice = "BatchType.LOGGED, BatchType.UNLOGGED or BatchType.COUNTER"
+    return (
+        f"batch_type must be a BatchType, but is {argument!r} of type {type(argument).__name__}: "
+        f"write {advice}"
+    )
+
+
 class BoundRows:
     """Entries of a batch: rows of one prepared statement."""
 
@@ -91,28 +114,50 @@ class BoundRows:
 
     def statements(self) -> list[BoundStatement]:
         """Return a bound statement for each row."""
-        found = []
+        bound_statements = []
         for block in self.block.rows():
             bound = BoundStatement(self.prepared)
             bound.block = block
-            found.append(bound)
-        return found
+            bound_statements.append(bound)
+        return bound_statements
+
+
+class BoundRow:
+    """Entry of a batch: a bound statement with the values that it had when it was added.
+
+    The application may bind the same object again, and add it once more.
+    """
+
+    __slots__ = ("block", "bound")
+
+    def __init__(self, bound: BoundStatement) -> None:
+        self.bound = bound
+        self.block = bound.block
+
+    def statement(self) -> BoundStatement:
+        """Return a bound statement with these values."""
+        bound = self.bound
+        if bound.block is not self.block:  # it has other values by now
+            bound = BoundStatement(bound.prepared_statement)
+            bound.block = self.block
+        return bound
 
 
 class TextRows:
-    """Entries of a batch: rows of a text with bind markers.
+    """Entries of a batch: rows for one query string with bind markers.
 
-    The text is prepared when the batch is executed.
+    The query is prepared when the batch is executed.
 
-    :param text: the query.
+    :param text: the query string.
     :param keyspace: keyspace of the `SimpleStatement`, for unqualified names.
-    :param rows: the rows as they were given.
+    :param rows: the rows as the application passed them.
     :param count: number of rows.
     """
 
     __slots__ = ("count", "keyspace", "rows", "text")
 
-    prepared = None  # unlike `BoundRows`
+    # a placeholder for the attribute of `BoundRows`: this query is not prepared yet
+    prepared = None
 
     def __init__(self, text: str, keyspace: str | None, rows: object, count: int) -> None:
         self.text = text
@@ -124,26 +169,30 @@ class TextRows:
         return self.count
 
     def bind_to(self, prepared: PreparedStatement) -> BoundRows:
-        """Bind the rows to `prepared`, which was made of the text."""
-        # A new object at each execution: the text may be prepared again with other columns.
+        """Bind the rows to `prepared`, the prepared statement of the query string."""
+        # A new object at each execution: the query may be prepared again with other columns.
         return BoundRows(prepared, bind_rows(prepared, self.rows))
 
 
-Entry = str | BoundStatement | BoundRows | TextRows | NamedRow
+Entry = str | BoundRow | BoundRows | TextRows | NamedRow
 
 
-def bind_rows(prepared: PreparedStatement, rows: object) -> RowsBlock:
-    """Bind all `rows` at once; see `BatchStatement.add_many`."""
-    bind_plan = prepared.bind_plan
+def bind_rows(prepared: PreparedStatement, rows: object, is_plain: bool = False) -> RowsBlock:
+    """Bind all `rows` at once; see `BatchStatement.add_many`.
+
+    :param is_plain: True if rows hold plain CQL values, which no converter gets. Tables always do.
+    """
+    plain_plan = prepared.plain_plan
+    bind_plan = plain_plan if is_plain else prepared.bind_plan
     try:
-        found = rows_of(rows, bind_plan.columns)
-        if type(found) is TableRows:
-            # Imported at the first table: most programs bind none.
+        source = rows_of(rows, plain_plan.columns)
+        if type(source) is TableRows:
+            # Imported at the first table: most applications bind no tables.
             block: RowsBlock = _impl.column_binding.bind_table(
-                bind_plan, found, prepared.protocol_version
+                plain_plan, source, prepared.protocol_version
             )
             return block
-        return bind_plan.bind_many(found, prepared.protocol_version)
+        return bind_plan.bind_many(source, prepared.protocol_version)
     except (TypeError, ValueError, KeyError) as error:
         name_statement(error, prepared.query_string)
         raise
@@ -153,26 +202,28 @@ class BatchStatement(Statement):
     """A batch of simple and prepared statements.
 
     The first statement with a routing key decides where the batch is sent. Rows of prepared
-    statements are bound when they are added, straight into one buffer. Texts with bind markers and
-    parameters are prepared when the batch is executed, each text once and all at the same time.
+    statements are bound when you add them, straight into one buffer. Query strings with bind
+    markers and parameters are prepared when the batch is executed, each string once and all at the
+    same time.
 
-    A batch may be executed again, and statements may be added after that. Only one thread at a time
-    may add.
+    You may execute a batch again, and add statements after that. Only one thread at a time may add.
 
     :param batch_type: how it is applied, a `BatchType`; LOGGED by default.
     :param retry_policy: decides on retries of the batch; None for the profile's.
     :param consistency_level: a value of `ConsistencyLevel`; None for the profile's.
     :param serial_consistency_level: SERIAL or LOCAL_SERIAL; None for the profile's.
-    :param session: whose encoder writes parameters into texts; None for a plain `Encoder`.
-    :param custom_payload: a mapping of texts to bytes for the server's query handler.
-    :raises ValueError: if `retry_policy` is not one, or `serial_consistency_level` is not serial.
+    :param session: the session whose encoder writes parameters into query strings; None for a plain
+        `Encoder`.
+    :param custom_payload: a mapping of strings to bytes for the server's query handler.
+    :raises ValueError: if `retry_policy` is not a retry policy, or `serial_consistency_level` is
+        not serial.
     """
 
     __slots__ = (
+        "_borrowed_keyspace",
         "_count",
         "_entries",
         "_has_text",
-        "_named_by",
         "_open",
         "_reserved",
         "_routed_by",
@@ -188,71 +239,85 @@ class BatchStatement(Statement):
         serial_consistency_level: int | None = None,
         session: WithEncoder | None = None,
         custom_payload: Mapping[str, bytes | None] | None = None,
+        **_unknown: NoReturn,
     ) -> None:
+        if _unknown:
+            raise unknown_option("BatchStatement", _unknown)
         super().__init__(
             retry_policy=retry_policy,
             consistency_level=consistency_level,
             serial_consistency_level=serial_consistency_level,
             custom_payload=custom_payload,
         )
+        if not hasattr(batch_type, "value"):
+            raise TypeError(_not_a_type(batch_type))
         self.batch_type = batch_type
         self._session = session
         self._entries: list[Entry] = []
         self._has_text = False
         self._count = 0
         self._reserved = 0
-        # The last entry, while rows may still be added to it. Making a request closes it, because
-        # the values of a request must not change any more.
+        # The last entry, while rows may still be added to it. Building a request closes the entry,
+        # because the values of a request must not change any more.
         self._open: BoundRows | TextRows | None = None
         self._routed_by: BoundRows | None = None
         # The keyspace taken over from a prepared statement.
-        self._named_by: str | None = None
+        self._borrowed_keyspace: str | None = None
 
     @property
     def entries(self) -> Sequence[str | BoundStatement]:
-        """The statements in the order of `add`: a query's text, or a `BoundStatement`.
+        """The statements in the order of `add`: a query string, or a `BoundStatement`.
 
-        A statement that is prepared only when the batch is executed appears as its text, one that a
-        program has named by its id as that.
+        A statement that is prepared only when the batch is executed appears as its query string. A
+        statement that the application has named by its id appears as a description of that row.
         """
-        found: list[str | BoundStatement] = []
+        expanded: list[str | BoundStatement] = []
         for entry in self._entries:
             if isinstance(entry, BoundRows):
-                found += entry.statements()
+                expanded += entry.statements()
+            elif isinstance(entry, BoundRow):
+                expanded.append(entry.statement())
             elif isinstance(entry, TextRows):
-                found += [entry.text] * entry.count
+                expanded += [entry.text] * entry.count
             else:
-                found.append(repr(entry) if isinstance(entry, NamedRow) else entry)
-        return found
+                expanded.append(repr(entry) if isinstance(entry, NamedRow) else entry)
+        return expanded
 
     @property
     def query_string(self) -> str:
-        """The texts of the statements as one batch in CQL, for logs and tracers."""
+        """The statements as one batch in CQL, for logs and tracers."""
         kind = "" if self.batch_type is BatchType.LOGGED else f"{self.batch_type.name} "
-        texts = [one if isinstance(one, str) else one.query_string for one in self.entries]
+        texts = [entry if isinstance(entry, str) else entry.query_string for entry in self.entries]
         return f"BEGIN {kind}BATCH {'; '.join(texts)} APPLY BATCH"
 
     @property
     def _statements_and_parameters(self) -> list[tuple[bool, str | bytes, Any]]:
-        """(is prepared, query id or text, parameters) of each statement, as tracers read it."""
-        found: list[tuple[bool, str | bytes, Any]] = []
+        """(is prepared, query id or query string, parameters) of each statement, as tracers read
+        it.
+        """
+        triples: list[tuple[bool, str | bytes, Any]] = []
         for entry in self._entries:
             if isinstance(entry, TextRows):
                 rows = entry.rows if isinstance(entry.rows, list) else [()] * entry.count
-                found += [(False, entry.text, row) for row in rows]
+                triples += [(False, entry.text, row) for row in rows]
             elif isinstance(entry, str):
-                found.append((False, entry, ()))
+                triples.append((False, entry, ()))
             elif isinstance(entry, NamedRow):
-                found.append((True, entry.query_id, entry.values))
+                triples.append((True, entry.query_id, entry.values))
             else:
-                statements = [entry] if isinstance(entry, BoundStatement) else entry.statements()
-                found += [(True, one.prepared_statement.query_id, one.values) for one in statements]
-        return found
+                statements = (
+                    [entry.statement()] if isinstance(entry, BoundRow) else entry.statements()
+                )
+                triples += [
+                    (True, bound.prepared_statement.query_id, bound.values) for bound in statements
+                ]
+        return triples
 
     @_statements_and_parameters.setter
-    def _statements_and_parameters(self, given: Iterable[tuple[bool, str | bytes, Any]]) -> None:
-        # Before the batch is cleared: what is given may be made of it.
-        rows = list(given)
+    def _statements_and_parameters(self, triples: Iterable[tuple[bool, str | bytes, Any]]) -> None:
+        # Read before the batch is cleared: `triples` may be an iterator over this batch's own
+        # entries.
+        rows = list(triples)
         self.clear()
         for is_prepared, statement, parameters in rows:
             if is_prepared:
@@ -262,9 +327,9 @@ class BatchStatement(Statement):
                 self.add(statement, parameters or None)  # type: ignore[arg-type]
 
     def sealed_entries(self) -> tuple[Entry, ...]:
-        """Return the entries as they are stored, for a request.
+        """Return the entries as the batch stores them, for a request.
 
-        Statements that are added later do not change them.
+        Statements that you add later do not change them.
         """
         self._open = None
         return tuple(self._entries)
@@ -272,7 +337,7 @@ class BatchStatement(Statement):
     @property
     def routing_key(self) -> bytes | None:
         """The serialized partition key of the first statement that has one."""
-        # Computed when it is asked for: most batches are routed once, after all rows are added.
+        # Computed on first use: most batches are routed once, after all rows are added.
         if self._routing_key is None and self._routed_by is not None:
             rows = self._routed_by
             self._routing_key = rows.block.row(0).routing_key(
@@ -290,14 +355,14 @@ class BatchStatement(Statement):
 
     @property
     def own_keyspace(self) -> str | None:
-        """The keyspace that is sent for unqualified names, or None if the session's counts.
+        """The keyspace that the request sends for unqualified names; None if the session's applies.
 
-        That of a prepared statement's table counts for the texts beside it, as with today's
-        drivers.
+        The keyspace of a prepared statement's table also applies to query strings beside it, as in
+        cassandra-driver.
         """
-        # By identity: a program may set a keyspace that is equal to the table's. Prepared
-        # statements know their tables: without a text nothing has to be sent.
-        is_taken_over = self.keyspace is self._named_by
+        # Compared by identity: the application may set a keyspace that equals the table's. Prepared
+        # statements know their tables: a batch without query strings sends no keyspace.
+        is_taken_over = self.keyspace is self._borrowed_keyspace
         if is_taken_over and not self._has_text:
             return None
         return self.keyspace
@@ -305,11 +370,11 @@ class BatchStatement(Statement):
     @property
     def expected_keyspace(self) -> str | None:
         """The keyspace that the application has set for unqualified names; None if the session's
-        counts.
+        applies.
 
-        One that was taken over from a prepared statement is sent on protocol version 5 alone.
+        A keyspace that was taken over from a prepared statement is sent on protocol version 5 only.
         """
-        return None if self.keyspace is self._named_by else self.keyspace
+        return None if self.keyspace is self._borrowed_keyspace else self.keyspace
 
     def add(
         self,
@@ -318,10 +383,10 @@ class BatchStatement(Statement):
     ) -> BatchStatement:
         """Append one statement with its parameters; returns self.
 
-        Parameters of a text with ``%s`` are written into it. A text with ``?`` or ``:name`` is
-        prepared when the batch is executed. If this raises, the batch stays as it was.
+        Parameters of a query string with ``%s`` are written into it. A query string with ``?`` or
+        ``:name`` is prepared when the batch is executed. If this raises, the batch stays as it was.
 
-        :param statement: a query's text, or any statement but a batch.
+        :param statement: a query string, or any statement but a batch.
         :param parameters: a sequence, a mapping or an object with attributes, as for
             `Session.execute`.
         :raises ValueError: beyond 65,535 statements, for parameters of a bound statement, or for a
@@ -330,12 +395,13 @@ class BatchStatement(Statement):
             type.
         """
         count = self._count
-        # Checked at each `add`, so that the error names the line that adds one statement too many.
+        # Checked at each `add`, so that the traceback shows the line that adds one statement too
+        # many.
         if count >= MAX_STATEMENTS:
             raise ValueError(f"a batch holds at most {MAX_STATEMENTS} statements")
         rows = self._open
-        # The usual case, and a hot path: another row of the same statement.
-        # By identity: an equal statement may be prepared again, with another id or other columns.
+        # The usual case, and a hot path: another row of the same statement. Compared by identity:
+        # an equal statement may be prepared again, with another id or other columns.
         if rows is not None and rows.prepared is statement:
             try:
                 statement.bind_plan.bind_into(
@@ -355,7 +421,7 @@ class BatchStatement(Statement):
 
     def _add_first(self, statement: PreparedStatement, parameters: object) -> None:
         rows = BoundRows(statement, bind.RowsBlock(len(statement.bind_plan.columns)))
-        # Room is made only for what is still to come; earlier entries have their own blocks.
+        # Memory is reserved only for the rows still to come; earlier entries have their own blocks.
         if self._reserved > self._count:
             rows.block.reserve(self._reserved - self._count)
         try:
@@ -368,7 +434,7 @@ class BatchStatement(Statement):
         self._append_rows(rows)
 
     def _add_other(self, statement: object, parameters: Any) -> None:
-        if isinstance(statement, PreparedStatement):  # of a class that may bind in its own way
+        if isinstance(statement, PreparedStatement):  # a subclass may bind in its own way
             statement = statement.bind(() if parameters is None else parameters)
             parameters = None
         if isinstance(statement, BoundStatement):
@@ -376,7 +442,7 @@ class BatchStatement(Statement):
                 raise ValueError(
                     f"a bound statement takes no further parameters, but got {parameters!r}"
                 )
-            self._entries.append(statement)
+            self._entries.append(BoundRow(statement))
         elif isinstance(statement, (str, SimpleStatement)):
             text = statement if isinstance(statement, str) else statement.query_string
             if are_empty(parameters):
@@ -385,8 +451,8 @@ class BatchStatement(Statement):
                 self._add_to_text(statement, text, parameters)
                 return
             if parameters is not None:
-                # Literals are written now: the program may change the parameters before it
-                # executes.
+                # Literals are written now: the application may change the parameters before it
+                # executes the batch.
                 encoder = self._session.encoder if self._session is not None else None
                 text = bind_params(text, parameters, encoder)
             self._entries.append(text)
@@ -400,7 +466,7 @@ class BatchStatement(Statement):
         self._adopt(statement)
 
     def _add_to_text(self, statement: str | SimpleStatement, text: str, parameters: object) -> None:
-        # Bound only when the batch is executed. The program may change its list until then.
+        # Bound only when the batch is executed. The application may change its list until then.
         parameters = snapshot(parameters)
         last = self._open
         keyspace = None if isinstance(statement, str) else statement.keyspace
@@ -431,20 +497,20 @@ class BatchStatement(Statement):
         self._adopt(statement)
         return entry
 
-    def route_by(self, rows: BoundRows) -> None:
-        """Let the first of `rows` decide the batch's route, unless that is decided already.
+    @property
+    def is_routed(self) -> bool:
+        """True if one of the statements has already decided the batch's route."""
+        return self._routing_key is not None or self._routed_by is not None
 
-        :param rows: the rows that a prepared statement was bound to.
+    def route_by(self, rows: BoundRows) -> None:
+        """Let the first of `rows` decide the batch's route, unless the route is already decided.
+
+        :param rows: the rows that were bound to a prepared statement.
         """
         prepared = rows.prepared
-        if (
-            self._routing_key is None
-            and self._routed_by is None
-            and prepared.routing_key_indexes
-            and rows.block.count
-        ):
+        if not self.is_routed and prepared.routing_key_indexes and rows.block.count:
             self._routed_by = rows
-            self.keyspace = self._named_by = prepared.table_keyspace
+            self.keyspace = self._borrowed_keyspace = prepared.table_keyspace
             self.table = prepared.table
 
     def add_all(
@@ -455,10 +521,11 @@ class BatchStatement(Statement):
         """Append each statement with the parameters at the same position.
 
         :param statements: as for `add`.
-        :param parameters: for each statement, as for `add`; the shorter of the two ends it.
+        :param parameters: the parameters of each statement, as for `add`; the shorter iterable ends
+            both.
         :returns: self.
         """
-        # Not strict: programs pair statements with an endless iterator of parameters.
+        # Not strict: applications pair statements with an endless iterator of parameters.
         for statement, values in zip(statements, parameters, strict=False):
             self.add(statement, values)
         return self
@@ -468,15 +535,15 @@ class BatchStatement(Statement):
     ) -> BatchStatement:
         """Append `statement` once for each row; returns self.
 
-        All rows are bound at once into one buffer. Rows are an iterable of sequences, mappings,
-        dataclass instances or objects with attributes. Or they are a table with a column for each
-        bind marker, found by name: a structured NumPy array, a pandas DataFrame, an Arrow table or
-        record batch, or any object with Arrow's C interface. A NumPy array of two dimensions goes
-        by position. Missing values of a table are null. NaN is a value for float and double, and
-        null for other types. If this raises, the batch stays as it was.
+        All rows are bound at once into one buffer. `rows` is an iterable of sequences, mappings,
+        dataclass instances or objects with attributes. Or it is a table with a column for each bind
+        marker, found by name: a structured NumPy array, a pandas DataFrame, an Arrow table or
+        record batch, or any object with Arrow's C interface. The columns of a two-dimensional NumPy
+        array go by position. Missing values of a table are null. NaN is a value for float and
+        double, and null for other types. If this raises, the batch stays as it was.
 
-        :param statement: a prepared statement, or a text with bind markers. A text is prepared when
-            the batch is executed; errors in the rows are raised then.
+        :param statement: a prepared statement, or a query string with bind markers. A query string
+            is prepared when the batch is executed; errors in the rows are raised then.
         :param rows: the rows or the table.
         :raises ValueError: beyond 65,535 statements, for unknown or missing columns, or for values
             out of range. The message has the row's number, from 0, and the column.
@@ -484,9 +551,9 @@ class BatchStatement(Statement):
         """
         if isinstance(statement, PreparedStatement):
             bound = BoundRows(statement, bind_rows(statement, rows))
-            # After binding, because rows may be an iterator; nothing is added yet, so a failure is
-            # clean.
-            self._check_room(bound.block.count)
+            # Checked after binding, because rows may be an iterator; no row is added yet, so the
+            # batch stays as it was.
+            self._check_size(bound.block.count)
             if bound.block.count:
                 self._append_rows(bound)
                 self._count += bound.block.count
@@ -502,23 +569,23 @@ class BatchStatement(Statement):
                 f"rows are added for a text with bind markers (? or :name), not {query_head(text)}"
             )
         # Counted now, so that too many rows are refused here and not when the batch is executed.
-        rows, count = counted(rows)
-        self._check_room(count)
+        rows, count = snapshot_and_count(rows)
+        self._check_size(count)
         if count:
             self._append_text(statement, text, rows, count)
             self._count += count
         return self
 
     def reserve(self, n: int) -> BatchStatement:
-        """Reserve room for `n` statements; returns self.
+        """Reserve memory for `n` statements; returns self.
 
-        This pays off before many calls of `add` with one prepared statement. `add_many` does it by
-        itself.
+        Call this before many calls of `add` with one prepared statement. `add_many` reserves memory
+        by itself.
 
-        :param n: how many statements.
+        :param n: the number of statements.
         :raises ValueError: if `n` is more than 65,535.
         """
-        # True is an int of Python, and surely a mistake here.
+        # True is an int in Python, and surely a mistake here.
         if isinstance(n, bool) or not isinstance(n, int):
             raise TypeError(f"n must be a number of statements, but is {n!r}")
         if not 0 <= n <= MAX_STATEMENTS:
@@ -526,7 +593,7 @@ class BatchStatement(Statement):
         self._reserved = n
         return self
 
-    def _check_room(self, count: int) -> None:
+    def _check_size(self, count: int) -> None:
         if self._count + count > MAX_STATEMENTS:
             raise ValueError(
                 f"a batch holds at most {MAX_STATEMENTS} statements: "
@@ -540,7 +607,7 @@ class BatchStatement(Statement):
         self._count = 0
         self._open = None
         self._routing_key = self._routed_by = None
-        self.keyspace = self._named_by = None
+        self.keyspace = self._borrowed_keyspace = None
         self.table = None
         self.custom_payload = None
         return self
@@ -555,9 +622,12 @@ class BatchStatement(Statement):
         ):
             self._routing_key = statement.routing_key
             self.keyspace = statement.keyspace
-            self._named_by = statement.keyspace if isinstance(statement, BoundStatement) else None
+            self._borrowed_keyspace = (
+                statement.keyspace if isinstance(statement, BoundStatement) else None
+            )
             self.table = statement.table
-        # One payload for the whole BATCH: those of its statements have no place of their own in it.
+        # One payload for the whole BATCH: the protocol has no place for a payload of a single
+        # statement.
         if statement.custom_payload:
             self.custom_payload = {**(self.custom_payload or {}), **statement.custom_payload}
 
@@ -582,8 +652,8 @@ class BatchStatement(Statement):
 def _is_lwt(entry: Entry) -> bool:
     if isinstance(entry, BoundRows):
         return entry.prepared.is_lwt()
-    if isinstance(entry, BoundStatement):
-        return entry.is_lwt()
+    if isinstance(entry, BoundRow):
+        return entry.bound.is_lwt()
     # The statement of an id is found only when the batch is executed.
     if isinstance(entry, NamedRow):
         return False

@@ -1,7 +1,7 @@
-"""Makes the bound statement of a prepared one: the Python twin of `cassandra._accel.binding`.
+"""Binds values to prepared statements: the Python twin of `cassandra._accel.binding`.
 
-Most requests begin here. The statement is made without calling its class, because the prepared
-statement's settings have already passed the checks there.
+Most requests begin here. `bind` creates the statement without calling its class, because the
+prepared statement's settings have already passed the checks of `__init__`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def bind(prepared: PreparedStatement, values: Any) -> BoundStatement:
     bound.prepared_statement = prepared
     bound.block = None
     bound._routing_key = None
-    # Every slot has to be set: a later read of one that is not would raise AttributeError.
+    # Set every slot: reading an unset slot would raise AttributeError.
     bound.take_settings(prepared)
     bound._serial_consistency_level = None
     if prepared.serial_consistency_level is not None:
@@ -37,14 +37,14 @@ def bind(prepared: PreparedStatement, values: Any) -> BoundStatement:
     bound.keyspace = prepared.table_keyspace
     bound.table = prepared.table
     kind = type(values)
-    # Exact classes only: a subclass may have its own __len__, and goes the longer way.
+    # Exact classes only: a subclass may have its own __len__, and takes the general path.
     if (kind is tuple or kind is list) and len(values) >= prepared.needed_values:
         try:
             bound.block = prepared.bind_plan.bind(values, prepared.protocol_version)
         except (TypeError, ValueError) as error:
             name_statement(error, prepared.query_string)
             raise
-        # UNSET_VALUE for a column of the partition key is refused by the longer way.
+        # The general path refuses UNSET_VALUE for a column of the partition key.
         if not bound.block.has_unset:
             return bound
     return bound.bind(values)

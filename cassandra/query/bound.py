@@ -26,17 +26,17 @@ __all__ = ["BoundStatement"]
 class BoundStatement(Statement, bases.BoundBase):
     """A prepared statement with its values, which `bind` serializes.
 
-    :param prepared_statement: the statement, whose settings it has unless others are given.
+    :param prepared_statement: the statement, whose settings apply unless you pass others.
     :param retry_policy: decides on retries; None for the prepared statement's.
     :param consistency_level: a value of `ConsistencyLevel`; None for the prepared statement's.
-    :param routing_key: the partition key's bytes, or those of each of its columns; None to take
+    :param routing_key: the partition key's bytes, or the bytes of each of its columns; None to take
         them from the values.
     :param serial_consistency_level: SERIAL or LOCAL_SERIAL; None for the prepared statement's.
-    :param fetch_size: rows per page; None for one page of all rows. By default that of the prepared
-        statement.
-    :param keyspace: for routing; None for that of the statement's table.
-    :param custom_payload: a mapping of texts to bytes for the server's query handler; None for the
-        prepared statement's.
+    :param fetch_size: rows per page; None for one page of all rows; the prepared statement's by
+        default.
+    :param keyspace: for routing; None for the keyspace of the statement's table.
+    :param custom_payload: a mapping of strings to bytes for the server's query handler; None for
+        the prepared statement's.
     :raises ValueError: if `serial_consistency_level` is not serial.
     """
 
@@ -55,8 +55,8 @@ class BoundStatement(Statement, bases.BoundBase):
         keyspace: str | None = None,
         custom_payload: Mapping[str, bytes | None] | None = None,
     ) -> None:
-        # Not through Statement.__init__, whose checks the prepared statement's settings have
-        # passed: this is a hot path.
+        # Statement.__init__ is not called: the prepared statement's settings have passed its
+        # checks, and this is a hot path.
         prepared = self.prepared_statement = prepared_statement
         self.block = None
         self.take_settings(prepared)
@@ -87,19 +87,19 @@ class BoundStatement(Statement, bases.BoundBase):
         it is an error.
 
         :param values: a sequence by position, a mapping by column name, or an object by its
-            attributes. A text of one character does for the only value.
+            attributes. A string of one character also binds a single value.
         :raises ValueError: if there are too many values, a column of the partition key has none, or
             a value is out of range. The message names the column.
         :raises KeyError: if a column has no value on protocol v3.
         :raises TypeError: if a value does not fit its column's type. The message names the column.
         """
         prepared = self.prepared_statement
-        # Programs pass None for "no values", as `Session.execute` allows.
+        # Applications pass None for "no values", as `Session.execute` allows.
         if values is None:
             values = ()
         try:
-            # A missing key is refused in the caller's own line: the server would do so only after
-            # a round trip.
+            # A missing key is refused in the caller's own line: the server would refuse it only
+            # after a round trip.
             self.block = prepared.bind_plan.bind_row(values, prepared.protocol_version)
         except (TypeError, ValueError) as error:
             name_statement(error, prepared.query_string)
@@ -108,21 +108,22 @@ class BoundStatement(Statement, bases.BoundBase):
 
     @property
     def query_string(self) -> str:
-        """The text of the prepared statement."""
+        """The query string of the prepared statement."""
         return self.prepared_statement.query_string
 
     @property
     def values(self) -> list[Any]:
         """The serialized values: bytes, None for null, or `UNSET_VALUE`. Empty before `bind`.
 
-        What is written to the list, or set in its place, is sent in place of what was bound.
+        If you change the list or assign another, the statement sends the new values.
         """
         return SentValues(self)
 
     @values.setter
     def values(self, values: Iterable[Any]) -> None:
         before, self.block = self.block, block_of(values)
-        # A key that was taken from the values before is not that of these.
+        # The values change, so a routing key that was computed from the old values is no longer
+        # valid.
         indexes = self.prepared_statement.routing_key_indexes
         if indexes and before is not None and self._routing_key == before.routing_key(indexes):
             self._routing_key = None
@@ -134,7 +135,7 @@ class BoundStatement(Statement, bases.BoundBase):
     def raw_values(self) -> list[Any]:
         """The values as Python objects, None for null, or `UNSET_VALUE`. Empty before `bind`.
 
-        They are read back from the serialized values, so that a bound statement keeps nothing else.
+        The values are read back from their bytes, so that a bound statement holds nothing else.
         """
         columns = self.prepared_statement.column_metadata
         return [
@@ -145,11 +146,12 @@ class BoundStatement(Statement, bases.BoundBase):
     @property
     def routing_key(self) -> bytes | None:
         """The serialized partition key from the bound values, or None if one of them is missing."""
-        # Set by the program, or kept from an earlier call: either wins over the values.
+        # Set by the application, or computed by an earlier call: either has precedence over the
+        # values.
         if self._routing_key is not None:
             return Statement.routing_key.fget(self)  # type: ignore[attr-defined, no-any-return]
         indexes = self.prepared_statement.routing_key_indexes
-        # The server names no indexes if a key column is not a marker: the key is not known then.
+        # The server names no indexes if a key column has no marker: the key is not known then.
         if not indexes or self.block is None:
             return None
         self._routing_key = self.block.routing_key(indexes)
@@ -179,24 +181,27 @@ def _read_back(value: Any, kind: Any) -> Any:
         return value
     try:
         return kind.codec().decode_nullable(value)
-    except Exception:  # of a program's own type: a repr must not fail
+    except Exception:  # from a type of the application: a repr must not fail
         return value
 
 
 def name_statement(error: BaseException, query: str) -> None:
-    """Add the beginning of the statement's text to the message of `error`.
+    """Add the beginning of the query string to the message of `error`.
 
-    Its traceback is left without compiled frames.
+    The traceback loses the frames of compiled code.
     """
     without_compiled_frames(error)
     # The error keeps its class and traceback: callers catch TypeError and ValueError.
     if error.args and isinstance(error.args[0], str):
-        said = error.args[0]
-        error.args = (f"{said} (in {query_head(query)}){_advice_for(said, query)}", *error.args[1:])
+        message = error.args[0]
+        error.args = (
+            f"{message} (in {query_head(query)}){_advice_for(message, query)}",
+            *error.args[1:],
+        )
 
 
 def _advice_for(message: str, query: str) -> str:
-    """Return what to write instead, for mistakes that the message alone does not explain."""
+    """Return advice for mistakes that the message alone does not explain."""
     if re.search(r"\((?:list|tuple|set)\) is not (?!a mapping|a collection|a tuple)", message):
         if re.search(r"\bIN\s*\(\s*(\?|:\w+)\s*\)", query, re.IGNORECASE):
             return "; write IN ?, without parentheses, to bind a list of values"

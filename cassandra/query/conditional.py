@@ -1,6 +1,6 @@
-"""Lightweight transactions by their text, for servers that do not mark them.
+"""Recognizes lightweight transactions by their CQL, for servers that do not mark them.
 
-ScyllaDB marks a prepared one; Cassandra does not.
+ScyllaDB marks them when it prepares them; Cassandra does not.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from cassandra._patterns import pattern
 __all__ = ["is_conditional"]
 
 _IF = pattern(r"\bif\b", re.IGNORECASE)
-# What may hold the word without meaning it: comments, texts and quoted names.
+# Parts that may contain the word IF without being a condition: comments, literals and quoted names.
 _OTHER = pattern(
     r"--[^\n]*|//[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$\$.*?\$\$", re.DOTALL
 )
@@ -21,7 +21,7 @@ _CHANGES = pattern(r"\s*(?:insert|update|delete|begin)\b", re.IGNORECASE)
 
 def is_conditional(text: str) -> bool:
     """Return True if a statement changes data under a condition: it has ``IF``."""
-    # Nearly all texts end here. IF is a reserved word, so a bare name cannot be it.
+    # Nearly all calls end here. IF is a reserved word, so an unquoted name cannot be IF.
     if _IF.search(text) is None:
         return False
     bare = _OTHER.sub(" ", text)

@@ -1,6 +1,7 @@
-"""How the text of a statement depends on the keyspace of the connection that executes it.
+"""How a query string depends on the keyspace of the connection that executes it.
 
-Each function reads a text once, from its beginning to its end: texts may be long, and hostile.
+Each function reads a query string once, from its beginning to its end: query strings may be long,
+and hostile.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from cassandra._patterns import pattern
 
 __all__ = ["FIRST_OF_USE", "is_use", "names_its_keyspace"]
 
-# The first characters that the text of a USE can have.
+# The characters that a USE statement can begin with.
 FIRST_OF_USE = frozenset("uU-/ \t\r\n\f\v")
 
-# No alternative can match what another one matches, so nothing is tried twice.
+# No two alternatives can match at the same position, so nothing is tried twice.
 _TOKEN = pattern(r"\s+|--[^\n]*|//[^\n]*|/\*|'[^']*'|\"[^\"]*\"|[A-Za-z_0-9]+|[^\sA-Za-z_0-9'\"]")
 _WORD = pattern(r"[A-Za-z_0-9]+|\"")
 
-# What is said about is not in a keyspace, or names one.
+# Statements about these have no keyspace, or name one.
 _GLOBAL = frozenset({"keyspace", "role", "user"})
 _OF_KEYSPACES = frozenset({"table", "columnfamily", "type"})
 
@@ -28,7 +29,7 @@ class _Unreadable(Exception):
 
 
 def _tokens(text: str) -> Iterator[str]:
-    """Yield the tokens of `text`, without white space and comments; words in small letters.
+    """Yield the tokens of `text` in lower case, without white space and comments.
 
     A quoted name with a quote in it comes as several tokens.
     """
@@ -50,10 +51,10 @@ def _tokens(text: str) -> Iterator[str]:
 
 
 def is_use(text: str) -> bool:
-    """Return True if `text` is a USE statement, in any spelling: the server switches the keyspace
-    of the connection that it comes on.
+    """Return True if `text` is a USE statement, in any spelling: the server then switches the
+    keyspace of the connection that carries it.
 
-    :param text: the text of a statement.
+    :param text: the query string.
     """
     if text[:1] not in FIRST_OF_USE:
         return False
@@ -65,9 +66,9 @@ def is_use(text: str) -> bool:
 
 def names_its_keyspace(text: str) -> bool:
     """Return True if `text` means the same on every connection: it is about one table that it names
-    with its keyspace, or about what is in no keyspace. False if that is not certain.
+    with its keyspace, or about an object without a keyspace. False if that is not certain.
 
-    :param text: the text of a statement.
+    :param text: the query string.
     """
     tokens = _tokens(text)
     try:
@@ -106,7 +107,7 @@ def _is_qualified(tokens: Iterator[str], skipped: frozenset[str] = frozenset()) 
         name = next(tokens, "")
     if not name or _WORD.match(name) is None:
         return False
-    # Pieces of a quoted name that has quotes in it.
+    # Parts of a quoted name that has quotes in it.
     token = next(tokens, "")
     while name.startswith('"') and token.startswith('"'):
         token = next(tokens, "")

@@ -1,6 +1,6 @@
-"""Finds out whether a query's text has bind markers or placeholders.
+"""Finds out whether a query string has bind markers or placeholders.
 
-``?`` and ``:name`` are bind markers: such a text is prepared, and the server takes the values.
+``?`` and ``:name`` are bind markers: such a query is prepared, and the server gets the values.
 ``%s`` and ``%(name)s`` are placeholders, which the client replaces with literals. The scanner skips
 strings, quoted names, comments and ``$$`` bodies. Inside braces, a colon after a word or literal
 belongs to the literal of a map or a user-defined type (CQL, section "Constants").
@@ -15,7 +15,7 @@ from typing import Any
 
 from cassandra._patterns import pattern
 
-__all__ = ["Parameters", "apart", "parameters_of"]
+__all__ = ["Parameters", "parameters_of", "separate_minus_signs"]
 
 _TOKEN = r"""
       (?P<skip> \s+ | --[^\n]* | //[^\n]* | /\*.*?(?:\*/|\Z) )
@@ -32,24 +32,24 @@ _TOKEN = r"""
 
 @lru_cache(maxsize=1)
 def _scanner() -> re.Pattern[str]:
-    """Compile the pattern at its first use, which many programs never reach."""
+    """Compile the pattern on first use; many applications never need it."""
     return re.compile(_TOKEN, re.VERBOSE | re.DOTALL)
 
 
-# After one of these inside braces, a colon separates a key from its value.
+# After one of these tokens inside braces, a colon separates a key from its value.
 _ENDS_A_KEY = frozenset({"string", "word", "close", "question", "marker", "placeholder"})
 
 
 class Parameters(enum.Enum):
-    """The kind of parameters that a text has."""
+    """The kind of parameters that a query string has."""
 
     NONE = "none"
     MARKERS = "bind markers"
     PLACEHOLDERS = "placeholders"
 
 
-# Characters of texts whose answer is kept: for many texts that people write, and for a few long
-# ones that programs generate. Beyond that, the cache would hold too much memory.
+# The longest query strings whose result is cached: many of the short length, and a few of the long
+# length, which code generates. A larger cache would hold too much memory.
 _SHORT = 1 << 13
 _LONG = 1 << 20
 
@@ -94,10 +94,10 @@ def _scanned(query: str) -> Parameters:
             kind = "separator"
         before = kind
     if markers and placeholders:
-        shown = " ".join(query.split())
+        text = " ".join(query.split())
         raise ValueError(
             "the query has bind markers (? or :name) and placeholders (%s) at once; "
-            f"use one kind: {shown[:80]!r}"
+            f"use one kind: {text[:80]!r}"
         )
     if markers:
         return Parameters.MARKERS
@@ -108,19 +108,20 @@ _of_short = lru_cache(maxsize=1024)(_scanned)
 _of_long = lru_cache(maxsize=8)(_scanned)
 
 
-# What the operator % of str takes for a conversion; "%%" is none.
+# The conversions of str's operator %; "%%" is not a conversion.
 _CONVERSION = pattern(r"%(?:%|(?:\(([^)]*)\))?s)")
 
 
-def apart(template: str, literals: Any) -> str:
-    """Return `template` with a blank between a minus and a placeholder of a negative literal.
+def separate_minus_signs(template: str, literals: Any) -> str:
+    """Return `template` with a space between a minus sign and the placeholder of a negative
+    literal.
 
-    Side by side they would begin a comment.
+    Two minus signs side by side would begin a comment.
 
-    :param template: a text with placeholders.
+    :param template: a query string with placeholders.
     :param literals: a tuple for ``%s``, or a mapping for ``%(name)s``.
     """
-    places = []
+    positions = []
     count = 0
     for match in _CONVERSION.finditer(template):
         if match[0] == "%%":
@@ -130,14 +131,16 @@ def apart(template: str, literals: Any) -> str:
             count += 1
         else:
             literal = literals.get(match[1], "")
-        place = match.start()
-        if place and template[place - 1] == "-" and str(literal).startswith("-"):
-            places.append(place)
-    if not places:
+        position = match.start()
+        if position and template[position - 1] == "-" and str(literal).startswith("-"):
+            positions.append(position)
+    if not positions:
         return template
-    # In a string or a comment there is nothing to begin.
+    # Inside a string or a comment, two minus signs do not begin a comment.
     for match in _scanner().finditer(template):
         if match.lastgroup in ("string", "skip"):
-            places = [place for place in places if not match.start() <= place < match.end()]
-    edges = [0, *places, len(template)]
-    return " ".join([template[edges[at] : edges[at + 1]] for at in range(len(edges) - 1)])
+            positions = [
+                position for position in positions if not match.start() <= position < match.end()
+            ]
+    edges = [0, *positions, len(template)]
+    return " ".join([template[edges[index] : edges[index + 1]] for index in range(len(edges) - 1)])

@@ -1,7 +1,8 @@
-"""Entries of a batch that a program has written by itself: the id of a statement, and its values.
+"""Batch entries that an application has written by itself: a statement's id and its values.
 
-Programs set ``batch._statements_and_parameters`` to a list of (is prepared, id or text, values), to
-save the work of `BatchStatement.add`. The statement of an id is found when the batch is executed.
+Applications set ``batch._statements_and_parameters`` to a list of (is prepared, id or query string,
+values), to save the work of `BatchStatement.add`. The statement of an id is found when the batch is
+executed.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ _NULL, _UNSET = _int32.pack(-1), _int32.pack(-2)
 
 
 class NamedRow:
-    """A row of the prepared statement with an id.
+    """A row for the prepared statement with an id.
 
-    :param query_id: the id that the server gave.
-    :param values: the values as they are on the wire: bytes, None or UNSET_VALUE.
+    :param query_id: the id from the server.
+    :param values: the serialized values: bytes, None or UNSET_VALUE.
     """
 
     __slots__ = ("query_id", "values")

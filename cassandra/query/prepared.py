@@ -10,11 +10,13 @@ from cassandra._habits import PREPARED, add_habits
 from cassandra._threads import Lock
 from cassandra.consistency import ConsistencyLevel
 from cassandra.protocol.column_specs import ResultMetadata
+from cassandra.protocol.converted import bound_columns as converted_columns, converting
 from cassandra.protocol.encrypted import bound_columns, decrypting
 from cassandra.query.settings import SETTINGS, StatementSettings
 
 if TYPE_CHECKING:
     from cassandra import bases
+    from cassandra.codecs.registry import CodecRegistry, Converters
     from cassandra.protocol import bind as bind_plans
     from cassandra.protocol.bind import BindPlan
     from cassandra.protocol.column_specs import ColumnMetadata
@@ -25,11 +27,11 @@ else:
 
 __all__ = ["PreparedStatement"]
 
-# What a program may set, beside the settings that statements bound of it take over.
+# Settings that the application may change, besides those that bound statements take over.
 _OWN_SETTINGS = ("serial_consistency_level", "strict_names", "table", "table_keyspace")
 
-# Held while bind plans are made by what a policy says: what is added to it meanwhile makes them
-# once more afterwards.
+# Held while a bind plan is built from a policy's answers: whatever is added to the policy meanwhile
+# builds the plan once more afterwards.
 _planning = Lock()
 
 
@@ -48,16 +50,20 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
 
     :param column_metadata: a `ColumnMetadata` for each bind marker.
     :param query_id: the server's id of the statement.
-    :param routing_key_indexes: the places of the partition key's columns among the markers; None or
-        none if not all of them are markers.
-    :param query: the text, kept as `query_string`.
-    :param keyspace: the keyspace that it was prepared in; None for none.
-    :param protocol_version: the version that values are bound for.
-    :param result_metadata: the columns of its result; None if they come with each answer.
+    :param routing_key_indexes: the positions of the partition key's columns among the markers; None
+        or empty if not all of them are markers.
+    :param query: the query string, kept as `query_string`.
+    :param keyspace: the keyspace that the statement was prepared in; None for none.
+    :param protocol_version: the protocol version that values are serialized for.
+    :param result_metadata: the columns of the statement's result; None if they come with each
+        response.
     :param result_metadata_id: the server's id of those columns; None on protocol versions without
         one.
     :param is_lwt: True if the server has marked it as a lightweight transaction.
-    :param column_encryption_policy: encrypts values of its columns; None for none.
+    :param column_encryption_policy: the policy that encrypts values of the statement's columns;
+        None for none.
+    :param codecs: the converters of the session that has prepared the statement, which follows
+        their changes; None for none. They are not pickled with the statement.
     """
 
     __slots__ = (
@@ -65,6 +71,8 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         "__weakref__",
         "_is_followed",
         "_key_names",
+        "_plain_plan",
+        "codecs",
         "column_encryption_policy",
         "column_metadata",
         "keyspace",
@@ -84,6 +92,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         result_metadata_id: bytes | None,
         is_lwt: bool = False,
         column_encryption_policy: Encryption | None = None,
+        codecs: CodecRegistry | None = None,
     ) -> None:
         self.column_metadata = column_metadata
         self.query_id = query_id
@@ -92,14 +101,17 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         self.keyspace = keyspace
         self.protocol_version = protocol_version
         self.column_encryption_policy = column_encryption_policy
-        # The settings that a program may change.
+        self.codecs = codecs
+        self._plain_plan: BindPlan | None = None
+        # The settings that the application may change.
         self.reset_settings()
         self.serial_consistency_level: int | None = None
         self._is_lwt = is_lwt
         # One attribute for both, so that a reader never sees the id of one version with the columns
         # of another.
         self.result_metadata_and_id: tuple[Any, bytes | None] = (None, None)
-        # The table's own keyspace, which may differ from the one it was prepared in.
+        # The table's own keyspace, which may differ from the keyspace that the statement was
+        # prepared in.
         self.table: str | None = column_metadata[0].table_name if column_metadata else None
         self.table_keyspace: str | None = (
             column_metadata[0].keyspace_name if column_metadata else keyspace
@@ -109,8 +121,8 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         self._key_names: frozenset[str] = frozenset(
             column_metadata[index].name for index in routing_key_indexes or ()
         )
-        # Called on the event loop if its columns turn out to have other types by now: who keeps it
-        # by its text forgets it.
+        # Called on the event loop if the statement's columns turn out to have new types: a cache of
+        # prepared statements then drops this statement.
         self.when_changed: Callable[[], object] | None = None
         self._make_bind_plan(result_metadata, result_metadata_id)
 
@@ -118,57 +130,85 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
     def strict_names(self) -> bool:
         """True if a mapping must not have names without a bind marker; False by default.
 
-        By default such names are ignored, so that one dict can be bound to several statements. A
-        misspelled name then leaves its column unset. It holds for `bind` and for rows of a batch.
+        By default such names are ignored, so that you can bind one dict to several statements. A
+        misspelled name then leaves its column unset. The setting applies to `bind` and to rows of a
+        batch.
         """
         strict: bool = self.bind_plan.strict
         return strict
 
     @strict_names.setter
     def strict_names(self, strict: bool) -> None:
-        # A bind plan never changes, because threads may be binding by it.
+        # Replace the bind plan instead of changing it, because other threads may be using it.
         with _planning:
-            self.bind_plan = self._made_plan(bool(strict))
+            self.bind_plan = self._build_plan(bool(strict))
 
     def _make_bind_plan(self, metadata: ResultMetadata | None, metadata_id: bytes | None) -> None:
         policy = self.column_encryption_policy
-        if policy is None:
+        if policy is None and self.codecs is None:
             self.bind_plan = bind_plans.BindPlan(self.column_metadata, self.routing_key_indexes)
             self.result_metadata_and_id = (metadata, metadata_id)
             return
         with _planning:
-            # A policy that does not follow may encrypt further columns at any time.
-            follow = getattr(policy, "follow", None)
+            if self.codecs is not None:
+                # Follow the registry before reading its converters: a later change calls
+                # `renew_codecs`.
+                self.codecs.follow(self)
+            # A policy without `follow` may encrypt further columns at any time.
+            follow = getattr(policy, "follow", None)  # also None without a policy
             self._is_followed = follow is not None and follow(self)
-            self.bind_plan = self._made_plan(False)
+            self.bind_plan = self._build_plan(False)
             self.update_result_metadata(metadata, metadata_id)
 
-    def _made_plan(self, strict: bool) -> BindPlan:
+    def _build_plan(self, strict: bool, is_plain: bool = False) -> BindPlan:
         columns = self.column_metadata
         if self.column_encryption_policy is not None:
             columns = bound_columns(
                 columns, self.column_encryption_policy, self._is_followed, self._key_names
             )
+        converters = self.codecs.converters if self.codecs is not None else None
+        if converters is not None and not is_plain:
+            columns = converted_columns(columns, converters)
         return bind_plans.BindPlan(columns, self.routing_key_indexes, strict)
 
+    @property
+    def plain_plan(self) -> BindPlan:
+        """The bind plan without converters, for values that are plain CQL values already."""
+        if self.codecs is None or self.codecs.converters is None:
+            plan: BindPlan = self.bind_plan
+            return plan
+        plain = self._plain_plan
+        if plain is None or plain.strict != self.strict_names:
+            with _planning:
+                plain = self._plain_plan = self._build_plan(self.bind_plan.strict, is_plain=True)
+        return plain
+
+    def renew_codecs(self) -> None:
+        """Bind values and read rows from now on with the session's present converters."""
+        with _planning:
+            self.bind_plan = self._build_plan(self.bind_plan.strict)
+            self.update_result_metadata(*self.result_metadata_and_id)
+
     def renew_encryption(self, key_names: Iterable[str] = ()) -> None:
-        """Encrypt and decrypt from now on by the present policy of column encryption.
+        """Encrypt and decrypt from now on with the present policy of column encryption.
 
         :param key_names: further columns of the table's primary key.
         """
         with _planning:
             self._key_names = self._key_names.union(key_names)
-            self.bind_plan = self._made_plan(self.bind_plan.strict)
+            self._plain_plan = None
+            self.bind_plan = self._build_plan(self.bind_plan.strict)
             self.update_result_metadata(*self.result_metadata_and_id)
 
     @property
     def result_metadata(self) -> Any:
-        """The columns of its result, as the server last described them; None if it has none.
+        """The columns of the statement's result, as the server last described them; None if it has
+        none.
 
-        An iteration gives (keyspace, table, name, type) of each.
+        Iterating over them gives (keyspace, table, name, type) of each.
         """
         metadata = self.result_metadata_and_id[0]
-        # Those that a program's own handler has read may be of any class.
+        # Metadata that an application's own handler has read may be of any class.
         return None if isinstance(metadata, ResultMetadata) and not metadata.columns else metadata
 
     @property
@@ -184,23 +224,49 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         :param result_metadata: the columns, or None.
         :param result_metadata_id: the bytes of their id, or None.
         """
-        policy = self.column_encryption_policy
-        if policy is not None and result_metadata is not None:
-            result_metadata = decrypting(result_metadata, policy)
-        # One assignment, without a lock: other threads see the old pair or the new one.
-        self.result_metadata_and_id = (result_metadata, result_metadata_id)
+        codecs = self.codecs
+        while True:
+            converters = codecs.converters if codecs is not None else None
+            metadata = result_metadata
+            if metadata is not None:
+                metadata = self._columns_as_read(metadata, converters)
+            # One assignment, without a lock: other threads see the old pair or the new one.
+            self.result_metadata_and_id = (metadata, result_metadata_id)
+            # A converter that was registered meanwhile has to be in the last assignment.
+            if codecs is None or codecs.converters is converters:
+                return
 
-    bind = binding.bind  # from the pair of twin modules: most requests begin with it
+    def columns_as_read(self, metadata: ResultMetadata) -> ResultMetadata:
+        """Return the columns of a result as rows of this statement are read.
+
+        :param metadata: the columns as the server describes them, or as they were read before.
+        """
+        codecs = self.codecs
+        return self._columns_as_read(metadata, codecs.converters if codecs is not None else None)
+
+    def _columns_as_read(
+        self, metadata: ResultMetadata, converters: Converters | None
+    ) -> ResultMetadata:
+        policy = self.column_encryption_policy
+        if policy is not None:
+            metadata = decrypting(metadata, policy)
+        # Metadata that an application's own handler has read may be of any class.
+        return (
+            converting(metadata, converters) if isinstance(metadata, ResultMetadata) else metadata
+        )
+
+    bind = binding.bind  # from the pair of twin modules: most requests begin with `bind`
 
     def is_lwt(self) -> bool:
         """Return True if this is a lightweight transaction.
 
-        ScyllaDB says so when it prepares the statement. For other servers the text decides.
+        ScyllaDB marks lightweight transactions when it prepares them. For other servers the query
+        string decides.
         """
         return self._is_lwt
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The plan for its values is made anew, and who keeps it by its text does not come along.
+        # The bind plan is built anew, and `when_changed` is not pickled.
         metadata, metadata_id = self.result_metadata_and_id
         settings = {name: getattr(self, name) for name in (*SETTINGS, *_OWN_SETTINGS)}
         return (
@@ -212,7 +278,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
                 self.query_string,
                 self.keyspace,
                 self.protocol_version,
-                metadata,
+                metadata.native if isinstance(metadata, ResultMetadata) else metadata,
                 metadata_id,
                 self._is_lwt,
                 self.column_encryption_policy,

@@ -1,4 +1,4 @@
-"""A USE that was prepared: it is executed as the text that it is."""
+"""A prepared USE statement, which is executed as a simple statement."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["BoundUse", "PreparedUse"]
 
 
 class BoundUse(BoundStatement):
-    """A prepared USE with its values, of which it has none."""
+    """A prepared USE with its values; it has none."""
 
     __slots__ = ()
 
@@ -19,7 +19,7 @@ class BoundUse(BoundStatement):
 class PreparedUse(PreparedStatement):
     """A prepared USE.
 
-    The server switches the connection that executes it, so it takes the way of texts that do.
+    The server switches the connection that executes it, so it is sent like an unprepared USE.
     """
 
     __slots__ = ()

@@ -19,8 +19,9 @@ V = TypeVar("V")
 class RecentlyUsed(Generic[K, V]):
     """A bounded mapping, safe to use from any thread.
 
-    It holds at most `size` entries, and at most `most_bytes` of text in their keys. A statement's
-    text is held about three times: in its key, in the prepared statement and in its column names.
+    The mapping holds at most `size` entries, and at most `most_bytes` of text in their keys. A
+    query string is in memory about three times: in its key, in the prepared statement and in its
+    column names.
     """
 
     __slots__ = ("__weakref__", "_entries", "_lock", "held", "most_bytes", "size")
@@ -36,11 +37,13 @@ class RecentlyUsed(Generic[K, V]):
         renewed(self)
 
     def _renew_locks(self) -> None:
-        """Replace the lock in a forked child: the thread that held it is not there."""
+        """Replace the lock in a forked child, where the thread that held the lock does not
+        exist.
+        """
         self._lock = Lock()
 
     def get(self, key: K) -> V | None:
-        """Return the value of `key` and mark it as used now; None if it is absent."""
+        """Return the value of `key` and mark it as used now; None if `key` is absent."""
         with self._lock:
             value = self._entries.get(key)
             # A missing key must not raise in `move_to_end`.
@@ -49,26 +52,26 @@ class RecentlyUsed(Generic[K, V]):
             return value
 
     def drop(self, key: K) -> None:
-        """Forget the value of `key`, if there is one."""
+        """Forget the value of `key`, if it is present."""
         with self._lock:
             if self._entries.pop(key, None) is not None:
                 self.held -= text_size(key)
 
     def put(self, key: K, value: V) -> None:
-        """Remember `value`, and forget the entries used longest ago if there is no room."""
+        """Remember `value`, and forget the entries used longest ago if the limits are exceeded."""
         cost = text_size(key)
         with self._lock:
-            # Two threads may prepare the same text; its size must be counted once.
+            # Two threads may prepare the same query; its size must be counted once.
             if key not in self._entries:
                 self.held += cost
             self._entries[key] = value
             self._entries.move_to_end(key)
-            # The newest entry stays, however long its text is: it is about to be used.
+            # The newest entry stays, however long its key is: it is about to be used.
             while len(self._entries) > self.size or (
                 self.held > self.most_bytes and len(self._entries) > 1
             ):
                 self.held -= text_size(self._entries.popitem(last=False)[0])
 
-    # Without the lock: one call into C, which no other thread can interrupt.
+    # No lock is needed: one call into C, which no other thread can interrupt.
     def __len__(self) -> int:
         return len(self._entries)

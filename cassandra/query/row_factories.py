@@ -1,8 +1,8 @@
 """Row factories: they decide the form of a result's rows.
 
 A factory is called as ``factory(column_names, rows)`` with a sequence of tuples, and returns the
-rows that the caller sees. The decoder knows the four factories of this module (`row_plan_method`),
-and makes their rows straight from the bytes.
+rows that the caller sees. The decoder knows the four factories of this module by their
+`row_plan_method`, and builds their rows straight from the bytes.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _Tuples = TypeVar("_Tuples")
 
 
 def _decoded_by(method: str) -> Callable[[_Factory], _Factory]:
-    """Mark a factory whose rows the named method of `RowPlan` makes."""
+    """Mark a factory whose rows the given method of `RowPlan` builds."""
 
     def mark(factory: _Factory) -> _Factory:
-        # The function is part of the mark, because functools.wraps copies attributes to wrappers:
-        # a wrapper must not pass for the factory that it wraps.
+        # The mark contains the function, because functools.wraps copies attributes to wrappers: a
+        # wrapper must not pass for the factory that it wraps.
         factory.row_plan_method = (method, factory)  # type: ignore[attr-defined]
         factory.__module__ = "cassandra.query"
         return factory
@@ -47,8 +47,8 @@ def named_tuple_factory(colnames: Sequence[str], rows: Rows) -> list[Any]:
     """Return each row as a named tuple; this is the default.
 
     A column name that is not a valid attribute name is cleaned: ``count(*)`` becomes ``count``. If
-    that is not possible, the field is ``field_N_`` by its position from 0. A name that comes again
-    gets an underscore: ``a``, ``a_``. The class is made once for each list of column names.
+    that is not possible, the field is ``field_N_`` by its position from 0. A repeated name gets an
+    underscore: ``a``, ``a_``. The class is created once for each list of column names.
 
     :param colnames: the names of the columns, in order.
     :param rows: an iterable of tuples of values.
@@ -64,8 +64,8 @@ def dict_factory(colnames: Sequence[str], rows: Rows) -> list[dict[str, Any]]:
     :param colnames: the names of the columns, in order.
     :param rows: an iterable of tuples of values.
     """
-    made: list[dict[str, Any]] = implementations.rows.dicts_of(colnames, rows)
-    return made
+    dicts: list[dict[str, Any]] = implementations.rows.dicts_of(colnames, rows)
+    return dicts
 
 
 @_decoded_by("ordered_dicts")
@@ -81,7 +81,7 @@ def ordered_dict_factory(colnames: Sequence[str], rows: Rows) -> list[OrderedDic
 class PseudoNamedTupleRow:
     """A row over an `OrderedDict`, with the columns as attributes.
 
-    It is meant for rows with too many columns for a named tuple.
+    Meant for rows with too many columns for a named tuple.
 
     :param ordered_dict: the values by column name, in order.
     """
@@ -92,8 +92,8 @@ class PseudoNamedTupleRow:
 
     def __getattr__(self, name: str) -> Any:
         try:
-            # Through __dict__: copy and pickle ask for attributes before there is a `_dict`, and
-            # would recurse without end.
+            # Read through __dict__: copy and pickle ask for attributes before `_dict` exists, and
+            # would recurse endlessly.
             return self.__dict__["_dict"][name]
         except KeyError:
             raise AttributeError(f"the row has no column {name!r}") from None

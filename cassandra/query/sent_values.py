@@ -1,4 +1,6 @@
-"""The values of a bound statement as a list: what is written to it is what is sent."""
+"""The values of a bound statement as a list: if you change the list, the statement sends the new
+values.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ def block_of(values: Iterable[Any]) -> ValuesBlock:
     """Return the block of values that are serialized already.
 
     :param values: bytes, None for null, or `UNSET_VALUE`.
-    :raises TypeError: if one is something else. The message says which.
+    :raises TypeError: if a value is something else. The message names its position.
     """
     parts: list[bytes] = []
     count = 0
@@ -50,12 +52,12 @@ def block_of(values: Iterable[Any]) -> ValuesBlock:
 
 
 def _writes(name: str) -> Callable[..., Any]:
-    """Return the method of `list`, followed by a change of the statement."""
+    """Return the method of `list` with this name, which then also updates the statement."""
     method = getattr(list, name)
 
     @wraps(method)
     def changed(self: SentValues, *arguments: Any, **named: Any) -> Any:
-        # Another list of this statement may have been written to meanwhile.
+        # Another list of this statement may have been changed meanwhile.
         list.__setitem__(self, slice(None), self._statement._block_values())
         result = method(self, *arguments, **named)
         self._statement.values = self
@@ -65,7 +67,7 @@ def _writes(name: str) -> Callable[..., Any]:
 
 
 class SentValues(list[Any]):
-    """The serialized values of a bound statement. To change the list is to change the statement.
+    """The serialized values of a bound statement. Changing the list changes the statement.
 
     :param statement: the statement.
     """

@@ -1,8 +1,8 @@
-"""The settings of a statement: each is named here, and nowhere copied by name.
+"""The settings of a statement, named in one place: other code copies them by this list.
 
-A request takes its settings from three places, in this order: the options of the call, the
-statement itself, the execution profile and the session. `cassandra.engine.happy_path.resolve` is
-where they meet.
+A request takes its settings from several places, in this order: the options of the call, the
+statement itself, the execution profile and the session. `cassandra.engine.happy_path.resolve`
+combines them.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ else:
 
 __all__ = ["DEFAULT_FETCH_SIZE", "FETCH_SIZE_UNSET", "NOT_SET", "SETTINGS", "StatementSettings"]
 
-DEFAULT_FETCH_SIZE = 5000  # rows a page, unless a session or a statement says otherwise
+DEFAULT_FETCH_SIZE = 5000  # rows per page, unless a session or a statement sets another number
 
 
 class _Sentinel:
-    """A value that stands for "not given", where None means something."""
+    """A value for "not given", where None has a meaning of its own."""
 
     __slots__ = ("_name",)
 
@@ -34,7 +34,7 @@ class _Sentinel:
     def __repr__(self) -> str:
         return self._name
 
-    # Pickled by name: after a round trip `is` must still find the same object.
+    # Pickled by name: `is` must still find the same object in the unpickled statement.
     def __reduce__(self) -> str:
         return self._name
 
@@ -47,11 +47,10 @@ NOT_SET: Any = _Sentinel("NOT_SET")
 
 
 class StatementSettings(bases.SettingsBase):
-    """The settings of a statement, which a prepared statement hands on to those bound of
-    it.
+    """The settings of a statement, which a prepared statement passes to its bound statements.
 
-    None leaves a setting to the execution profile or the session, unless its own text says
-    otherwise.
+    None leaves a setting to the execution profile or the session, unless its own description
+    differs.
     """
 
     __slots__ = ()
@@ -60,27 +59,29 @@ class StatementSettings(bases.SettingsBase):
     """The consistency level, a value of `ConsistencyLevel`."""
 
     custom_payload: Mapping[str, bytes | None] | None
-    """What to send beside the statement, for custom query handlers of the server."""
+    """The payload that is sent with the statement, for custom query handlers of the server."""
 
     fetch_size: Any
-    """Rows a page; None turns paging off, FETCH_SIZE_UNSET leaves it to the session."""
+    """Rows per page; None turns paging off, FETCH_SIZE_UNSET leaves the number to the session."""
 
     is_idempotent: bool
-    """Executing it twice does no harm: only then is it retried after it may have been executed."""
+    """Executing the statement twice does no harm: only then is it retried after it may have been
+    executed.
+    """
 
     retry_policy: RetryPolicy | None
-    """Decides about retries in place of the profile's policy."""
+    """The policy that decides about retries in place of the profile's policy."""
 
     vector_type: str | None
-    """How vectors of numbers are read: "list", "array" or "numpy"."""
+    """The form of numeric vectors in results: "list", "array" or "numpy"."""
 
     def reset_settings(self) -> None:
         """Leave all settings to the profile and the session."""
-        # A slot that was never set raises AttributeError when it is read, so all are set.
+        # Reading a slot that was never set raises AttributeError, so all are set.
         for name in SETTINGS:
             setattr(self, name, None)
         self.fetch_size = FETCH_SIZE_UNSET
-        # False is the safe answer: a write that may have been executed is not sent again.
+        # False is the safe default: a write that may have been executed is not sent again.
         self.is_idempotent = False
 
     def take_settings(self, other: StatementSettings) -> None:

@@ -1,16 +1,19 @@
-"""Statements: text to execute, with the settings of that one execution."""
+"""Statements: a query string with the settings of its executions."""
 
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from cassandra._habits import stack_level
 from cassandra._imports import at_first_cluster
+from cassandra._unknown_options import unknown_option
 from cassandra.consistency import ConsistencyLevel, checked_serial
 from cassandra.errors import MissingParameter
 from cassandra.query.conditional import is_conditional
-from cassandra.query.markers import apart
+from cassandra.query.markers import separate_minus_signs
 from cassandra.query.settings import FETCH_SIZE_UNSET, StatementSettings
 
 if TYPE_CHECKING:
@@ -35,31 +38,56 @@ __all__ = [
 ]
 
 RoutingKey = str | bytes | Sequence[str | bytes] | None
-"""The serialized partition key: of its only column, or one part for each column."""
+"""The serialized partition key: the bytes of its only column, or one part for each column."""
+
+
+def _where_values_go(argument: object) -> str:
+    if isinstance(argument, (tuple, list, dict)):
+        return ": parameters are of execute, not of the statement: execute(statement, parameters)"
+    return ""
+
+
+def _check_fetch_size(size: object) -> None:
+    if size is FETCH_SIZE_UNSET:
+        return
+    if type(size) is int and size < 0:
+        warnings.warn(
+            f"fetch_size={size} means one page of all rows to servers: write None if you want that",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
+    elif isinstance(size, (str, float)):
+        raise TypeError(
+            f"fetch_size must be a number of rows or None, but is {size!r} "
+            f"of type {type(size).__name__}"
+        )
 
 
 class Statement(StatementSettings, bases.StatementBase):
-    """Base of all statements.
+    """Base class of all statements.
 
     `StatementSettings` has a statement's overrides of the execution profile and the session;
-    `serial_consistency_level` is one more. `keyspace` is that of names that have none, and is
+    `serial_consistency_level` is another override. `keyspace` applies to unqualified names, and is
     used for routing.
 
     :param retry_policy: decides on retries of this statement; None for the profile's.
     :param consistency_level: a value of `ConsistencyLevel`; None for the profile's.
-    :param routing_key: the partition key's bytes, or those of each of its columns; None if it is
-        not known.
+    :param routing_key: the partition key's bytes, or the bytes of each of its columns; None if it
+        is not known.
     :param serial_consistency_level: SERIAL or LOCAL_SERIAL; None for the profile's.
-    :param fetch_size: rows per page; None for one page of all rows. By default that of the session.
+    :param fetch_size: rows per page; None for one page of all rows; the session's by default.
     :param keyspace: its name; None for the session's.
-    :param custom_payload: a mapping of texts to bytes for the server's query handler.
-    :param is_idempotent: True if it may be executed more than once: it is then sent again after
-        errors that do not say if it was executed, and to further hosts by speculation.
+    :param custom_payload: a mapping of strings to bytes for the server's query handler.
+    :param is_idempotent: True if the statement may be executed more than once: it is then sent
+        again after errors that do not show if it was executed, and to further hosts by speculative
+        execution.
     :param table: the table's name, for routing to tablets.
-    :raises ValueError: if `retry_policy` is not one, or `serial_consistency_level` is not serial.
+    :raises ValueError: if `retry_policy` is not a retry policy, or `serial_consistency_level` is
+        not serial.
     """
 
-    # Programs set attributes of their own on statements, and read them in policies and listeners.
+    # Applications set attributes of their own on statements, and read them in policies and
+    # listeners.
     __slots__ = ("__dict__", "__weakref__")
 
     def __init__(
@@ -74,16 +102,20 @@ class Statement(StatementSettings, bases.StatementBase):
         is_idempotent: bool = False,
         table: str | None = None,
     ) -> None:
-        # By method, not by class: a policy need not derive from ours. A class in place of an
-        # instance passes, because its methods look the same.
+        # Checked by method, not by class: a policy need not derive from `RetryPolicy`. A class in
+        # place of an instance passes, because its methods look the same.
         if retry_policy is not None and not hasattr(retry_policy, "on_read_timeout"):
-            raise ValueError(f"retry_policy must implement RetryPolicy, but is {retry_policy!r}")
+            raise ValueError(
+                f"retry_policy must implement RetryPolicy, but is {retry_policy!r}"
+                f"{_where_values_go(retry_policy)}"
+            )
+        _check_fetch_size(fetch_size)
         self.reset_settings()
         self.retry_policy = retry_policy
         self.consistency_level = consistency_level
         self._routing_key = routing_key
         self._serial_consistency_level: int | None = None
-        # Through the property, which refuses a level that is not serial.
+        # Set through the property, which refuses a level that is not serial.
         if serial_consistency_level is not None:
             self.serial_consistency_level = serial_consistency_level
         self.fetch_size = fetch_size
@@ -96,8 +128,8 @@ class Statement(StatementSettings, bases.StatementBase):
     def routing_key(self) -> bytes | None:
         """The serialized partition key, or None if it is not known.
 
-        It may be set as bytes, or as a sequence of them, which are joined as the server joins them.
-        A str in place of bytes is encoded as UTF-8.
+        You may set it as bytes, or as a sequence of bytes, which are joined as the server joins
+        them. A str in place of bytes is encoded as UTF-8.
 
         :raises ValueError: if one of several components has more than 65,535 bytes, which no server
             accepts.
@@ -108,7 +140,7 @@ class Statement(StatementSettings, bases.StatementBase):
             return key
         if isinstance(key, (str, bytearray, memoryview)):
             return _key_bytes(key)
-        # Not kept: the sequence is the program's own, and it may still change.
+        # The result is not cached: the sequence belongs to the application and may still change.
         try:
             parts = [_key_bytes(part) for part in key]
         except TypeError as error:
@@ -130,7 +162,7 @@ class Statement(StatementSettings, bases.StatementBase):
     def serial_consistency_level(self) -> int | None:
         """The level of a lightweight transaction's first phase: SERIAL or LOCAL_SERIAL.
 
-        None leaves it to the server.
+        None leaves the choice to the server.
         """
         return self._serial_consistency_level
 
@@ -145,7 +177,7 @@ class Statement(StatementSettings, bases.StatementBase):
     def is_lwt(self) -> bool:
         """Return True if this is a lightweight transaction.
 
-        ScyllaDB marks prepared ones; others are known by ``IF`` in their text.
+        ScyllaDB marks prepared statements; other statements are recognized by ``IF`` in their CQL.
         """
         return False
 
@@ -160,24 +192,26 @@ def _key_bytes(part: str | bytes | bytearray | memoryview) -> bytes:
 
 
 class SimpleStatement(Statement):
-    """A query as text.
+    """A statement that is sent as a query string.
 
-    The client writes the parameters, ``%s`` or ``%(name)s``, into the text.
+    The client writes the parameters, ``%s`` or ``%(name)s``, into the query string.
 
-    :param query_string: the text.
+    :param query_string: the query string.
     :param retry_policy: decides on retries of this statement; None for the profile's.
     :param consistency_level: a value of `ConsistencyLevel`; None for the profile's.
-    :param routing_key: the partition key's bytes, or those of each of its columns; None if it is
-        not known.
+    :param routing_key: the partition key's bytes, or the bytes of each of its columns; None if it
+        is not known.
     :param serial_consistency_level: SERIAL or LOCAL_SERIAL; None for the profile's.
-    :param fetch_size: rows per page; None for one page of all rows. By default that of the session.
+    :param fetch_size: rows per page; None for one page of all rows; the session's by default.
     :param keyspace: for names without one, and for routing; None for the session's. Before version
         5 of the protocol, a connection is switched to it first, which takes longer.
-    :param custom_payload: a mapping of texts to bytes for the server's query handler.
-    :param is_idempotent: True if it may be executed more than once: it is then sent again after
-        errors that do not say if it was executed, and to further hosts by speculation.
-    :raises TypeError: if the text is not a str.
-    :raises ValueError: if `retry_policy` is not one, or `serial_consistency_level` is not serial.
+    :param custom_payload: a mapping of strings to bytes for the server's query handler.
+    :param is_idempotent: True if the statement may be executed more than once: it is then sent
+        again after errors that do not show if it was executed, and to further hosts by speculative
+        execution.
+    :raises TypeError: if the query string is not a str.
+    :raises ValueError: if `retry_policy` is not a retry policy, or `serial_consistency_level` is
+        not serial.
     """
 
     __slots__ = ("_is_lwt", "_query_string")
@@ -193,7 +227,10 @@ class SimpleStatement(Statement):
         keyspace: str | None = None,
         custom_payload: Mapping[str, bytes | None] | None = None,
         is_idempotent: bool = False,
+        **_unknown: NoReturn,
     ) -> None:
+        if _unknown:
+            raise unknown_option("SimpleStatement", _unknown)
         super().__init__(
             retry_policy,
             consistency_level,
@@ -213,15 +250,15 @@ class SimpleStatement(Statement):
 
     @property
     def query_string(self) -> str:
-        """The text as it was given."""
+        """The query string as the application passed it."""
         return self._query_string
 
     def is_lwt(self) -> bool:
-        # Looked for once: a program may execute the statement many times.
-        found = self._is_lwt
-        if found is None:
-            found = self._is_lwt = is_conditional(self.query_string)
-        return found
+        # Computed once: an application may execute the statement many times.
+        conditional = self._is_lwt
+        if conditional is None:
+            conditional = self._is_lwt = is_conditional(self.query_string)
+        return conditional
 
     def __str__(self) -> str:
         level = ConsistencyLevel.value_to_name.get(
@@ -254,16 +291,17 @@ class HostTargetingStatement:
 def are_empty(parameters: object) -> bool:
     """Return True if `parameters` is an empty sequence or mapping.
 
-    A text is then sent as it is: wrappers pass ``()`` or ``{}`` if there is nothing to fill in.
+    A query string is then sent as it is: wrappers pass ``()`` or ``{}`` if there are no parameters.
     """
-    # Not `not parameters`: an object with attributes may be false, and an array refuses to tell.
+    # `not parameters` would not do: an object with attributes may be false, and the truth of an
+    # array raises.
     return isinstance(parameters, (tuple, list, dict, Mapping, Sequence)) and not len(parameters)
 
 
 class InterpolatedText(str):
-    """A statement's text with values written into it.
+    """A query string with values written into it.
 
-    `template` is the text without the values, for messages and logs.
+    `template` is the query string without the values, for messages and logs.
     """
 
     __slots__ = ("template",)
@@ -271,13 +309,15 @@ class InterpolatedText(str):
     template: str
 
     @classmethod
-    def of(cls, template: str, values: object, shown: str) -> InterpolatedText:
+    def of(cls, template: str, values: object, display_text: str) -> InterpolatedText:
         """Fill the placeholders of `template`; raises whatever the ``%`` operator of str raises.
 
-        :param shown: the text that messages and logs show.
+        :param display_text: the query string for messages and logs.
         """
-        text = cls((apart(template, values) if "-%" in template else template) % values)
-        text.template = shown
+        text = cls(
+            (separate_minus_signs(template, values) if "-%" in template else template) % values
+        )
+        text.template = display_text
         return text
 
 
@@ -286,9 +326,9 @@ def bind_params(
 ) -> str:
     """Return `query` with ``%s`` or ``%(name)s`` replaced by CQL literals of `params`.
 
-    :param query: the text with placeholders. A literal ``%`` is written ``%%``.
+    :param query: the query string with placeholders. A literal ``%`` is written ``%%``.
     :param params: a sequence for ``%s``, or a mapping for ``%(name)s``.
-    :param encoder: makes the literals. None takes the default one.
+    :param encoder: the encoder that makes the literals; None for the default encoder.
     :raises TypeError: if `params` is neither a sequence nor a mapping, or does not fit the
         placeholders.
     :raises ValueError: if the placeholders are malformed. The message quotes the beginning of the
@@ -305,16 +345,16 @@ def bind_params(
     values: Any
     if isinstance(params, Mapping):
         values = {name: encode(value) for name, value in params.items()}
-        given = f"names {', '.join(map(repr, values))}"
+        description = f"names {', '.join(map(repr, values))}"
     elif not isinstance(params, Iterable):
         raise TypeError(
             f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}"
         )
     else:
-        # Each value is encoded once: a generator has nothing left the second time.
+        # Each value is encoded once: a generator has no values left the second time.
         params = params if isinstance(params, (tuple, list)) else tuple(params)
         values = tuple(map(encode, params))
-        given = f"{len(values)} parameter{'s' * (len(values) != 1)}"
+        description = f"{len(values)} parameter{'s' * (len(values) != 1)}"
     template = query
     if any(isinstance(value, tuple) for value in _values_of(params)):
         template, values = _with_parentheses(query, params, values, encode)
@@ -333,7 +373,7 @@ def bind_params(
         elif "%s" not in text and "%(" not in text:
             reason = "the text has no placeholder: write %s or ?, without quotes"
         raise (MissingParameter if missing else type(error))(
-            f"the placeholders of {query_head(query)} do not fit the {given} given: {reason}"
+            f"the placeholders of {query_head(query)} do not fit the {description} given: {reason}"
         ) from error
 
 
@@ -349,19 +389,19 @@ def _with_parentheses(
 ) -> tuple[str, Any]:
     """Return (template, literals) in which a tuple after ``IN`` has parentheses.
 
-    Elsewhere its literal is a list's. The text before the marker tells the two apart.
+    Elsewhere the literal of a tuple is that of a list. The CQL before the marker decides.
     """
     named = isinstance(params, Mapping)
     values = dict(values) if named else list(values)
-    place = 0
+    position = 0
 
     def marker(match: re.Match[str]) -> str:
-        nonlocal place
+        nonlocal position
         name, after_in = match["name"], match["head"] is not None
         if match[0] == "%%" or named is (name is None):
-            return match[0]  # what does not fit is for the caller's error
-        key: Any = name if named else place
-        place += 1
+            return match[0]  # the caller raises the error for a missing parameter
+        key: Any = name if named else position
+        position += 1
         if not after_in or (key not in values if named else key >= len(values)):
             return match[0]
         value = params[key]
@@ -371,7 +411,7 @@ def _with_parentheses(
         if not named:
             values[key] = literal
             return match[0]
-        # Under a name of its own: the same parameter may stand elsewhere too.
+        # Stored under a name of its own: the same parameter may occur elsewhere too.
         values[f"IN {key}"] = literal
         return f"{match['head']}%(IN {name})s"
 
@@ -383,7 +423,7 @@ def _with_parentheses(
 def _in_literal(value: tuple[Any, ...], encode: Callable[[object], str]) -> str:
     literal = encode(value)
     if not literal.startswith("["):
-        return literal  # the program's own
+        return literal  # a literal of the application's own
     items = [
         _in_literal(item, encode) if isinstance(item, tuple) else encode(item) for item in value
     ]
@@ -391,9 +431,9 @@ def _in_literal(value: tuple[Any, ...], encode: Callable[[object], str]) -> str:
 
 
 def query_head(query: object, size: int = 100) -> str:
-    """Return the quoted beginning of a statement's text, for messages.
+    """Return the quoted beginning of a query string, for messages.
 
-    Values that were written into the text are left out: they may be secrets.
+    Values that were written into the query string are left out: they may be secrets.
     """
     if isinstance(query, InterpolatedText):
         query = query.template

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from cassandra import _threads
+from cassandra._clocks import monotonic
 from cassandra._imports import at_first_cluster
 from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import DriverException, OperationTimedOut
@@ -24,11 +25,11 @@ __all__ = ["QueryTrace", "TraceEvent", "TraceUnavailable"]
 
 _FIRST_WAIT = 0.003
 _LONGEST_WAIT = 0.25
-# Seconds that the events must stay the same before they count as complete: if those of the
-# coordinator reach to the end of the request, if they do not, and if there are none.
+# Seconds for which the events must stay the same before they count as complete: if the
+# coordinator's events reach to the end of the request, if they do not, and if there are no events.
 _SETTLED, _UNSETTLED, _EMPTY = 0.0, 0.1, 0.5
-_END = 0.8  # the share of the duration from which an event counts as one of the end
-_LEAST_TIMEOUT = 0.1  # seconds that each read gets, even close to the deadline
+_END = 0.8  # the share of the duration from which an event counts as the end of the request
+_LEAST_TIMEOUT = 0.1  # minimum timeout of each read in seconds, even close to the deadline
 _SESSION_COLUMNS = "duration, request, started_at, coordinator, parameters, client"
 _EVENT_COLUMNS = "activity, event_id, source, source_elapsed, thread"
 
@@ -48,9 +49,9 @@ class QueryTrace:
     """The steps that the servers took for one request; `populate` reads them.
 
     `duration` is a timedelta, `started_at` a datetime, `coordinator` and `client` are addresses,
-    `parameters` are those of the request, and `events` is a list of `TraceEvent`.
+    `parameters` are the request's parameters, and `events` is a list of `TraceEvent`.
 
-    :param trace_id: the id that the answer brought.
+    :param trace_id: the id from the response.
     :param session: the session that reads the trace's tables.
     """
 
@@ -75,18 +76,18 @@ class QueryTrace:
     ) -> None:
         """Read the trace.
 
-        The servers write it in the background, so this asks until it is complete.
+        The servers write the trace in the background, so this method polls until it is complete.
 
-        :param max_wait: seconds for the whole. None sets no limit but the session's timeout for
-            each read.
-        :param wait_for_complete: wait until the duration is there, and no more events come.
-        :param query_cl: consistency level to read with. None takes LOCAL_ONE.
+        :param max_wait: seconds for all reads together. None sets no limit but the session's
+            timeout for each read.
+        :param wait_for_complete: wait until the duration is there, and no more events arrive.
+        :param query_cl: consistency level of the reads; None for LOCAL_ONE.
         :raises TraceUnavailable: if the trace has no duration in time.
         """
         blocking = self._populate(
-            self._execute, _sleep, _threads.monotonic, max_wait, wait_for_complete, query_cl
+            self._execute, _sleep, monotonic, max_wait, wait_for_complete, query_cl
         )
-        # Nothing that it awaits suspends it, so one step is all of it.
+        # No awaitable in the coroutine suspends it, so one step runs it to its end.
         with suppress(StopIteration):
             blocking.send(None)
 
@@ -96,12 +97,12 @@ class QueryTrace:
         wait_for_complete: bool = True,
         query_cl: int | None = None,
     ) -> None:
-        """Do as `populate`, on a session of `cassandra.aio`.
+        """Read the trace, as `populate` does, on a session of `cassandra.aio`.
 
-        :param max_wait: seconds for the whole. None sets no limit but the session's timeout for
-            each read.
-        :param wait_for_complete: wait until the duration is there, and no more events come.
-        :param query_cl: consistency level to read with. None takes LOCAL_ONE.
+        :param max_wait: seconds for all reads together. None sets no limit but the session's
+            timeout for each read.
+        :param wait_for_complete: wait until the duration is there, and no more events arrive.
+        :param query_cl: consistency level of the reads; None for LOCAL_ONE.
         """
         clock = asyncio.get_running_loop().time
         await self._populate(
@@ -141,7 +142,7 @@ class QueryTrace:
                     raise TraceUnavailable(
                         f"trace {self.trace_id} was not complete within {max_wait} seconds"
                     )
-                # Growing intervals, so that a slow coordinator is not asked all the time.
+                # Double the interval, so that a slow coordinator is not queried all the time.
                 await sleep(wait)
                 wait *= 2
             rows = await read("events", _EVENT_COLUMNS)
@@ -165,18 +166,18 @@ class QueryTrace:
         clock: Callable[[], float],
         deadline: float | None,
     ) -> Rows:
-        """Read the events until no more come, and return them.
+        """Read the events until no more arrive, and return them.
 
-        Each is a write of its own, and nothing says how many there are: they count as complete if
-        they stay the same, for a shorter time if they reach to the end of the request.
+        Each event is a write of its own, and no column holds their number: they count as complete
+        if they stay the same for a while, which is shorter if they reach to the end of the request.
         """
         wait = _FIRST_WAIT
         unchanged = 0.0
         while deadline is None or clock() + wait <= deadline:
             await sleep(wait)
-            again = await read()
-            unchanged = unchanged + wait if len(again) == len(rows) else -1.0
-            rows = again
+            latest = await read()
+            unchanged = unchanged + wait if len(latest) == len(rows) else -1.0
+            rows = latest
             if unchanged > self._time_to_settle(rows):
                 break
             unchanged = max(unchanged, 0.0)
@@ -203,7 +204,7 @@ class QueryTrace:
             f"SELECT {columns} FROM system_traces.{table} WHERE session_id = %s",
             consistency_level=level,
         )
-        # A profile may trace all requests: the read of a trace must not make another one.
+        # A profile may trace all requests: reading a trace must not create another trace.
         options: dict[str, Any] = {"trace": False}
         if deadline is not None:
             options["timeout"] = max(deadline - clock(), _LEAST_TIMEOUT)
@@ -213,7 +214,7 @@ class QueryTrace:
         # The duration is written last, so its absence means that events may still be missing.
         if not rows or (wait_for_complete and rows[0][0] is None):
             return False
-        # But the rest of the row is a write of its own, which may come to the replica later.
+        # The rest of the row is a write of its own, which may reach the replica later.
         if wait_for_complete and rows[0][2] is None and not is_last:
             return False
         (
@@ -236,18 +237,18 @@ class QueryTrace:
 
 
 async def _sleep(seconds: float) -> None:
-    _threads.sleep(seconds)  # it stands in for a sleep of asyncio, and runs on no loop
+    _threads.sleep(seconds)  # a substitute for asyncio.sleep, which runs on no event loop
 
 
 class TraceEvent:
     """One step of a traced request on one node.
 
     :param description: the node's action.
-    :param timeuuid: the step's id, which has the time in it; it is kept as `datetime`.
+    :param timeuuid: the step's id, which contains its time; the time is kept as `datetime`.
     :param source: the address of the node.
     :param source_elapsed: microseconds since the node began with the request, kept as a timedelta;
         None if they are not known.
-    :param thread_name: the thread of the node.
+    :param thread_name: the name of the node's thread.
     """
 
     def __init__(

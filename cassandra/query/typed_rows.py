@@ -1,10 +1,10 @@
-"""Rows as instances of a program's own classes.
+"""Rows as instances of an application's own classes.
 
 A class may be a dataclass, named tuple, typed dict, attrs class, msgspec struct or pydantic model.
 Names, CQL types and annotations of the class and the result are compared once for each list of
-columns, and the maker of the rows is kept. A row then costs one call of the class. Only columns
-whose values have another class than the annotation (dates, sets, maps, user-defined types) are
-converted.
+columns, and the resulting row maker is cached. Each row then costs one call of the class. Only
+columns whose values have another class than the annotation (dates, sets, maps, user-defined types)
+are converted.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ Convert = Callable[[Any], Any]
 _T = TypeVar("_T")
 _Args = tuple[Any, ...]
 
-_SHOWN_MEMBERS = 10  # of an enum, in an error
-MOST_MAKERS = 64  # column lists whose makers of rows one class keeps
+_SHOWN_MEMBERS = 10  # maximum number of enum members in an error message
+MOST_MAKERS = 64  # maximum number of row makers, one per column list, that are cached for a class
 
 _ATTRIBUTE = "__rows_of_cassandra__"
-_made: dict[type[Any], TypedRows] = {}  # of classes that take no further attribute
+_factories: dict[type[Any], TypedRows] = {}  # for classes that take no further attribute
 
 
 class _ModelField(Protocol):
@@ -50,7 +50,7 @@ class _ModelField(Protocol):
 
     @property
     def alias(self) -> str | None:
-        """The name that validation takes, unless there is a `validation_alias`."""
+        """The name that validation expects, unless there is a `validation_alias`."""
 
 
 class Field(NamedTuple):
@@ -62,30 +62,30 @@ class Field(NamedTuple):
 
 
 def typed_rows(row_type: type[Any]) -> TypedRows:
-    """Return the row factory for `row_type`, which is made once for each class.
+    """Return the row factory for `row_type`, which is created once for each class.
 
-    :raises TypeError: if rows cannot be made of that kind of class.
+    :raises TypeError: if this kind of class cannot be used for rows.
     """
-    # Kept on the class itself, so that both are collected together.
-    # From the class's own dict: an inherited one would make instances of the base class.
-    found: TypedRows | None = getattr(row_type, "__dict__", {}).get(_ATTRIBUTE)
-    if found is None:
-        found = _made.get(row_type) if isinstance(row_type, type) else None
-    if found is None:
-        found = TypedRows(row_type)
+    # Stored on the class itself, so that both are garbage-collected together. Read from the class's
+    # own dict: an inherited factory would make instances of the base class.
+    factory: TypedRows | None = getattr(row_type, "__dict__", {}).get(_ATTRIBUTE)
+    if factory is None:
+        factory = _factories.get(row_type) if isinstance(row_type, type) else None
+    if factory is None:
+        factory = TypedRows(row_type)
         try:
-            setattr(row_type, _ATTRIBUTE, found)
+            setattr(row_type, _ATTRIBUTE, factory)
         except (AttributeError, TypeError):
             # Strong references would keep classes made at run time alive, so their number is
             # bounded.
-            if len(_made) >= MOST_MAKERS:
-                _made.clear()
-            _made[row_type] = found
-    return found
+            if len(_factories) >= MOST_MAKERS:
+                _factories.clear()
+            _factories[row_type] = factory
+    return factory
 
 
 class _Misfit(ValueError):
-    """A value that its annotation cannot hold; the message names the column."""
+    """A value does not fit its annotation; the message names the column."""
 
 
 class TypedRows:
@@ -103,8 +103,8 @@ class TypedRows:
         """Return `rows`, tuples of the columns of `metadata`, as instances of the class.
 
         :raises TypeError: if a column and its field do not fit each other. The message names both.
-        :raises ValueError: if a value does not fit the annotation, such as one that no member of an
-            enum has. The message names row and column.
+        :raises ValueError: if a value does not fit the annotation, such as a value that no member
+            of an enum has. The message names row and column.
         """
         key = metadata.columns_key
         maker = self._makers.get(key)
@@ -113,16 +113,17 @@ class TypedRows:
             maker = self._makers.keep(
                 key, maker, 2000 + 500 * len(metadata.columns) + 3 * text_size(key)
             )
-        # Counting rows in the loop would cost each row; the iterator knows its position anyway.
-        left = iter(rows)  # its position tells which row failed
+        # Counting rows in the loop would cost time for each row; the iterator knows its position
+        # anyway.
+        iterator = iter(rows)  # its position tells which row failed
         try:
-            return maker(left)
+            return maker(iterator)
         except _Misfit as error:
-            row = len(rows) - 1 - operator.length_hint(left)
+            row = len(rows) - 1 - operator.length_hint(iterator)
             raise ValueError(f"row {row}, {error}") from error.__cause__
 
     def __call__(self, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Make the same rows if only the columns' names are known."""
+        """Make the same rows from the columns' names alone, without their types."""
         return self._maker_of([(name, None) for name in names])(rows)
 
     def _maker_of(self, columns: Sequence[tuple[str, Any]]) -> Callable[[Iterable[Any]], list[Any]]:
@@ -137,16 +138,16 @@ def _row_maker(
     kind: Kind,
     fields: Sequence[Field],
     columns: Sequence[tuple[str, Any]],
-    what: str = "column",
+    noun: str = "column",
 ) -> Callable[[Iterable[Any]], list[Any]]:
     name_of_class = row_type.__qualname__
     by_name = {field.name: field for field in fields}
     names = [name for name, _ in columns]
     for name in names:
         if name not in by_name:
-            known = ", ".join(by_name) or "none"
+            field_names = ", ".join(by_name) or "none"
             raise TypeError(
-                f'column "{name}" has no field in {name_of_class}, whose fields are {known}'
+                f'column "{name}" has no field in {name_of_class}, whose fields are {field_names}'
             )
         if names.count(name) > 1:
             raise TypeError(f'two columns are named "{name}": {name_of_class} can take one')
@@ -157,7 +158,7 @@ def _row_maker(
             f"it has {', '.join(names)}"
         )
     converts: list[tuple[int, Convert, str]] = []
-    for at, (name, cql_type) in enumerate(columns):
+    for index, (name, cql_type) in enumerate(columns):
         if cql_type is None:
             continue
         try:
@@ -172,7 +173,7 @@ def _row_maker(
                 raise
             continue  # a model's own validators decide
         if convert is not None:
-            converts.append((at, convert, f'{what} "{name}"'))
+            converts.append((index, convert, f'{noun} "{name}"'))
     make = kind.maker(row_type, fields, names)
     if not converts:
         return make
@@ -186,8 +187,8 @@ def _converted(
         values = list(row)
         done = 0
         try:
-            for at, convert, _ in converts:
-                values[at] = convert(values[at])
+            for index, convert, _ in converts:
+                values[index] = convert(values[index])
                 done += 1
         except _Misfit as error:
             raise _Misfit(f"{converts[done][2]}: {error}") from error.__cause__
@@ -202,7 +203,7 @@ def _converted(
 class Kind(NamedTuple):
     """How to inspect one kind of class, and how to make its instances from rows."""
 
-    is_one: Callable[[Any], bool]
+    matches: Callable[[Any], bool]
     fields: Callable[[Any], list[Field]]
     maker: Callable[[Any, Sequence[Field], Sequence[str]], Callable[[Iterable[Any]], list[Any]]]
 
@@ -221,17 +222,21 @@ def _hints(cls: type[Any]) -> dict[str, Any]:
 def _hints_of_fields(cls: type[Any]) -> dict[str, Any]:
     """Return the annotations of a dataclass's fields, without its other parameters.
 
-    Python 3.10 does not take the text of an `InitVar` for a type.
+    Python 3.10 does not accept the string annotation of an `InitVar` as a type.
     """
     fields = {field.name for field in dataclasses.fields(cls)}
     hints: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
-        said = {
+        annotations = {
             name: hint for name, hint in inspect.get_annotations(base).items() if name in fields
         }
-        if said:
+        if annotations:
             hints |= typing.get_type_hints(
-                type(base.__name__, (), {"__annotations__": said, "__module__": base.__module__})
+                type(
+                    base.__name__,
+                    (),
+                    {"__annotations__": annotations, "__module__": base.__module__},
+                )
             )
     return hints
 
@@ -241,8 +246,8 @@ def _by_call(
 ) -> Callable[[Iterable[Any]], list[Any]]:
     """Return a maker that calls the class with each row.
 
-    It calls by position if the columns are the first fields in their order, or in another order.
-    Otherwise it calls by name.
+    The maker calls by position if the columns are the first fields, in any order. Otherwise it
+    calls by name.
     """
     leading = _positional(cls)[: len(names)]
     # `starmap` calls the class from C, without a Python frame for each row.
@@ -250,31 +255,31 @@ def _by_call(
         return lambda rows: list(itertools.starmap(cls, rows))
     if sorted(names) == sorted(leading):
         order = [names.index(name) for name in leading]
-        return lambda rows: [cls(*[row[at] for at in order]) for row in rows]
+        return lambda rows: [cls(*[row[index] for index in order]) for row in rows]
     return lambda rows: [cls(**dict(zip(names, row, strict=True))) for row in rows]
 
 
 def _positional(cls: type[Any]) -> list[str]:
-    """Return the parameters of `cls` that may be given by position, in order."""
+    """Return the parameters of `cls` that may be passed by position, in order."""
     try:
         parameters = inspect.signature(cls).parameters.values()
     except (TypeError, ValueError):
         return []
     return [
-        one.name
-        for one in parameters
-        if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+        parameter.name
+        for parameter in parameters
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     ]
 
 
 def _dataclass_fields(cls: type[Any]) -> list[Field]:
     hints = _hints(cls)
     nothing = dataclasses.MISSING
-    # `dataclasses.fields` leaves out those for __init__ alone (InitVar), which are parameters too.
+    # `dataclasses.fields` leaves out InitVar parameters, which __init__ takes too.
     fields = [
-        one
-        for one in cls.__dataclass_fields__.values()
-        if one.init and not _is_of_class(hints.get(one.name))
+        field
+        for field in cls.__dataclass_fields__.values()
+        if field.init and not _is_of_class(hints.get(field.name))
     ]
     return [
         Field(
@@ -366,7 +371,7 @@ _KINDS = (
 def _kind_of(cls: object) -> Kind:
     if isinstance(cls, type) or typing.is_typeddict(cls):
         for kind in _KINDS:
-            if kind.is_one(cls):
+            if kind.matches(cls):
                 return kind
     raise TypeError(
         "row_type must be a dataclass, NamedTuple, TypedDict, attrs class, msgspec struct or "
@@ -376,14 +381,14 @@ def _kind_of(cls: object) -> Kind:
 
 def _is_row_class(cls: object) -> TypeGuard[type[Any]]:
     return (isinstance(cls, type) or typing.is_typeddict(cls)) and any(
-        kind.is_one(cls) for kind in _KINDS
+        kind.matches(cls) for kind in _KINDS
     )
 
 
 # -- CQL types and annotations ---------------------------------------------------------------------
 
-# The classes that fit the values of each type. An int fits an annotation of float, as type checkers
-# have it.
+# The classes that fit the values of each type. An int fits an annotation of float, as for type
+# checkers.
 _SCALARS: dict[str, tuple[type[Any], ...]] = {
     **dict.fromkeys(("ascii", "text", "varchar", "inet"), (str,)),
     **dict.fromkeys(("bigint", "int", "smallint", "tinyint", "varint", "counter"), (int, float)),
@@ -397,7 +402,7 @@ _SCALARS: dict[str, tuple[type[Any], ...]] = {
     "time": (Time,),
     "duration": (Duration,),
 }
-# From (type, annotation) to the conversion.
+# The conversion for (type, annotation).
 _CONVERSIONS: dict[tuple[str, Any], Convert] = {
     ("date", datetime.date): lambda value: value.date(),
     ("time", datetime.time): lambda value: value.time(),
@@ -412,12 +417,12 @@ _UNIONS = (typing.Union, types.UnionType)
 
 
 def _mismatch(cql_type: CqlType, annotation: object, column: str, field: str) -> TypeError:
-    shown = (
+    class_name = (
         getattr(annotation, "__qualname__", None) if typing.get_origin(annotation) is None else None
     )
     return TypeError(
         f"{column} is of type {cql_type.cql_parameterized_type()}, "
-        f"but {field} is annotated {shown or annotation}"
+        f"but {field} is annotated {class_name or annotation}"
     )
 
 
@@ -426,6 +431,8 @@ def _fit(cql_type: CqlType, annotation: object, column: str, field: str) -> Conv
 
     Raises TypeError if the two do not fit each other.
     """
+    if "native_type" in getattr(cql_type, "__dict__", ()):
+        return None  # from a converter of the application, whose values are used as they are
     annotation, optional = _unwrapped(annotation)
     if annotation in (Any, object) or isinstance(annotation, typing.TypeVar):
         return None
@@ -436,7 +443,7 @@ def _fit(cql_type: CqlType, annotation: object, column: str, field: str) -> Conv
         return None
     empty = _EMPTY.get(_bare(cql_type).typename) if not optional else None
     if empty is not None:
-        # Servers keep an empty collection as null.
+        # Servers store an empty collection as null.
         return lambda value: convert(value if value is not None else empty())
     return lambda value: None if value is None else convert(value)
 
@@ -460,7 +467,9 @@ def _unwrapped(annotation: Any) -> tuple[Any, bool]:
     while True:
         origin = typing.get_origin(annotation)
         if origin in _UNIONS:
-            others = [one for one in typing.get_args(annotation) if one is not type(None)]
+            others = [
+                argument for argument in typing.get_args(annotation) if argument is not type(None)
+            ]
             optional = optional or len(others) < len(typing.get_args(annotation))
             if len(others) != 1:
                 return typing.Union[tuple(others)], optional  # noqa: UP007
@@ -483,15 +492,37 @@ def _unwrapped(annotation: Any) -> tuple[Any, bool]:
 
 
 def _fit_any(cql_type: CqlType, members: Sequence[Any], column: str, field: str) -> Convert | None:
+    """Return the conversion to a union: each value becomes the first member that it fits."""
+    converts: list[Convert] = []
     refused: TypeError | None = None
     for member in members:
         try:
-            return _fit(cql_type, member, column, field)
+            convert = _fit(cql_type, member, column, field)
         except TypeError as error:
             refused = error
-    assert refused is not None
-    union: object = typing.Union[tuple(members)]  # noqa: UP007
-    raise _mismatch(cql_type, union, column, field) from refused
+            continue
+        # Every value fits this member as it is, so further members are never reached.
+        if convert is None:
+            converts += [_unchanged] if converts else ()
+            break
+        converts.append(convert)
+    else:
+        if not converts:
+            union: object = typing.Union[tuple(members)]  # noqa: UP007
+            raise _mismatch(cql_type, union, column, field) from refused
+    if len(converts) > 1:
+        return partial(_convert_to_first, converts)
+    return converts[0] if converts else None
+
+
+def _convert_to_first(converts: Sequence[Convert], value: object) -> Any:
+    errors: list[Exception] = []
+    for convert in converts:
+        try:
+            return convert(value)
+        except (TypeError, ValueError) as error:
+            errors.append(error)
+    raise _Misfit("; ".join(map(str, errors))) from errors[-1]
 
 
 def _fit_one(cql_type: CqlType, annotation: object, column: str, field: str) -> Convert | None:
@@ -505,39 +536,41 @@ def _fit_one(cql_type: CqlType, annotation: object, column: str, field: str) -> 
     if origin is typing.Literal:
         return (
             None
-            if all(isinstance(one, _SCALARS.get(name, ())) for one in arguments)
+            if all(isinstance(argument, _SCALARS.get(name, ())) for argument in arguments)
             else _refuse(cql_type, annotation, column, field)
         )
     handler = _HANDLERS.get(name)
     if handler is not None:
         return handler(cql_type, annotation, origin, arguments, column, field)
     if (name, annotation) in _CONVERSIONS:
-        return partial(_made_of, _CONVERSIONS[name, annotation])
+        return partial(_convert_by, _CONVERSIONS[name, annotation])
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
         return partial(_member_of, annotation)
     kinds = _SCALARS.get(name)
     if kinds is None:
-        return None  # a type of a plug-in: whatever its codec makes
+        return None  # a custom type: values stay as its codec makes them
     if not isinstance(annotation, type) or not any(issubclass(kind, annotation) for kind in kinds):
         return _refuse(cql_type, annotation, column, field)
     return None
 
 
-def _made_of(convert: Convert, value: object) -> Any:
+def _convert_by(convert: Convert, value: object) -> Any:
     try:
         return convert(value)
     except ValueError as error:
         raise _Misfit(str(error)) from error
 
 
-def _member_of(kind: type[enum.Enum], value: object) -> enum.Enum:
+def _member_of(enum_class: type[enum.Enum], value: object) -> enum.Enum:
     try:
-        return kind(value)
+        return enum_class(value)
     except ValueError as error:
-        known = ", ".join(repr(member.value) for member in itertools.islice(kind, _SHOWN_MEMBERS))
-        more = ", ..." if len(kind) > _SHOWN_MEMBERS else ""
+        members = ", ".join(
+            repr(member.value) for member in itertools.islice(enum_class, _SHOWN_MEMBERS)
+        )
+        more = ", ..." if len(enum_class) > _SHOWN_MEMBERS else ""
         raise _Misfit(
-            f"{value!r} is the value of no member of {kind.__qualname__} ({known}{more})"
+            f"{value!r} is the value of no member of {enum_class.__qualname__} ({members}{more})"
         ) from error
 
 
@@ -550,11 +583,11 @@ def _fit_list(
 ) -> Convert | None:
     if origin is tuple and (not arguments or arguments[-1:] == (...,)):
         element = _fit(cql_type.subtypes[0], arguments[0], column, field) if arguments else None
-        return tuple if element is None else partial(_mapped, tuple, element)
+        return tuple if element is None else partial(_collect, tuple, element)
     if origin not in _LISTS:
         return _refuse(cql_type, annotation, column, field)
     element = _fit(cql_type.subtypes[0], arguments[0], column, field) if arguments else None
-    return list if element is None else partial(_mapped, list, element)
+    return list if element is None else partial(_collect, list, element)
 
 
 def _fit_set(
@@ -562,11 +595,11 @@ def _fit_set(
 ) -> Convert | None:
     if origin not in _SETS:
         return _refuse(cql_type, annotation, column, field)
-    made: Callable[[Any], Any] = frozenset if origin is frozenset else set
+    make_set: Callable[[Any], Any] = frozenset if origin is frozenset else set
     element = _fit(cql_type.subtypes[0], arguments[0], column, field) if arguments else None
     if element is None:
-        return made if origin in (set, frozenset) else _same
-    return partial(_mapped, made, element)
+        return make_set if origin in (set, frozenset) else _unchanged
+    return partial(_collect, make_set, element)
 
 
 def _fit_map(
@@ -579,9 +612,9 @@ def _fit_map(
         key = _fit(cql_type.subtypes[0], arguments[0], column, field)
         value_of = _fit(cql_type.subtypes[1], arguments[1], column, field)
     if key is None and value_of is None:
-        # Maps with keys that a dict cannot hold come as another mapping; dict() makes it fit.
-        return dict if origin is dict else _same
-    first, second = key or _same, value_of or _same
+        # Maps with keys that a dict cannot hold are another Mapping class; dict() makes them fit.
+        return dict if origin is dict else _unchanged
+    first, second = key or _unchanged, value_of or _unchanged
     return lambda items: {first(k): second(v) for k, v in items.items()}
 
 
@@ -600,14 +633,14 @@ def _fit_tuple(
     ]
     if not any(converts):
         return None
-    each = [convert or _same for convert in converts]
-    return lambda value: tuple(convert(one) for convert, one in zip(each, value, strict=True))
+    each = [convert or _unchanged for convert in converts]
+    return lambda value: tuple(convert(item) for convert, item in zip(each, value, strict=True))
 
 
 def _fit_vector(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
-    # The session or the statement chooses the class of vectors, so lists and arrays are taken.
+    # The session or the statement chooses the class of vectors, so lists and arrays are accepted.
     if origin is tuple or origin in _LISTS:
         return (
             _fit_list(cql_type, annotation, origin, arguments, column, field)
@@ -646,7 +679,8 @@ def _fit_udt(cql_type: CqlType, annotation: object, column: str, field: str) -> 
             return None
         return _refuse(cql_type, annotation, column, field)
     kind = _kind_of(annotation)
-    # Made when columns and class are compared, not for each value: a row may have many of them.
+    # Made when columns and class are compared, not for each value: a row may have many user-defined
+    # types.
     maker = _row_maker(
         annotation,
         kind,
@@ -658,7 +692,8 @@ def _fit_udt(cql_type: CqlType, annotation: object, column: str, field: str) -> 
     is_class = isinstance(annotation, type) and not typing.is_typeddict(annotation)
 
     def convert(value: object) -> Any:
-        if is_class and isinstance(value, annotation):  # registered for the type
+        # an instance of the class registered for the type
+        if is_class and isinstance(value, annotation):
             return value
         if isinstance(value, Mapping):
             values: Any = [value.get(name) for name in names]
@@ -669,11 +704,11 @@ def _fit_udt(cql_type: CqlType, annotation: object, column: str, field: str) -> 
     return convert
 
 
-def _mapped(made: Callable[[Any], Any], element: Convert, values: Iterable[Any]) -> Any:
-    return made(map(element, values))
+def _collect(collect: Callable[[Any], Any], element: Convert, values: Iterable[Any]) -> Any:
+    return collect(map(element, values))
 
 
-def _same(value: _T) -> _T:
+def _unchanged(value: _T) -> _T:
     return value
 
 

@@ -1,10 +1,10 @@
-"""Cassandra nodes for tests: real ones on this machine, and scriptable ones inside the process.
+"""Cassandra nodes for tests: real nodes on this machine, and scriptable fake nodes in the process.
 
-Real nodes are run by :class:`LocalCluster`, a command line (``python -m cassandra.testing``) and a
-pytest plugin. :class:`FakeCluster` has the scriptable ones, for tests of faults.
+:class:`LocalCluster`, a command line (``python -m cassandra.testing``) and a pytest plugin run real
+nodes. :class:`FakeCluster` has scriptable nodes for tests of faults.
 
-Names are imported at their first use: pytest imports this package at every start, for the plugin
-alone.
+Names are imported on first use, because pytest imports this package at every start just for the
+plugin.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cassandra.testing.fake import FakeCluster, FakeNode
     from cassandra.testing.local import LocalCluster
     from cassandra.testing.node import LocalNode
+    from cassandra.testing.replay import Recorder, Recording, RecordingError, ReplayNode
     from cassandra.testing.tls import TlsMaterial
 
 _HOMES = {
@@ -36,6 +37,10 @@ _HOMES = {
     "MissingRequirement": "errors",
     "NodeFailed": "errors",
     "NotReady": "errors",
+    "Recorder": "replay",
+    "Recording": "replay",
+    "RecordingError": "replay",
+    "ReplayNode": "replay",
     "StartCancelled": "errors",
     "TlsMaterial": "tls",
 }
@@ -50,6 +55,10 @@ __all__ = [
     "MissingRequirement",
     "NodeFailed",
     "NotReady",
+    "Recorder",
+    "Recording",
+    "RecordingError",
+    "ReplayNode",
     "StartCancelled",
     "TlsMaterial",
 ]

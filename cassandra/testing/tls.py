@@ -1,8 +1,9 @@
 """Certificates for a local cluster: a CA, a server certificate for each node, a client certificate.
 
-Servers get PKCS#12 key stores, clients PEM files. The package ``cryptography`` makes them. The
-trust store has the CA's certificate with its key: Java trusts the certificate of a key entry. The
-package cannot mark a bare certificate as trusted in the way that all versions of Java understand.
+Servers get PKCS#12 key stores, clients get PEM files. We create them with the package
+``cryptography``. The trust store has the CA's certificate with its key, because Java trusts the
+certificate of a key entry. The package cannot mark a bare certificate as trusted in a way that all
+versions of Java understand.
 """
 
 from __future__ import annotations
@@ -27,16 +28,17 @@ __all__ = ["Authority", "TlsMaterial", "TlsMode", "check_tls_mode"]
 
 TlsMode: TypeAlias = Literal["required", "optional", "mutual"]
 
-# Java wants key stores to have one. It protects nothing: the PEM files lie beside them.
+# Java requires a password for key stores. It protects nothing, because the PEM files are in the
+# same directory.
 _STORE_PASSWORD = "cassandra"
-# Names the client to servers that know roles by SPIFFE IDs.
+# Identifies the client to servers that map SPIFFE IDs to roles.
 _IDENTITY = "spiffe://local-cluster/client"
 _DAY = datetime.timedelta(days=1)
 _LIFE = 3650 * _DAY
 
 
 def check_tls_mode(tls: TlsMode | bool | None) -> TlsMode | None:
-    """Return the mode: "required" for True, None for False.
+    """Return the mode. True means "required", False means None.
 
     :raises ValueError: if `tls` is not a mode.
     """
@@ -54,7 +56,7 @@ class TlsMaterial:
 
     They are ``ca_certificate``, ``client_certificate`` and ``client_key`` (not encrypted).
 
-    :param directory: where the files are made.
+    :param directory: where the files are created.
     :param mode: "required", "optional", or "mutual" if clients need a certificate, too.
     """
 
@@ -68,12 +70,12 @@ class TlsMaterial:
 
     @classmethod
     def make(cls, directory: str, mode: TlsMode) -> TlsMaterial:
-        """Write all files that do not belong to one node.
+        """Write all files that do not belong to a single node.
 
-        Certificates of an earlier cluster in the directory are used again.
+        Existing certificates of an earlier cluster in the directory are reused.
 
         :param directory: where to write them.
-        :param mode: the cluster's `tls`.
+        :param mode: the `tls` argument of the cluster.
         """
         os.makedirs(directory, mode=0o700, exist_ok=True)
         material = cls(directory, mode)
@@ -83,31 +85,31 @@ class TlsMaterial:
 
     @property
     def ca_certificate(self) -> str:
-        """The path of the certificate that verifies the nodes."""
+        """The path of the CA certificate that verifies the nodes."""
         return os.path.join(self.directory, "ca.pem")
 
     @property
     def client_certificate(self) -> str:
-        """The path of a certificate that nodes accept in the mode "mutual"."""
+        """The path of a client certificate that nodes accept in the mode "mutual"."""
         return os.path.join(self.directory, "client.pem")
 
     @property
     def client_identity(self) -> str:
-        """The client's name in its certificate: the SPIFFE ID among its alternative names.
+        """The client's identity in its certificate: the SPIFFE ID in its alternative names.
 
-        Cassandra's mutual TLS authenticators know roles by it (``ADD IDENTITY ... TO ROLE ...``).
+        Cassandra's mutual TLS authenticators map it to a role (``ADD IDENTITY ... TO ROLE ...``).
         """
         return _IDENTITY
 
     @property
     def client_key(self) -> str:
-        """The path of its private key."""
+        """The path of the client's private key."""
         return os.path.join(self.directory, "client.key")
 
     def client_context(self) -> ssl.SSLContext:
-        """Return a context that verifies the nodes and shows the client certificate.
+        """Return a context that verifies the nodes and sends the client certificate.
 
-        Nodes are verified by certificate and address.
+        It verifies the certificate and the address of a node.
         """
         context = self._authority.client()
         context.load_cert_chain(self.client_certificate, self.client_key)
@@ -116,9 +118,9 @@ class TlsMaterial:
     def server_options(self, address: str) -> dict[str, Any]:
         """Return the client_encryption_options of the node at `address`.
 
-        Its certificate is made first if need be.
+        The node's certificate is created first if necessary.
 
-        :param address: the address, a text.
+        :param address: the address as a string.
         """
         store = os.path.join(self.directory, f"{address}.p12")
         if not os.path.exists(store):
@@ -139,12 +141,14 @@ class TlsMaterial:
 
 
 class Authority:
-    """A CA that writes certificates into a directory. One that is there already is used again.
+    """A CA that writes certificates into a directory. If the directory already has a CA, it is
+    reused.
 
-    :param directory: of all files: the CA's are NAME.pem and NAME.key.
-    :param name: tells several CAs apart.
-    :param bits: of RSA keys; None for elliptic curves.
-    :param password: of key stores, which are written beside the other files; None writes none.
+    :param directory: the directory of all files. The CA's files are NAME.pem and NAME.key.
+    :param name: distinguishes several CAs in a directory.
+    :param bits: the size of RSA keys; None for elliptic curves.
+    :param password: the password of key stores, which are written in addition to the other files.
+        None writes no key stores.
     :raises MissingRequirement: if the package cryptography is not installed.
     """
 
@@ -178,15 +182,15 @@ class Authority:
         begins: datetime.timedelta = -_DAY,
         ends: datetime.timedelta = _LIFE,
     ) -> tuple[str, str]:
-        """Write a certificate and its key; return the paths of both.
+        """Write a certificate and its key, and return the paths of both.
 
-        :param names: addresses, names of hosts, or URIs.
+        :param names: addresses, host names, or URIs.
         :param to: the name of the files: TO.pem and TO.key, and TO.p12 for a key store. By default
-            it has the number of the certificate.
+            it contains the number of the certificate.
         :param subject: the common name; the first of `names` by default.
-        :param begins: when it becomes valid, from now. A day ago by default, for machines whose
-            clocks do not agree.
-        :param ends: when it ends to be.
+        :param begins: when it becomes valid, relative to now. The default is a day ago, for
+            machines whose clocks differ.
+        :param ends: when it expires, relative to now.
         """
         self._count += 1
         to = to or f"{self._name}-{self._count}"
@@ -195,7 +199,9 @@ class Authority:
         return f"{stem}.pem", f"{stem}.key"
 
     def client(self) -> ssl.SSLContext:
-        """Return a context of clients that trust this CA alone, and expect the end point's name."""
+        """Return a client context that trusts only this CA, and verifies the name of the end
+        point.
+        """
         return ssl.create_default_context(cafile=self.path)
 
     def _load(self) -> tuple[x509.Certificate, Any]:
@@ -223,7 +229,7 @@ class Authority:
         ends: datetime.timedelta,
         issuer: Authority | None,
     ) -> None:
-        """Write the files of a certificate; one without an issuer is that of a CA."""
+        """Write the files of a certificate. A certificate without an issuer is a CA certificate."""
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes
         from cryptography.x509.oid import NameOID
@@ -243,17 +249,17 @@ class Authority:
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
         )
         if issuer is None:
-            # Digital signatures, and the signing of certificates and revocation lists: strict
-            # verification, the default of contexts from Python 3.13 on, asks for it.
+            # Allow digital signatures, and signing certificates and revocation lists: strict
+            # verification, the default of contexts since Python 3.13, requires that.
             usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
-            made = builder.add_extension(usage, True).sign(key, hashes.SHA256())
+            certificate = builder.add_extension(usage, True).sign(key, hashes.SHA256())
         else:
             issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer._key.public_key())
             builder = builder.add_extension(issuer_id, False).add_extension(
                 x509.SubjectAlternativeName(list(map(_general_name, names))), False
             )
-            made = builder.sign(issuer._key, hashes.SHA256())
-        self._write(to, key, made, None if issuer is None else [issuer._certificate])
+            certificate = builder.sign(issuer._key, hashes.SHA256())
+        self._write(to, key, certificate, None if issuer is None else [issuer._certificate])
 
     def _write(
         self,
@@ -274,7 +280,7 @@ class Authority:
                 f"{path}.p12",
                 pkcs12.serialize_key_and_certificates(to.encode(), key, certificate, chain, locked),
             )
-        # Last: the certificate is looked for to know that the rest is there.
+        # Write the certificate last: its existence means that the other files are there.
         _write(f"{path}.pem", certificate.public_bytes(pem))
 
 
@@ -290,6 +296,6 @@ def _general_name(text: str) -> x509.GeneralName:
 
 
 def _write(path: str, data: bytes) -> None:
-    # The mode is given at the open: a chmod afterwards leaves a moment when others can read it.
+    # Set the mode when the file is opened: before a later chmod, other users could read it.
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
         stream.write(data)

@@ -1,11 +1,11 @@
-"""Lays out nodes in data centres and racks, and gives them tokens."""
+"""Assigns nodes to data centres and racks, and gives them tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-__all__ = ["NodeCounts", "Place", "RackNames", "lay_out", "tokens_of"]
+__all__ = ["NodeCounts", "NodeLocation", "RackNames", "lay_out", "tokens_of"]
 
 NodeCounts: TypeAlias = int | Sequence[int] | Mapping[str, int]
 RackNames: TypeAlias = int | Sequence[str] | Mapping[str, int | Sequence[str]] | None
@@ -13,7 +13,7 @@ RackNames: TypeAlias = int | Sequence[str] | Mapping[str, int | Sequence[str]] |
 _LOWEST_TOKEN, _TOKENS = -(2**63), 2**64
 
 
-class Place(NamedTuple):
+class NodeLocation(NamedTuple):
     """The data centre and the rack of a node."""
 
     datacenter: str
@@ -21,7 +21,7 @@ class Place(NamedTuple):
 
 
 def _counts(nodes: NodeCounts, datacenters: Sequence[str] | None) -> dict[str, int]:
-    """Return how many nodes each data centre has, in order."""
+    """Return the number of nodes in each data centre, in order."""
     if isinstance(nodes, Mapping):
         if datacenters is not None:
             raise ValueError("nodes= names the data centres already: leave datacenters= out")
@@ -29,7 +29,7 @@ def _counts(nodes: NodeCounts, datacenters: Sequence[str] | None) -> dict[str, i
     elif isinstance(nodes, int):
         names = list(datacenters or ["dc1"])
         share, rest = divmod(nodes, len(names))
-        # The first data centres take what is left over.
+        # The first data centres get the remaining nodes.
         counts = {name: share + (index < rest) for index, name in enumerate(names)}
     else:
         names = list(datacenters or [f"dc{index}" for index in range(1, len(nodes) + 1)])
@@ -47,12 +47,16 @@ def _counts(nodes: NodeCounts, datacenters: Sequence[str] | None) -> dict[str, i
 
 
 def _rack_names(racks: RackNames, datacenter: str) -> list[str]:
-    own = racks.get(datacenter) if isinstance(racks, Mapping) else racks
-    if own is None:
-        own = 1
-    if isinstance(own, str):
-        raise ValueError(f"racks={own!r}: expected a number or a list of names")
-    names = [f"rack{index}" for index in range(1, own + 1)] if isinstance(own, int) else list(own)
+    datacenter_racks = racks.get(datacenter) if isinstance(racks, Mapping) else racks
+    if datacenter_racks is None:
+        datacenter_racks = 1
+    if isinstance(datacenter_racks, str):
+        raise ValueError(f"racks={datacenter_racks!r}: expected a number or a list of names")
+    names = (
+        [f"rack{index}" for index in range(1, datacenter_racks + 1)]
+        if isinstance(datacenter_racks, int)
+        else list(datacenter_racks)
+    )
     if not names:
         raise ValueError(f"data centre {datacenter!r} has no rack")
     return names
@@ -60,38 +64,38 @@ def _rack_names(racks: RackNames, datacenter: str) -> list[str]:
 
 def lay_out(
     nodes: NodeCounts, datacenters: Sequence[str] | None = None, racks: RackNames = None
-) -> list[Place]:
-    """Return the place of each node, in the order of their numbers.
+) -> list[NodeLocation]:
+    """Return the location of each node, in the order of node numbers.
 
-    One data centre comes after the other. Within one, racks take turns.
+    Data centres follow each other. In a data centre, nodes are assigned to racks in turn.
     """
     if isinstance(racks, Mapping) and (unknown := set(racks) - set(_counts(nodes, datacenters))):
         raise ValueError(
             f"racks= names data centres that have no nodes: {', '.join(sorted(unknown))}"
         )
-    places = []
+    locations = []
     for datacenter, count in _counts(nodes, datacenters).items():
         names = _rack_names(racks, datacenter)
-        places += [Place(datacenter, names[index % len(names)]) for index in range(count)]
-    return places
+        locations += [NodeLocation(datacenter, names[index % len(names)]) for index in range(count)]
+    return locations
 
 
-def tokens_of(places: Sequence[Place], each: int) -> list[list[int]]:
-    """Return tokens for each node.
+def tokens_of(locations: Sequence[NodeLocation], each: int) -> list[list[int]]:
+    """Return `each` tokens for each node.
 
-    Within a data centre they are evenly spaced and dealt in turn, and no token is used twice in the
-    cluster. So neighbours on the ring are different nodes, and in different racks if there are
-    several: replicas spread.
+    In a data centre tokens are evenly spaced and assigned to nodes in turn. No token is used twice
+    in the cluster. Neighbours on the ring are therefore different nodes, and in different racks if
+    there are several, so that replicas are spread.
     """
-    datacenters = list(dict.fromkeys(place.datacenter for place in places))
+    datacenters = list(dict.fromkeys(location.datacenter for location in locations))
     dealt = []
-    position = dict.fromkeys(datacenters, 0)
-    for place in places:
-        count = sum(other.datacenter == place.datacenter for other in places)
-        # The server takes the lowest token of all for "no token", so it is left out.
-        offset = _LOWEST_TOKEN + 1 + datacenters.index(place.datacenter) * 1000
+    next_index = dict.fromkeys(datacenters, 0)
+    for location in locations:
+        count = sum(other.datacenter == location.datacenter for other in locations)
+        # The server treats the lowest token as "no token", so skip it.
+        offset = _LOWEST_TOKEN + 1 + datacenters.index(location.datacenter) * 1000
         step = _TOKENS // (count * each)
-        first = position[place.datacenter]
-        position[place.datacenter] += 1
+        first = next_index[location.datacenter]
+        next_index[location.datacenter] += 1
         dealt.append([offset + step * (first + count * turn) for turn in range(each)])
     return dealt

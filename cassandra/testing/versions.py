@@ -1,4 +1,4 @@
-"""Cassandra's version numbers, and the lines of releases that can be run."""
+"""Cassandra's version numbers, and the release lines that can be run."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import NamedTuple
 __all__ = ["DEFAULT_VERSION", "CassandraVersion", "parse_version"]
 
 DEFAULT_VERSION = "5.0.9"
-# The newest release of each line at the time of writing: "5.0" stands for it.
-_NEWEST = {(5, 0): "5.0.9", (4, 1): "4.1.10", (4, 0): "4.0.19"}
+# The newest release of each line at the time of writing. "5.0" means this release.
+_NEWEST = {(6, 0): "6.0-alpha2", (5, 0): "5.0.9", (4, 1): "4.1.10", (4, 0): "4.0.19"}
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(-(?:alpha|beta|rc)\d+)?")
 
 
 class CassandraVersion(NamedTuple):
-    """A release. ``str()`` returns the name that Maven knows it by."""
+    """A release. ``str()`` returns its name in Maven."""
 
     major: int
     minor: int
@@ -23,7 +23,7 @@ class CassandraVersion(NamedTuple):
 
     @property
     def line(self) -> tuple[int, int]:
-        """The line of releases, such as ``(5, 0)``."""
+        """The release line, such as ``(5, 0)``."""
         return (self.major, self.minor)
 
     def __str__(self) -> str:
@@ -32,9 +32,9 @@ class CassandraVersion(NamedTuple):
 
 
 def parse_version(text: str) -> CassandraVersion:
-    """Return the version of ``"5.0.9"``, or the newest known of a line for ``"5.0"``.
+    """Return the version of ``"5.0.9"``, or for ``"5.0"`` the newest known release of that line.
 
-    :raises ValueError: if that version cannot be run here.
+    :raises ValueError: if that version cannot be run by LocalCluster.
     """
     match = _VERSION.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:
@@ -43,8 +43,8 @@ def parse_version(text: str) -> CassandraVersion:
         )
     line = (int(match[1]), int(match[2]))
     if line not in _NEWEST:
-        known = ", ".join(f"{major}.{minor}.x" for major, minor in _NEWEST)
-        raise ValueError(f"Cassandra {text} cannot be run by LocalCluster; it knows {known}")
+        supported = ", ".join(f"{major}.{minor}.x" for major, minor in _NEWEST)
+        raise ValueError(f"Cassandra {text} cannot be run by LocalCluster; it knows {supported}")
     if match[3] is None and match[4] is None:
         return parse_version(_NEWEST[line])
     return CassandraVersion(*line, int(match[3]) if match[3] is not None else -1, match[4] or "")

@@ -1,7 +1,7 @@
-"""A few bytes of the native protocol, version 4: just enough to ask a node if it is ready.
+"""A small part of the native protocol, version 4: just enough to check if a node is ready.
 
-On purpose nothing of it comes from the driver: a bug there must not be able to make a cluster look
-ready. Section numbers are those of native_protocol_v4.spec.
+It shares no code with the driver on purpose: a bug in the driver must not make a cluster look
+ready. Section numbers refer to native_protocol_v4.spec.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ _TYPE_CUSTOM, _TYPE_LIST, _TYPE_MAP, _TYPE_SET, _TYPE_UDT, _TYPE_TUPLE = (
 
 
 class WireError(Exception):
-    """The bytes are not as the specification says."""
+    """The bytes do not follow the specification."""
 
 
 class Header(NamedTuple):
-    """Section 2: the header before a body."""
+    """The header before a body (section 2)."""
 
     version: int
     flags: int
@@ -80,7 +80,7 @@ def encode_frame(opcode: int, body: bytes, stream: int = 0) -> bytes:
 def decode_header(data: bytes) -> Header:
     """Return the header in the nine bytes before a response (section 2)."""
     header = Header._make(_HEADER.unpack(data))
-    # A node that refuses version 4 answers in its own: its fields would be read wrongly.
+    # A node that rejects version 4 responds in its own version, and we would misread its fields.
     if header.version != _RESPONSE_VERSION:
         raise WireError(
             f"expected a version 4 response, got a first byte of 0x{header.version:02x}"
@@ -96,7 +96,7 @@ def _string(text: str) -> bytes:
 
 
 def startup_body() -> bytes:
-    """Return the [string map] of STARTUP, which has CQL_VERSION alone (section 4.1.1)."""
+    """Return the [string map] of STARTUP, which only has CQL_VERSION (section 4.1.1)."""
     return struct.pack(">H", 1) + _string("CQL_VERSION") + _string("3.0.0")
 
 
@@ -113,7 +113,7 @@ def query_body(statement: str, consistency: int) -> bytes:
 
 
 class Reader:
-    """Walks over a body. Reading past its end raises WireError."""
+    """Reads a body from beginning to end. Reading past the end raises WireError."""
 
     __slots__ = ("_data", "_position")
 
@@ -134,7 +134,7 @@ class Reader:
         return data
 
     def rest(self) -> bytes:
-        """Return all that is left."""
+        """Return all remaining bytes."""
         return self.take(len(self._data) - self._position)
 
     def short(self) -> int:
@@ -155,7 +155,7 @@ class Reader:
         return None if length < 0 else self.take(length)
 
     def skip_type(self) -> None:
-        """Skip an [option] that describes a column's type (section 4.2.5.2)."""
+        """Skip the [option] that describes a column's type (section 4.2.5.2)."""
         kind = self.short()
         if kind == _TYPE_CUSTOM:
             self.string()
@@ -164,8 +164,8 @@ class Reader:
         elif kind == _TYPE_MAP:
             self.skip_type()
             self.skip_type()
-        # Keyspace and name, then fields (section 4.2.5.2). They are skipped: only bytes matter
-        # here.
+        # Keyspace and name, then fields (section 4.2.5.2). We skip them, because only the bytes
+        # matter here.
         elif kind == _TYPE_UDT:
             self.string()
             self.string()
@@ -178,7 +178,7 @@ class Reader:
 
 
 def decode_error(body: bytes) -> tuple[int, str]:
-    """Return (code, message) of an ERROR (section 4.2.1). The rest is left alone."""
+    """Return (code, message) of an ERROR (section 4.2.1). The other fields are ignored."""
     reader = Reader(body)
     return reader.int32(), reader.string()
 
@@ -186,7 +186,7 @@ def decode_error(body: bytes) -> tuple[int, str]:
 def decode_rows(body: bytes) -> list[dict[str, bytes | None]]:
     """Return the rows of a RESULT as column name -> bytes (section 4.2.5).
 
-    There are none if the result is of another kind.
+    The list is empty if the result is of another kind.
     """
     reader = Reader(body)
     if reader.int32() != _KIND_ROWS:
@@ -194,7 +194,7 @@ def decode_rows(body: bytes) -> list[dict[str, bytes | None]]:
     flags, columns = reader.int32(), reader.int32()
     if flags & _FLAG_MORE_PAGES:
         reader.blob()
-    # The probe never asks for that, so there is no metadata from before.
+    # The probe never asks to skip metadata, so it has no earlier metadata.
     if flags & _FLAG_NO_METADATA:
         raise WireError("a result without metadata, which was not asked for")
     if flags & _FLAG_GLOBAL_TABLE:

@@ -1,7 +1,7 @@
-"""CQL names and values as text: which of them need quotes, and how they are quoted.
+"""CQL names and values as strings: which of them need quotes, and how they are quoted.
 
-Superfluous quotes do no harm, but missing quotes change the meaning. So a word counts as reserved
-if any of Cassandra 3.0 to 5.0 and ScyllaDB reserves it.
+Unnecessary quotes do no harm, but missing quotes change the meaning. A word therefore counts as
+reserved if any of Cassandra 3.0 to 5.0 and ScyllaDB reserves it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ revoke schema scylla_clustering_bound scylla_counter_shard_list scylla_timeuuid_
 set table to token truncate unlogged unset update use using view where with
 """
 cql_keywords_reserved: set[str] = set(_RESERVED.split())
-"""The words that are names only in quotes."""
+"""The words that can only be names in quotes."""
 
 _UNRESERVED = """
 access aggregate all ann any as ascii between bigint blob boolean bypass cache called cidrs cluster
@@ -48,14 +48,14 @@ static storage stype superuser text time timeout timestamp timeuuid tinyint trig
 unmask user users uuid values varchar varint vector writetime
 """
 cql_keywords_unreserved: set[str] = set(_UNRESERVED.split())
-"""The other words of the language."""
+"""The other keywords of CQL."""
 
 cql_keywords: set[str] = cql_keywords_reserved | cql_keywords_unreserved
-"""All words of the language."""
+"""All keywords of CQL."""
 
 
 class _Items(Protocol):
-    """A mapping, as far as a literal needs it."""
+    """The part of a mapping that a literal needs."""
 
     def items(self) -> Iterable[tuple[Any, Any]]:
         """Return the pairs of key and value."""
@@ -65,9 +65,9 @@ _PLAIN_NAME = pattern(r"[a-z][0-9a-z_]*")
 
 
 def is_valid_name(name: str | None) -> bool:
-    """Return True if `name` means itself without quotes.
+    """Return True if `name` means the same without quotes.
 
-    :param name: an identifier as the server has it, without quotes.
+    :param name: an unquoted identifier, as the server stores it.
     """
     return (
         name is not None
@@ -79,7 +79,7 @@ def is_valid_name(name: str | None) -> bool:
 def escape_name(name: str) -> str:
     """Return `name` in quotes.
 
-    :param name: an identifier as the server has it, without quotes.
+    :param name: an unquoted identifier, as the server stores it.
     """
     return '"' + name.replace('"', '""') + '"'
 
@@ -87,12 +87,12 @@ def escape_name(name: str) -> str:
 def maybe_escape_name(name: str) -> str:
     """Return `name`, in quotes if it needs them.
 
-    :param name: an identifier as the server has it, without quotes.
+    :param name: an unquoted identifier, as the server stores it.
     """
     return _remembered(name) if len(name) <= _USUAL_LENGTH else _escaped(name)
 
 
-_USUAL_LENGTH = 256  # longer than the names of servers; longer ones would fill the cache
+_USUAL_LENGTH = 256  # names of servers are shorter; longer names would fill the cache
 
 
 def _escaped(name: str) -> str:
@@ -105,15 +105,15 @@ _remembered = lru_cache(maxsize=4096)(_escaped)
 def protect_name(name: str) -> str:
     """Return `name`, in quotes if it needs them.
 
-    :param name: an identifier as the server has it, without quotes.
+    :param name: an unquoted identifier, as the server stores it.
     """
     return maybe_escape_name(name)
 
 
 def protect_names(names: Iterable[str]) -> list[str]:
-    """Return `protect_name` of each.
+    """Return each name, in quotes if it needs them.
 
-    :param names: identifiers as the server has them, without quotes.
+    :param names: unquoted identifiers, as the server stores them.
     """
     return [maybe_escape_name(name) for name in names]
 
@@ -121,14 +121,14 @@ def protect_names(names: Iterable[str]) -> list[str]:
 def protect_type_or_function(name: str) -> str:
     """Return the name of a type or function, in quotes if it needs them.
 
-    At such places the language keeps more words for itself (``json``, ``key``, ``ttl``).
+    In these positions CQL reserves more words (``json``, ``key``, ``ttl``).
     """
     return escape_name(name) if name in cql_keywords else maybe_escape_name(name)
 
 
 def cql_string(text: str) -> str:
-    """Return a text in single quotes."""
-    # CQL knows no backslash: a quote is doubled, and everything else means itself.
+    """Return a string literal in single quotes."""
+    # CQL has no backslash escapes. Only quotes are doubled.
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -136,11 +136,11 @@ def protect_value(value: object) -> str:
     """Return `value` as a literal.
 
     Numbers and booleans are plain, None is ``NULL``, bytes are ``0x...``, mappings are maps, and
-    everything else is text.
+    everything else is a string literal.
 
     :param value: the value.
     """
-    if type(value) is str:  # first, because most values are texts
+    if type(value) is str:  # first, because most values are strings
         return cql_string(value)
     if value is None:
         return "NULL"
@@ -157,11 +157,11 @@ def protect_value(value: object) -> str:
 
 
 def cql_map(values: _Items) -> str:
-    """Return a mapping as a CQL map, in the order of its keys."""
+    """Return a mapping as a CQL map, sorted by key."""
     return (
         "{"
         + ", ".join(
-            # Sorted, so that two exports of one schema are the same text.
+            # Sort, so that two exports of the same schema are equal.
             f"{protect_value(key)}: {protect_value(value)}"
             for key, value in sorted(values.items())
         )

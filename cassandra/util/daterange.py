@@ -1,4 +1,4 @@
-"""Date ranges of DataStax Enterprise: two bounds, each with a precision; either may be open."""
+"""Date ranges of DataStax Enterprise: two bounds with a precision. Each bound may be open."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from cassandra.util.temporal import (
     utc_datetime_from_ms_timestamp,
 )
 
-# Values that a bound may be made of. None is the open one; a datetime is a date as well.
+# The types of a bound's value. None is the open bound; a datetime is also a date.
 Moment = datetime.date | int | None
 BoundLike = Union["DateRangeBound", tuple[Moment, str | None], list[Any]]
 
 
 class DateRangePrecision:
-    """The units that a bound may be exact to."""
+    """The units of a bound's precision."""
 
     YEAR: Final = "YEAR"
     MONTH: Final = "MONTH"
@@ -31,10 +31,10 @@ class DateRangePrecision:
 
     @classmethod
     def to_int(cls, precision: str) -> int:
-        """Return the number that stands for `precision` on the wire.
+        """Return the number of `precision` on the wire.
 
         :param precision: the name, such as ``"MONTH"``.
-        :raises ValueError: if it is not a precision. Upper and lower case are the same.
+        :raises ValueError: if it is not a precision. Case does not matter.
         """
         if precision.upper() not in cls.PRECISIONS:
             raise ValueError(
@@ -44,7 +44,7 @@ class DateRangePrecision:
 
     @classmethod
     def from_int(cls, number: int) -> str:
-        """Return the precision that `number` stands for on the wire.
+        """Return the precision for a number on the wire.
 
         :param number: 0 to 6.
         :raises ValueError: if there is no such precision.
@@ -54,7 +54,7 @@ class DateRangePrecision:
         return cls.PRECISIONS[number]
 
 
-# As the server's tools show them: the parts below the precision are left out.
+# As the server's tools show them: parts below the precision are omitted.
 _FORMATS = {
     "YEAR": "%Y",
     "MONTH": "%Y-%m",
@@ -71,8 +71,8 @@ class DateRangeBound:
 
     `OPEN_BOUND` is the open end.
 
-    :param value: a datetime (UTC if it is naive), a date, or milliseconds. None for the open end.
-    :param precision: one of `DateRangePrecision`. None for the open end.
+    :param value: a datetime (UTC if it is naive), a date, or milliseconds. None for the open bound.
+    :param precision: one of `DateRangePrecision`. None for the open bound.
     :raises ValueError: for another value or precision, or if only one of them is None.
     """
 
@@ -97,13 +97,13 @@ class DateRangeBound:
             self.milliseconds = value
         else:
             raise ValueError(f"a bound is a datetime, a date or milliseconds, not {value!r}")
-        # Only the open bound has neither; the wire has no form for half a bound.
+        # Only the open bound has neither. The wire format has no half-open bound.
         if (self.milliseconds is None) != (precision is None):
             raise ValueError("a bound has both a value and a precision, or neither")
 
     @classmethod
     def from_value(cls, value: BoundLike) -> DateRangeBound:
-        """Return a bound made of `value`: a bound, or a pair (value, precision).
+        """Return a bound from `value`: a bound, or a pair (value, precision).
 
         :param value: the bound, or the pair.
         """
@@ -114,7 +114,7 @@ class DateRangeBound:
         raise ValueError(f"a bound is a DateRangeBound or (value, precision), not {value!r}")
 
     def datetime(self) -> datetime.datetime | None:
-        """Return the naive UTC datetime of the bound, or None for the open one."""
+        """Return the naive UTC datetime of the bound, or None for the open bound."""
         return None if self.milliseconds is None else datetime_from_ms_timestamp(self.milliseconds)
 
     def __eq__(self, other: object) -> bool:
@@ -134,9 +134,9 @@ class DateRangeBound:
             moment = utc_datetime_from_ms_timestamp(self.milliseconds)
         except OverflowError:  # 64 bits of milliseconds reach far beyond the year 9999
             return f"{self.milliseconds}ms"
-        shown = moment.strftime(_FORMATS[self.precision])
+        text = moment.strftime(_FORMATS[self.precision])
         return (
-            f"{shown}.{self.milliseconds % 1000:03d}Z" if self.precision == "MILLISECOND" else shown
+            f"{text}.{self.milliseconds % 1000:03d}Z" if self.precision == "MILLISECOND" else text
         )
 
     def __repr__(self) -> str:
@@ -146,18 +146,18 @@ class DateRangeBound:
 OPEN_BOUND = DateRangeBound(value=None, precision=None)
 
 
-# Units of one length, in milliseconds.
+# Units of constant length, in milliseconds.
 _UNITS = {"DAY": 86_400_000, "HOUR": 3_600_000, "MINUTE": 60_000, "SECOND": 1000, "MILLISECOND": 1}
 
 
 def _rounded(bound: DateRangeBound, *, up: bool) -> DateRangeBound:
-    """Return `bound` at the first, or with `up` the last, millisecond of its unit."""
+    """Return `bound` at the first (or with `up`, the last) millisecond of its unit."""
     millis, precision = bound.milliseconds, bound.precision
     if millis is None or precision is None:
         return bound
     try:
         moment = utc_datetime_from_ms_timestamp(millis)
-    except OverflowError:  # beyond the years that the calendar has
+    except OverflowError:  # years that the calendar does not have
         return bound
     if precision in _UNITS:
         unit = _UNITS[precision]
@@ -166,29 +166,29 @@ def _rounded(bound: DateRangeBound, *, up: bool) -> DateRangeBound:
         first_month, last_month = (1, 12) if precision == "YEAR" else (moment.month, moment.month)
         begin = datetime.datetime(moment.year, first_month, 1)
         first = ms_timestamp_from_datetime(begin)
-        # December by its own last day: there is no year after 9999.
+        # December has a constant last day, because there is no year after 9999.
         last = (
             datetime.datetime(moment.year, 12, 31)
             if last_month == 12
             else datetime.datetime(moment.year, last_month + 1, 1) - datetime.timedelta(days=1)
         )
         unit = ((last - begin).days + 1) * _UNITS["DAY"]
-    # A new object: the program may hold the one that it passed.
+    # Return a new object, because user code may hold the passed bound.
     return DateRangeBound(first + unit - 1 if up else first, precision)
 
 
 class DateRange:
     """A range from `lower_bound` to `upper_bound`, or the single date `value`.
 
-    Bounds are rounded to their precision: the lower one and a single value down, the upper one up,
-    to the last millisecond. A missing bound is open. Those beyond the years 1 to 9999 are not
+    Bounds are rounded to their precision: the lower bound and a single value down, the upper bound
+    up to the last millisecond. A missing bound is open. Bounds beyond the years 1 to 9999 are not
     rounded.
 
     :param lower_bound: the first moment, a `DateRangeBound` or a pair (value, precision); None for
-        the open end.
-    :param upper_bound: the last moment, likewise.
-    :param value: a single date, likewise, in place of the bounds.
-    :raises ValueError: if it gets neither a bound nor a value, or bounds and a value.
+        an open bound.
+    :param upper_bound: the last moment, with the same types.
+    :param value: a single date instead of the bounds, with the same types.
+    :raises ValueError: if there is neither a bound nor a value, or if there are both.
     """
 
     __slots__ = ("lower_bound", "upper_bound", "value")

@@ -1,6 +1,6 @@
 """Geometries of DataStax Enterprise.
 
-The package geomet, a dependency of this one, reads WKT. It is imported when text is parsed.
+The package geomet, a dependency of the driver, parses WKT. It is imported on first use.
 """
 
 from __future__ import annotations
@@ -14,30 +14,31 @@ from cassandra._imports import import_module
 from cassandra._patterns import pattern
 
 Coordinates = tuple[float, float]
-# Coordinates are compared and hashed as they are: the server keeps all bits of a double.
+# Coordinates are compared and hashed exactly: the server keeps all bits of a double.
 
 
 def _loads_wkt(text: str, kind: str) -> dict[str, Any]:
-    from geomet import wkt  # its import costs more than this whole package's
+    from geomet import wkt  # importing it takes longer than importing the whole driver
 
     try:
-        found: dict[str, Any] = wkt.loads(text)
-    # What geomet raises for malformed text depends on where it stumbles.
+        geometry: dict[str, Any] = wkt.loads(text)
+    # The exception of geomet for malformed text depends on where parsing fails.
     except (ValueError, IndexError, StopIteration) as error:
         raise ValueError(f"{text!r} is not well-known text: {error}") from None
-    return _of_kind(found, kind, text)
+    return _of_kind(geometry, kind, text)
 
 
-def _of_kind(found: Mapping[str, Any], kind: str, shown: object) -> dict[str, Any]:
-    # Both formats name their kind: a line must not pass for a polygon's only ring.
-    if found.get("type") != kind:
-        raise ValueError(f"{shown!r} is a {found.get('type')}, not a {kind}")
-    return dict(found)
+def _of_kind(geometry: Mapping[str, Any], kind: str, source: object) -> dict[str, Any]:
+    # Both formats name the geometry type. Without this check, a line could pass for a polygon's
+    # only ring.
+    if geometry.get("type") != kind:
+        raise ValueError(f"{source!r} is a {geometry.get('type')}, not a {kind}")
+    return dict(geometry)
 
 
 def _loads_geojson(source: str | Mapping[str, Any], kind: str) -> dict[str, Any]:
     if isinstance(source, str):
-        # Few programs ever need it.
+        # Few applications need it.
         source = import_module("json").loads(source)
     if not isinstance(source, Mapping):
         raise ValueError(f"{source!r} is not a GeoJSON object")
@@ -48,17 +49,18 @@ def _points(coordinates: Iterable[Sequence[float]]) -> tuple[Coordinates, ...]:
     return tuple((float(point[0]), float(point[1])) for point in coordinates)
 
 
-def _made(make: Callable[[Any], Any], found: Mapping[str, Any], shown: object) -> Any:
-    """Return `make` of the coordinates in a parsed geometry.
+def _build(make: Callable[[Any], Any], geometry: Mapping[str, Any], source: object) -> Any:
+    """Build a geometry from the coordinates of a parsed one.
 
-    :raises ValueError: if there are none, or they do not have the shape that `make` needs.
+    :raises ValueError: if there are no coordinates, or if they do not have the shape that `make`
+        needs.
     """
     try:
-        return make(found["coordinates"])
-    # geomet passes on the contents as they stand in the text, whatever their nesting.
+        return make(geometry["coordinates"])
+    # geomet passes on the coordinates as they are in the text, with any nesting.
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{shown!r} does not hold the coordinates of a {found['type']}: {error!r}"
+            f"{source!r} does not hold the coordinates of a {geometry['type']}: {error!r}"
         ) from None
 
 
@@ -71,7 +73,7 @@ class Point:
     """A point in the plane.
 
     :param x: a float; NaN in an empty point.
-    :param y: the same.
+    :param y: a float; NaN in an empty point.
     """
 
     __slots__ = ("x", "y")
@@ -101,34 +103,34 @@ class Point:
 
     @staticmethod
     def _of(coordinates: Sequence[float]) -> Point:
-        # An empty list of coordinates is GeoJSON's empty point.
+        # In GeoJSON, an empty list of coordinates is an empty point.
         return Point(*_points([coordinates])[0]) if coordinates else Point()
 
     @staticmethod
     def from_wkt(s: str) -> Point:
-        """Return the point of a text like ``POINT (1.0 2.0)``.
+        """Parse a point such as ``POINT (1.0 2.0)``.
 
-        :param s: the text.
-        :raises ValueError: if the text is anything else.
+        :param s: the well-known text.
+        :raises ValueError: if the text is not a point.
         """
-        point: Point = _made(Point._of, _loads_wkt(s, "Point"), s)
+        point: Point = _build(Point._of, _loads_wkt(s, "Point"), s)
         return point
 
     @staticmethod
     def from_geojson(source: str | Mapping[str, Any]) -> Point:
-        """Return the point of a GeoJSON object, or of its text.
+        """Return the point of a GeoJSON object, or of a JSON string.
 
-        :param source: a mapping, or a JSON text.
-        :raises ValueError: if it is anything else.
+        :param source: a mapping, or a JSON string.
+        :raises ValueError: if it is not a point.
         """
-        point: Point = _made(Point._of, _loads_geojson(source, "Point"), source)
+        point: Point = _build(Point._of, _loads_geojson(source, "Point"), source)
         return point
 
 
 class LineString:
     """A line through points.
 
-    :param coords: pairs (x, y), kept as a tuple; none for an empty line.
+    :param coords: pairs (x, y), kept as a tuple; empty for an empty line.
     """
 
     __slots__ = ("coords",)
@@ -152,21 +154,21 @@ class LineString:
 
     @staticmethod
     def from_wkt(s: str) -> LineString:
-        """Return the line of a text like ``LINESTRING (1.0 2.0, 3.0 4.0)``.
+        """Parse a line such as ``LINESTRING (1.0 2.0, 3.0 4.0)``.
 
-        :param s: the text.
-        :raises ValueError: if the text is anything else.
+        :param s: the well-known text.
+        :raises ValueError: if the text is not a line.
         """
-        return LineString(_made(_points, _loads_wkt(s, "LineString"), s))
+        return LineString(_build(_points, _loads_wkt(s, "LineString"), s))
 
     @staticmethod
     def from_geojson(source: str | Mapping[str, Any]) -> LineString:
-        """Return the line of a GeoJSON object, or of its text.
+        """Return the line of a GeoJSON object, or of a JSON string.
 
-        :param source: a mapping, or a JSON text.
-        :raises ValueError: if it is anything else.
+        :param source: a mapping, or a JSON string.
+        :raises ValueError: if it is not a line.
         """
-        return LineString(_made(_points, _loads_geojson(source, "LineString"), source))
+        return LineString(_build(_points, _loads_geojson(source, "LineString"), source))
 
 
 class _LinearRing:
@@ -196,7 +198,7 @@ class Polygon:
     """An area: its outer boundary and its holes, all with `coords`.
 
     :param exterior: the corners of the outer boundary, pairs (x, y).
-    :param interiors: the corners of each hole; None for none.
+    :param interiors: the corners of each hole; None means no holes.
     """
 
     __slots__ = ("exterior", "interiors")
@@ -233,31 +235,31 @@ class Polygon:
     @staticmethod
     def _of(rings: Sequence[Iterable[Sequence[float]]]) -> Polygon:
         parts = [_points(ring) for ring in rings]
-        # In both formats the first ring is the boundary, and all others are holes.
+        # In both formats the first ring is the boundary, and the other rings are holes.
         return Polygon(parts[0], parts[1:]) if parts else Polygon()
 
     @staticmethod
     def from_wkt(s: str) -> Polygon:
-        """Return the polygon of a text like ``POLYGON ((0.0 0.0, ...), (...))``.
+        """Parse a polygon such as ``POLYGON ((0.0 0.0, ...), (...))``.
 
-        :param s: the text.
-        :raises ValueError: if the text is anything else.
+        :param s: the well-known text.
+        :raises ValueError: if the text is not a polygon.
         """
-        polygon: Polygon = _made(Polygon._of, _loads_wkt(s, "Polygon"), s)
+        polygon: Polygon = _build(Polygon._of, _loads_wkt(s, "Polygon"), s)
         return polygon
 
     @staticmethod
     def from_geojson(source: str | Mapping[str, Any]) -> Polygon:
-        """Return the polygon of a GeoJSON object, or of its text.
+        """Return the polygon of a GeoJSON object, or of a JSON string.
 
-        :param source: a mapping, or a JSON text.
-        :raises ValueError: if it is anything else.
+        :param source: a mapping, or a JSON string.
+        :raises ValueError: if it is not a polygon.
         """
-        polygon: Polygon = _made(Polygon._of, _loads_geojson(source, "Polygon"), source)
+        polygon: Polygon = _build(Polygon._of, _loads_geojson(source, "Polygon"), source)
         return polygon
 
 
-# geomet does not know DISTANCE, so it is read here.
+# geomet does not know DISTANCE, so we parse it here.
 _NUMBER = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
 _DISTANCE = pattern(
     rf"\s*DISTANCE\s*\(\s*\(\s*{_NUMBER}\s+{_NUMBER}\s*\)\s*{_NUMBER}\s*\)\s*", re.IGNORECASE
@@ -269,8 +271,7 @@ class Distance:
 
     :param x: the centre's x.
     :param y: the centre's y.
-    :param radius: the distance from the centre, in the unit of `x` and `y`. NaN is a circle without
-        one.
+    :param radius: the distance from the centre, in the unit of `x` and `y`. NaN means no radius.
     """
 
     __slots__ = ("radius", "x", "y")
@@ -304,10 +305,10 @@ class Distance:
 
     @staticmethod
     def from_wkt(s: str) -> Distance:
-        """Return the circle of a text like ``DISTANCE ((1.0 2.0) 3.0)``.
+        """Parse a circle such as ``DISTANCE ((1.0 2.0) 3.0)``.
 
         :param s: the text.
-        :raises ValueError: if the text is anything else.
+        :raises ValueError: if the text is not a circle.
         """
         if s.split() == ["DISTANCE", "EMPTY"]:
             return Distance()

@@ -1,4 +1,4 @@
-"""A brake for log lines that must not become a flood."""
+"""Rate limiting for log lines."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ __all__ = ["OncePerInterval"]
 
 
 class OncePerInterval:
-    """Says once in an interval that it is time for a log line.
+    """Allows a log line once per interval.
 
-    It has no lock, so two threads that ask in the same instant may both be told yes. For log lines
+    There is no lock, so two threads that ask at the same instant may both be allowed. For log lines
     that does no harm.
 
     :param interval: seconds.
-    :param clock: returns the time in seconds, and never goes back; None for the system's.
+    :param clock: returns the time in seconds, and never goes back; None for the system's monotonic
+        clock.
     """
 
     __slots__ = ("_clock", "_next", "interval", "missed")
@@ -24,12 +25,14 @@ class OncePerInterval:
         self.interval = interval
         self._clock = clock
         self.missed = 0
-        """The number of times that the answer was no since it was last yes."""
+        """The number of calls that returned False since the last call that returned True."""
         self._next = 0.0
 
     def is_due(self) -> bool:
-        """Return True once, then not before the interval is over. Read `missed` before."""
-        # Monotonic: a clock that is set back must not silence the log for hours.
+        """Return True once, and then not until the interval is over. Read `missed` before you call
+        this.
+        """
+        # Monotonic: if the clock is set back, the log must not be silent for hours.
         now = time.monotonic() if self._clock is None else self._clock()
         if now < self._next:
             self.missed += 1

@@ -11,7 +11,7 @@ from weakref import WeakSet
 
 from cassandra._patterns import pattern
 
-# An old name that programs still import.
+# An old name that some applications still import.
 is_little_endian = sys.byteorder == "little"
 
 _VERSION = pattern(
@@ -23,10 +23,10 @@ _VERSION = pattern(
 class Version:
     """A server's version: ``major[.minor[.patch[.build]]][-prerelease]``.
 
-    A version with a prerelease (``4.0.0-beta1``) comes before the one without.
+    A version with a prerelease (``4.0.0-beta1``) is less than the version without it.
 
-    :param version: the text, such as "4.0.0-beta1".
-    :raises ValueError: if the text has another form.
+    :param version: a string such as "4.0.0-beta1".
+    :raises ValueError: if the string has another form.
     """
 
     __slots__ = ("_key", "_version", "build", "major", "minor", "patch", "prerelease")
@@ -48,7 +48,7 @@ class Version:
             int(match[part] or 0) for part in (1, 2, 3, 4)
         )
         self.prerelease = match[5] or ""
-        # Numbers within a prerelease count as numbers: beta2 before beta10.
+        # Numbers in a prerelease are compared as numbers: beta2 is less than beta10.
         parts = tuple(
             (0, int(part), "") if part.isdigit() else (1, 0, part)
             for part in re.findall(r"[0-9]+|[^0-9]+", self.prerelease)
@@ -78,7 +78,7 @@ class Version:
 
 
 def list_contents_to_tuple(to_convert: Iterable[object]) -> tuple[object, ...]:
-    """Return `to_convert` as a tuple, with its lists turned into tuples as well.
+    """Return `to_convert` as a tuple, with its lists converted to tuples, too.
 
     :param to_convert: a list or tuple.
     """
@@ -88,15 +88,15 @@ def list_contents_to_tuple(to_convert: Iterable[object]) -> tuple[object, ...]:
 def maybe_add_timeout_to_query(
     stmt: str, metadata_request_timeout: datetime.timedelta | None
 ) -> str:
-    """Return `stmt` with ScyllaDB's ``USING TIMEOUT`` appended, if a timeout is given.
+    """Append ScyllaDB's ``USING TIMEOUT`` to a statement if there is a timeout.
 
-    :param stmt: the text.
+    :param stmt: the CQL of the statement.
     :param metadata_request_timeout: a timedelta; None adds nothing.
     """
     if metadata_request_timeout is None:
         return stmt
     millis = int(metadata_request_timeout / datetime.timedelta(milliseconds=1))
-    # ScyllaDB refuses a timeout of zero, so one below a millisecond is left out.
+    # ScyllaDB rejects a timeout of zero, so a timeout below a millisecond is omitted.
     return f"{stmt} USING TIMEOUT {millis}ms" if millis else stmt
 
 

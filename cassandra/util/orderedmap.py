@@ -1,7 +1,7 @@
-"""The mapping that a CQL map is read as: it keeps the server's order, and takes any keys.
+"""The mapping type for CQL maps: it keeps the server's order, and accepts any keys.
 
-A map arrives on the wire as two lists, keys and values. Its index from serialized key to place is
-made at the first look-up, since most maps are only iterated over.
+A map arrives as two lists, keys and values. The index from serialized key to position is built at
+the first look-up, because most maps are only iterated over.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ else:
 
 @cache
 def _dumps() -> Callable[[Any], bytes]:
-    # Maps off the wire never need it, and its import costs more than that of this package's other
-    # helpers together.
+    # Maps from the wire never need pickle. Importing it takes longer than importing all other
+    # modules of this package.
     dumps: Callable[[Any], bytes] = import_module("pickle").dumps
     return dumps
 
@@ -30,12 +30,12 @@ def _dumps() -> Callable[[Any], bytes]:
 class OrderedMap(Mapping[Any, Any], bases.MapBase):
     """A mapping that keeps the order of insertion and takes keys of any type.
 
-    Keys are told apart by their pickles. It is made like a `dict`: `OrderedMap(mapping)`,
+    Keys are compared by their pickles. Create it like a `dict`: `OrderedMap(mapping)`,
     `OrderedMap([(key, value), ...])`, or with keyword arguments.
 
     :param args: a mapping, or an iterable of pairs (key, value); or nothing.
     :param kwargs: further values by key.
-    :raises TypeError: if there are two positional arguments or more.
+    :raises TypeError: if there is more than one positional argument.
     """
 
     __slots__ = ()
@@ -61,56 +61,56 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
 
     @property
     def _items(self) -> list[tuple[Any, Any]]:
-        # The private name by which tests of servers read the pairs, repeated keys and all.
+        # A private name that server test suites use to read the pairs, including repeated keys.
         return list(zip(self._keys, self._values, strict=True))
 
     def _serialize_key(self, key: object) -> Any:
         return _dumps()(key)
 
-    def _places(self) -> dict[Any, int]:
+    def _positions(self) -> dict[Any, int]:
         index = self._index
         if index is None:
             serialize = self._serialize_key
-            index = {serialize(key): place for place, key in enumerate(self._keys)}
+            index = {serialize(key): position for position, key in enumerate(self._keys)}
             if len(index) != len(self._keys):
-                # The wire may repeat a key: the last one wins, as in dict.
-                places = sorted(index.values())
-                self._values = [self._values[place] for place in places]
-                self._keys = [self._keys[place] for place in places]
-                index = {serialize(key): place for place, key in enumerate(self._keys)}
+                # A key may be repeated on the wire. As in dict, the last value wins.
+                positions = sorted(index.values())
+                self._values = [self._values[position] for position in positions]
+                self._keys = [self._keys[position] for position in positions]
+                index = {serialize(key): position for position, key in enumerate(self._keys)}
             self._index = index
         return index
 
     def _insert(self, key: object, value: object) -> None:
-        index = self._places()
+        index = self._positions()
         flat = self._serialize_key(key)
-        place = index.get(flat)
-        if place is None:
+        position = index.get(flat)
+        if position is None:
             index[flat] = len(self._keys)
             self._keys.append(key)
             self._values.append(value)
         else:
-            self._keys[place] = key
-            self._values[place] = value
+            self._keys[position] = key
+            self._values[position] = value
 
     __setitem__ = _insert
 
     def __getitem__(self, key: object) -> Any:
         try:
-            place = self._places()[self._serialize_key(key)]
+            position = self._positions()[self._serialize_key(key)]
         except (KeyError, TypeError, ValueError, OverflowError):
-            # A key that cannot be serialized as this map's key type is not in the map.
+            # A key that cannot be serialized as the key type is not in the map.
             raise KeyError(str(key)) from None
-        return self._values[place]
+        return self._values[position]
 
     def __delitem__(self, key: object) -> None:
-        index = self._places()
+        index = self._positions()
         flat = self._serialize_key(key)
         if flat not in index:
             raise KeyError(str(key))
-        place = index[flat]
-        del self._keys[place], self._values[place]
-        # All later places have moved: the next look-up counts them anew.
+        position = index[flat]
+        del self._keys[position], self._values[position]
+        # The positions of all later keys have changed. The next look-up builds a new index.
         self._index = None
 
     def __iter__(self) -> Iterator[Any]:
@@ -121,11 +121,11 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, OrderedMap):
-            # Between two ordered maps the order counts.
+            # Order matters when two ordered maps are compared.
             return self._keys == other._keys and self._values == other._values
         if isinstance(other, Mapping):
             try:
-                # It does not count beside any other mapping, as with dict.
+                # For any other mapping, order does not matter, as with dict.
                 return len(self) == len(other) and all(
                     key in other and other[key] == value
                     for key, value in zip(self._keys, self._values, strict=True)
@@ -134,7 +134,7 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
                 return False
         return NotImplemented
 
-    # A mapping that can change, so it has no hash, like dict.
+    # Mutable, so there is no hash, as with dict.
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
@@ -153,7 +153,7 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
         return _rebuild, (type(self), self._keys, self._values)
 
     def popitem(self) -> tuple[Any, Any]:
-        """Take out the last pair and return it.
+        """Remove the last pair and return it.
 
         :raises KeyError: if the map is empty.
         """
@@ -164,12 +164,12 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
 
 
 class OrderedMapSerializedKey(OrderedMap, bases.KeyedMapBase):
-    """An `OrderedMap` that tells its keys apart by their CQL bytes. Map columns are read as it.
+    """An `OrderedMap` that compares keys by their CQL bytes. Map columns use this class.
 
-    A copy made by pickle has no key type and tells its keys apart by their pickles.
+    An unpickled copy has no key type, and compares keys by their pickles.
 
     :param cass_type: the key type of the map, a class of `cassandra.cqltypes`.
-    :param protocol_version: the version whose format the keys are serialized in.
+    :param protocol_version: the protocol version in which keys are serialized.
     """
 
     __slots__ = ()
@@ -184,36 +184,36 @@ class OrderedMapSerializedKey(OrderedMap, bases.KeyedMapBase):
     def _of(
         cls, keys: list[Any], values: list[Any], encode_key: Callable[[Any], bytes] | None
     ) -> Any:
-        """Make a map of two lists of one length, and keep them."""
-        made = cls.__new__(cls)
-        made._keys = keys
-        made._values = values
-        made._index = None
-        made._encode_key = encode_key
-        return made
+        """Create a map that uses two lists of the same length, without copying them."""
+        new_map = cls.__new__(cls)
+        new_map._keys = keys
+        new_map._values = values
+        new_map._index = None
+        new_map._encode_key = encode_key
+        return new_map
 
     def _insert_unchecked(self, key: object, flat_key: bytes, value: object) -> None:
-        """Append a pair whose key is known to be new; `flat_key` is the key's bytes."""
-        self._places()[flat_key] = len(self._keys)
+        """Append a pair whose key is certain to be new. `flat_key` is the serialized key."""
+        self._positions()[flat_key] = len(self._keys)
         self._keys.append(key)
         self._values.append(value)
 
     def _serialize_key(self, key: object) -> Any:
         if key is None or self._encode_key is None:
-            # No CQL map has a null key, so None stands for itself here.
+            # CQL maps have no null keys, so None represents itself.
             return None if key is None else super()._serialize_key(key)
         return self._encode_key(key)
 
 
 def _rebuild(cls: type[OrderedMap], keys: list[Any], values: list[Any]) -> OrderedMap:
-    made = cls.__new__(cls)
-    # Subclasses may have constructors of their own, so none is called.
-    made._keys = list(keys)
-    made._values = list(values)
-    made._index = None
-    if isinstance(made, OrderedMapSerializedKey):
-        made._encode_key = None
-    return made
+    new_map = cls.__new__(cls)
+    # Subclasses may have other constructors, so we call none.
+    new_map._keys = list(keys)
+    new_map._values = list(values)
+    new_map._index = None
+    if isinstance(new_map, OrderedMapSerializedKey):
+        new_map._encode_key = None
+    return new_map
 
 
 OrderedMap.__module__ = "cassandra.util"

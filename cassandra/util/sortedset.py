@@ -1,4 +1,4 @@
-"""The set that a CQL set is read as: it is ordered, and takes elements that have no hash."""
+"""The set type for CQL sets: it is ordered, and accepts elements without a hash."""
 
 from __future__ import annotations
 
@@ -15,48 +15,48 @@ else:
 
 
 class _Unordered(list[Any]):
-    """Elements that ``<`` does not put into one order (tuples with nulls, sets, NaN).
+    """Elements without a total order by ``<`` (tuples with nulls, sets, NaN).
 
-    A search looks at each of them.
+    A search must compare every element.
     """
 
     __slots__ = ()
 
 
 def _ordered_unique(items: Iterable[Any], distinct: bool = False) -> list[Any]:
-    """Return `items` sorted, equal ones once. If they have no total order, they keep their own.
+    """Return `items` sorted and without duplicates. Items without a total order keep their order.
 
-    :param distinct: True if no equal ones are expected. Elements without order and hash are then
-        taken as they are: comparing each with each takes the square of their number.
+    :param distinct: True if duplicates are not expected. Elements without order and hash are then
+        not compared with each other, which would take quadratic time.
     """
     arrived = list(items)
     # A single element need not be comparable.
     if len(arrived) < 2:
         return arrived
     try:
-        # Sorting is the only test for an order: it fails if there is none.
-        found = sorted(arrived)
-        if all(map(lt, found, islice(found, 1, None))):
-            return found
-        previous = found[0]
-        kept = [previous]
-        for item in found[1:]:
+        # The only test for an order is to sort, which may raise an error.
+        ordered = sorted(arrived)
+        if all(map(lt, ordered, islice(ordered, 1, None))):
+            return ordered
+        previous = ordered[0]
+        unique = [previous]
+        for item in ordered[1:]:
             if previous < item:
-                kept.append(item)
+                unique.append(item)
                 previous = item
             elif item != previous:
-                # Sorted without an error, and still in no order: sets compare as subsets, NaN with
-                # nothing.
+                # sorted() raised no error, but there is no order: sets compare as subsets, and NaN
+                # does not compare.
                 return _unique(arrived, distinct)
     except TypeError:
         return _unique(arrived, distinct)
-    return kept
+    return unique
 
 
 def _unique(items: list[Any], distinct: bool) -> _Unordered:
     try:
         return _Unordered(dict.fromkeys(items))
-    except TypeError:  # not all can be hashed
+    except TypeError:  # some items cannot be hashed
         if distinct:
             return _Unordered(items)
         unique = _Unordered()
@@ -69,8 +69,8 @@ def _unique(items: list[Any], distinct: bool) -> _Unordered:
 class SortedSet(bases.SetBase):
     """A set kept in order, whose elements need ``<`` rather than a hash.
 
-    Elements that do not compare stay in order of arrival. It has the methods and operators of
-    `set`, and indexing.
+    Elements that cannot be compared keep their order of arrival. The class has the methods and
+    operators of `set`, and indexing.
 
     :param iterable: the elements, in any order.
     """
@@ -85,13 +85,13 @@ class SortedSet(bases.SetBase):
 
     @classmethod
     def _of(cls, items: list[Any]) -> SortedSet:
-        made = cls.__new__(cls)
-        made._items = items
-        return made
+        new_set = cls.__new__(cls)
+        new_set._items = items
+        return new_set
 
     @classmethod
     def _read(cls, items: list[Any]) -> SortedSet:
-        """Make a set of elements that a server sent, which sends each once."""
+        """Create a set from elements that a server sent, which are distinct."""
         return cls._of(_ordered_unique(items, distinct=True))
 
     def __len__(self) -> int:
@@ -116,30 +116,30 @@ class SortedSet(bases.SetBase):
         return self.__class__, (list(self._items),)
 
     def _find(self, item: object) -> tuple[bool, int]:
-        """Return (is `item` in, its place or the place where it belongs).
+        """Return whether `item` is in the set, and its index or the index at which to insert it.
 
-        The place is -1 if it is not in, and no order says where it belongs.
+        The index is -1 if the item is not in the set and has no defined position.
         """
         items = self._items
-        # An `_Unordered` is a list too, but bisecting it would miss elements.
+        # An `_Unordered` is a subclass of list, but bisecting it would miss elements.
         if type(items) is list:
             try:
-                place = bisect_left(items, item)
-                if place < len(items) and items[place] == item:
-                    return True, place
-                if (place == len(items) or item < items[place]) and (
-                    place == 0 or items[place - 1] < item
+                index = bisect_left(items, item)
+                if index < len(items) and items[index] == item:
+                    return True, index
+                if (index == len(items) or item < items[index]) and (
+                    index == 0 or items[index - 1] < item
                 ):
-                    return False, place
-            except TypeError:  # this item does not compare with the others: look at each
+                    return False, index
+            except TypeError:  # the item cannot be compared with the others: check each of them
                 pass
-        for at, other in enumerate(items):
+        for position, other in enumerate(items):
             if other is item or other == item:
-                return True, at
+                return True, position
         return False, -1
 
-    def _some(self, items: list[Any]) -> SortedSet:
-        """Return a set of some of this one's elements, in this one's order."""
+    def _subset(self, items: list[Any]) -> SortedSet:
+        """Return a set with some of this set's elements, which must be in this set's order."""
         return self._of(items if type(self._items) is list else _Unordered(items))
 
     def __contains__(self, item: object) -> bool:
@@ -153,7 +153,7 @@ class SortedSet(bases.SetBase):
         if isinstance(other, (set, frozenset)):
             return len(self) == len(other) and all(_in(item, other) for item in self)
         if isinstance(other, Collection) and not isinstance(other, (str, bytes)):
-            # A list of the same elements, in any order: tests of applications compare with one.
+            # For a list, compare the elements in any order: tests of applications do that.
             return len(self) == len(other) and self == SortedSet(other)
         return NotImplemented
 
@@ -207,60 +207,60 @@ class SortedSet(bases.SetBase):
         return self
 
     def add(self, item: object) -> None:
-        """Put `item` in, if it is not there yet.
+        """Add `item`, if it is not in the set yet.
 
-        :param item: the element, which compares with those that are in.
+        :param item: the element. It should be comparable with the other elements.
         """
-        found, place = self._find(item)
-        if found:
+        is_member, index = self._find(item)
+        if is_member:
             return
-        # The set loses its order: `item` does not compare with the others.
-        if place < 0:
+        # The set loses its order, because `item` cannot be compared with the others.
+        if index < 0:
             self._items = _Unordered(self._items)
             self._items.append(item)
         else:
-            self._items.insert(place, item)
+            self._items.insert(index, item)
 
     def update(self, *iterables: Iterable[Any]) -> None:
-        """Put in all elements of `iterables`.
+        """Add all elements of `iterables`.
 
         :param iterables: iterables.
         """
         for iterable in iterables:
-            # A list first: the iterable may be this very set.
+            # Copy first, because the iterable may be this set.
             for item in list(iterable):
                 self.add(item)
 
     def clear(self) -> None:
-        """Take all elements out."""
+        """Remove all elements."""
         self._items = []
 
     def copy(self) -> SortedSet:
-        """Return a set of the same elements."""
-        return self._some(list(self._items))
+        """Return a set with the same elements."""
+        return self._subset(list(self._items))
 
     def discard(self, item: object) -> None:
-        """Take `item` out if it is in.
+        """Remove `item` if it is in the set.
 
-        :param item: the element, which compares with those that are in.
+        :param item: the element. It should be comparable with the other elements.
         """
-        found, place = self._find(item)
-        if found:
-            del self._items[place]
+        is_member, index = self._find(item)
+        if is_member:
+            del self._items[index]
 
     def remove(self, item: object) -> None:
-        """Take `item` out.
+        """Remove `item`.
 
-        :param item: the element, which compares with those that are in.
-        :raises KeyError: if it is not in.
+        :param item: the element. It should be comparable with the other elements.
+        :raises KeyError: if it is not in the set.
         """
-        found, place = self._find(item)
-        if not found:
+        is_member, index = self._find(item)
+        if not is_member:
             raise KeyError(item)
-        del self._items[place]
+        del self._items[index]
 
     def pop(self) -> Any:
-        """Take out the last element and return it.
+        """Remove the last element and return it.
 
         :raises KeyError: if the set is empty.
         """
@@ -269,14 +269,14 @@ class SortedSet(bases.SetBase):
         return self._items.pop()
 
     def isdisjoint(self, other: Iterable[Any]) -> bool:
-        """Return True if no element is in both.
+        """Return True if the sets have no common element.
 
         :param other: an iterable.
         """
         return not any(item in self for item in other)
 
     def issubset(self, other: Iterable[Any]) -> bool:
-        """Return True if all elements are in `other`.
+        """Return True if all elements of this set are in `other`.
 
         :param other: an iterable.
         """
@@ -305,7 +305,7 @@ class SortedSet(bases.SetBase):
         :param others: iterables.
         """
         pools = [_searchable(other) for other in others]
-        return self._some([item for item in self if all(_in(item, pool) for pool in pools)])
+        return self._subset([item for item in self if all(_in(item, pool) for pool in pools)])
 
     def difference(self, *others: Iterable[Any]) -> SortedSet:
         """Return a set of the elements that are in none of `others`.
@@ -313,15 +313,15 @@ class SortedSet(bases.SetBase):
         :param others: iterables.
         """
         pools = [_searchable(other) for other in others]
-        return self._some([item for item in self if not any(_in(item, pool) for pool in pools)])
+        return self._subset([item for item in self if not any(_in(item, pool) for pool in pools)])
 
     def symmetric_difference(self, other: Iterable[Any]) -> SortedSet:
-        """Return a set of the elements that are in one of the two only.
+        """Return a set of the elements that are in exactly one of the two sets.
 
         :param other: an iterable.
         """
-        theirs = SortedSet(other)
-        return self.difference(theirs).union(theirs.difference(self))
+        other_set = SortedSet(other)
+        return self.difference(other_set).union(other_set.difference(self))
 
 
 def _searchable(other: Iterable[Any]) -> SortedSet | set[Any] | frozenset[Any]:
@@ -336,6 +336,6 @@ def _in(item: object, pool: Collection[Any]) -> bool:
         return any(item == other for other in pool)
 
 
-sortedset = SortedSet  # its older name
+sortedset = SortedSet  # an older name
 
 SortedSet.__module__ = "cassandra.util"

@@ -1,4 +1,6 @@
-"""Dates, times of day, durations and timestamps over the whole range of CQL, beyond datetime's."""
+"""Dates, times of day, durations and timestamps with the whole range of CQL, beyond that of
+datetime.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ else:
     from cassandra._impl import bases
 
 DATETIME_EPOC = datetime.datetime(1970, 1, 1)
-UTC_DATETIME_EPOC = DATETIME_EPOC  # naive too, as all datetimes here are
+UTC_DATETIME_EPOC = DATETIME_EPOC  # naive, like all datetimes in this module
 
 _EPOCH_ORDINAL = DATETIME_EPOC.toordinal()
 _DAY_SECONDS = 86400
@@ -27,14 +29,15 @@ _DAY_NANOS = _DAY_SECONDS * _SECOND_NANOS
 
 _timedelta = datetime.timedelta
 
-# A class, and the function that turns a value of it into a count (of nanoseconds, or days).
+# A class, and the function that converts a value of this class to a number (of nanoseconds, or
+# days).
 _Forms = tuple[tuple[type, Callable[[Any], int]], ...]
 
 
 def _counted(value: object, forms: _Forms, made_of: str) -> int:
-    """Return the count of `value` by the first of `forms` that takes its class.
+    """Convert `value` to a number by the first entry of `forms` with its class.
 
-    :raises TypeError: if none does. `made_of` begins its message.
+    :raises TypeError: if no entry has the class. The message begins with `made_of`.
     """
     for accepted, count in forms:
         if isinstance(value, accepted):
@@ -45,8 +48,8 @@ def _counted(value: object, forms: _Forms, made_of: str) -> int:
 class MillisTimestamp(int):
     """A timestamp outside datetime's years 1 to 9999: milliseconds since 1970-01-01T00:00:00Z.
 
-    CQL timestamps span the whole signed 64 bits. One that `datetime.datetime` cannot hold is read
-    as this integer, which may be written back as it is.
+    CQL timestamps have 64 bits. A timestamp that `datetime.datetime` cannot represent is read as
+    this integer, which you may write back unchanged.
     """
 
     __slots__ = ()
@@ -65,30 +68,33 @@ def datetime_from_ms_timestamp(timestamp_ms: int) -> datetime.datetime:
 
 
 def datetime_or_millis(timestamp_ms: int) -> datetime.datetime | MillisTimestamp:
-    """Return the naive UTC datetime of `timestamp_ms`, or a `MillisTimestamp` if there is none."""
+    """Return the naive UTC datetime of `timestamp_ms`, or a `MillisTimestamp` if it is out of
+    range.
+    """
     if _MILLIS_MIN <= timestamp_ms <= _MILLIS_MAX:
-        return DATETIME_EPOC + _timedelta(0, 0, 0, timestamp_ms)  # integers: exact
+        # integer arithmetic, which is exact
+        return DATETIME_EPOC + _timedelta(0, 0, 0, timestamp_ms)
     return MillisTimestamp(timestamp_ms)
 
 
 def datetime_from_timestamp(timestamp: float) -> datetime.datetime:
     """Return the naive UTC datetime of `timestamp` seconds since 1970.
 
-    It works for times before 1970, and on every platform. The whole seconds and the fraction are
-    rounded to microseconds apart, so that large values lose no bit.
+    This works for times before 1970, and on every platform. Whole seconds and the fraction are
+    converted separately, so that large values stay exact.
 
     :param timestamp: seconds; negative before 1970.
     :raises OverflowError: outside the years 1 to 9999.
     """
-    # Exact, whatever the size: no float is involved.
+    # Exact for any size, because no float is involved.
     if isinstance(timestamp, int):
         return DATETIME_EPOC + _timedelta(seconds=timestamp)
-    # Rounded down, so that the fraction is positive before 1970 too.
-    whole = int(timestamp // 1)
+    # Round down, so that the fraction is positive before 1970, too.
+    whole_seconds = int(timestamp // 1)
     return (
         DATETIME_EPOC
-        + _timedelta(seconds=whole)
-        + _timedelta(microseconds=round((timestamp - whole) * 1_000_000))
+        + _timedelta(seconds=whole_seconds)
+        + _timedelta(microseconds=round((timestamp - whole_seconds) * 1_000_000))
     )
 
 
@@ -102,7 +108,7 @@ def utc_datetime_from_ms_timestamp(timestamp: int) -> datetime.datetime:
 
 
 def ms_timestamp_from_datetime(dt: datetime.datetime) -> int:
-    """Return the milliseconds since 1970 of `dt`, rounded down. A naive datetime counts as UTC.
+    """Return the milliseconds since 1970, rounded down. A naive datetime is taken as UTC.
 
     :param dt: the datetime.
     """
@@ -111,7 +117,7 @@ def ms_timestamp_from_datetime(dt: datetime.datetime) -> int:
     millis = ((days * 24 + dt.hour) * 60 + dt.minute) * 60_000 + dt.second * 1000
     if not offset:
         return millis + dt.microsecond // 1000
-    # In integers: an offset may have microseconds, and a float would not hold them all.
+    # Use integers: an offset may have microseconds, and a float would lose precision.
     micros = (
         dt.microsecond
         - (offset.days * _DAY_SECONDS + offset.seconds) * 1_000_000
@@ -125,7 +131,7 @@ def _nanos_of_number(nanoseconds: int) -> int:
         raise ValueError(
             f"a time of day is 0 to {_DAY_NANOS - 1} nanoseconds since midnight, not {nanoseconds}"
         )
-    # A subclass of int is not kept.
+    # Convert subclasses to int.
     return int(nanoseconds)
 
 
@@ -138,7 +144,7 @@ _TIME_PATTERN = pattern(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:\.([0-9]{0,9}
 
 
 def _nanos_of_text(text: str) -> int:
-    # ASCII digits only: int() alone takes those of all scripts, which CQL does not.
+    # ASCII digits only: int() accepts digits of all scripts, but CQL does not.
     match = _TIME_PATTERN.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{text!r} is not a time of day of the form HH:MM:SS[.nnnnnnnnn]")
@@ -156,11 +162,11 @@ class Time(bases.TimeBase):
 
     :param value: an int (nanoseconds since midnight), a `datetime.time`, a string
         ``HH:MM:SS[.nnnnnnnnn]``, or another `Time`.
-    :raises ValueError: if the value lies outside one day, or a string has another form.
+    :raises ValueError: if the value is not within one day, or if a string has another form.
     :raises TypeError: if the value is of another class.
     """
 
-    # How many nanoseconds each unit has.
+    # The number of nanoseconds in each unit.
     MICRO, MILLI, SECOND = 10**3, 10**6, _SECOND_NANOS
     MINUTE, HOUR, DAY = 60 * _SECOND_NANOS, 3600 * _SECOND_NANOS, _DAY_NANOS
 
@@ -169,7 +175,7 @@ class Time(bases.TimeBase):
     nanosecond_time: int
 
     def __init__(self, value: int | datetime.time | Time | str) -> None:
-        # Decoders make one of each value of a column, so their integers go past the table.
+        # Fast path for decoders, which create an object for each value of a column.
         if type(value) is int and 0 <= value < _DAY_NANOS:
             self.nanosecond_time = value
         else:
@@ -204,7 +210,7 @@ class Time(bases.TimeBase):
         return self._clock()[3]
 
     def time(self) -> datetime.time:
-        """Return the `datetime.time`, with the nanoseconds cut to microseconds."""
+        """Return the `datetime.time`, truncated to microseconds."""
         hour, minute, second, nanosecond = self._clock()
         return datetime.time(hour, minute, second, nanosecond // 1000)
 
@@ -212,12 +218,13 @@ class Time(bases.TimeBase):
         return hash(self.nanosecond_time)
 
     def __eq__(self, other: object) -> bool:
-        theirs = other.nanosecond_time if isinstance(other, Time) else other
-        if isinstance(theirs, int):
-            return self.nanosecond_time == theirs
-        if isinstance(theirs, datetime.time):
-            # To Python a time with an offset from UTC equals none without one, and we have none.
-            return theirs.utcoffset() is None and self.nanosecond_time == _nanos_of_clock(theirs)
+        value = other.nanosecond_time if isinstance(other, Time) else other
+        if isinstance(value, int):
+            return self.nanosecond_time == value
+        if isinstance(value, datetime.time):
+            # In Python, a time with a UTC offset does not equal a time without one, and `Time` has
+            # no offset.
+            return value.utcoffset() is None and self.nanosecond_time == _nanos_of_clock(value)
         return NotImplemented
 
     def __lt__(self, other: Time) -> bool:
@@ -259,7 +266,7 @@ def _days_of_text(text: str) -> int:
 
 @total_ordering
 class Date(bases.DayBase):
-    """A day. It has all the days that CQL's 32 bits count, also those before 1 and after 9999.
+    """A day. It covers all days of CQL's 32 bits, including years before 1 and after 9999.
 
     :param value: an int (days since 1970-01-01), a `datetime.date` or datetime, a string
         ``YYYY-MM-DD``, or another `Date`.
@@ -275,7 +282,7 @@ class Date(bases.DayBase):
     days_from_epoch: int
 
     def __init__(self, value: int | datetime.date | Date | str) -> None:
-        # As in Time: decoders make one of each value of a column.
+        # Fast path for decoders, as in Time.
         if type(value) is int:
             self.days_from_epoch = value
         else:
@@ -305,12 +312,12 @@ class Date(bases.DayBase):
         return hash(self.days_from_epoch)
 
     def __eq__(self, other: object) -> bool:
-        theirs = other.days_from_epoch if isinstance(other, Date) else other
-        if isinstance(theirs, int):
-            return self.days_from_epoch == theirs
-        # A datetime is a date to Python, but it is not a day: it never equals one.
-        if isinstance(theirs, datetime.date) and not isinstance(theirs, datetime.datetime):
-            return self.days_from_epoch == _days_of_date(theirs)
+        value = other.days_from_epoch if isinstance(other, Date) else other
+        if isinstance(value, int):
+            return self.days_from_epoch == value
+        # In Python a datetime is a date, but it is not a day, so it never equals one.
+        if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+            return self.days_from_epoch == _days_of_date(value)
         return NotImplemented
 
     def __lt__(self, other: Date) -> bool:
@@ -337,11 +344,11 @@ _DATE_FORMS: _Forms = (
 
 
 class Duration(bases.DurationBase):
-    """A CQL duration. Its three parts are counted each by itself, and have one sign.
+    """A CQL duration. It has three independent parts with the same sign.
 
-    :param months: 32 bits with a sign.
-    :param days: 32 bits with a sign; a day need not have 24 hours.
-    :param nanoseconds: 64 bits with a sign.
+    :param months: a signed 32-bit number.
+    :param days: a signed 32-bit number. A day need not have 24 hours.
+    :param nanoseconds: a signed 64-bit number.
     """
 
     __slots__ = ()

@@ -1,35 +1,55 @@
-"""Version 1 UUIDs and time: conversions, and the bounds for a range over timeuuids."""
+"""Version 1 UUIDs and time: conversions, and the bounds for ranges over timeuuids."""
 
 from __future__ import annotations
 
 import datetime
 import uuid
+import warnings
 
 from cassandra._imports import import_module
 from cassandra.util.temporal import DATETIME_EPOC, ms_timestamp_from_datetime
 
-# 100 ns ticks from 1582-10-15, where version 1 UUIDs count from (RFC 4122, 4.1.4), to 1970-01-01.
+# The 100 ns ticks from 1582-10-15, the epoch of version 1 UUIDs (RFC 4122, 4.1.4), to 1970-01-01.
 _EPOCH_TICKS = 0x01B21DD213814000
 
-# Servers compare the last 8 bytes as signed bytes, so 0x80 is the least and 0x7F the greatest; the
-# variant's bits are fixed.
+# Servers compare the last 8 bytes as signed bytes, so 0x80 is the lowest and 0x7F the highest byte.
+# The bits of the variant are fixed.
 LOWEST_TIME_UUID = uuid.UUID("00000000-0000-1000-8080-808080808080")
 HIGHEST_TIME_UUID = uuid.UUID("ffffffff-ffff-1fff-bf7f-7f7f7f7f7f7f")
+
+
+def _warn_of_version(function: str, uuid_arg: uuid.UUID) -> None:
+    """Warn if a UUID has no time. As in cassandra-driver, the function returns a number anyway."""
+    version = getattr(uuid_arg, "version", 1)
+    if version != 1:
+        warnings.warn(
+            f"{function} takes a UUID of version 1, but {uuid_arg} has "
+            f"{'no version' if version is None else f'version {version}'}: "
+            "the result is not a time",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 def unix_time_from_uuid1(uuid_arg: uuid.UUID) -> float:
     """Return the seconds since 1970 of a version 1 UUID.
 
+    For another version a RuntimeWarning is issued, and the result is not a time.
+
     :param uuid_arg: the `uuid.UUID`.
     """
+    _warn_of_version("unix_time_from_uuid1", uuid_arg)
     return (uuid_arg.time - _EPOCH_TICKS) / 1e7
 
 
 def datetime_from_uuid1(uuid_arg: uuid.UUID) -> datetime.datetime:
-    """Return the naive UTC datetime of a version 1 UUID, cut to microseconds.
+    """Return the naive UTC datetime of a version 1 UUID, truncated to microseconds.
+
+    For another version a RuntimeWarning is issued, and the result is not a time.
 
     :param uuid_arg: the `uuid.UUID`.
     """
+    _warn_of_version("datetime_from_uuid1", uuid_arg)
     return DATETIME_EPOC + datetime.timedelta(microseconds=(uuid_arg.time - _EPOCH_TICKS) // 10)
 
 
@@ -40,7 +60,7 @@ def _ticks(time_arg: float | datetime.datetime | uuid.UUID) -> int:
         millis = ms_timestamp_from_datetime(time_arg)
         offset = time_arg.utcoffset()
         micros = time_arg.microsecond - (offset.microseconds if offset else 0)
-        # The milliseconds are rounded down, so what they leave out is never negative.
+        # The milliseconds were rounded down, so the remainder is never negative.
         return (millis * 1000 + micros % 1000) * 10 + _EPOCH_TICKS
     if isinstance(time_arg, int):
         return time_arg * 10_000_000 + _EPOCH_TICKS
@@ -50,12 +70,12 @@ def _ticks(time_arg: float | datetime.datetime | uuid.UUID) -> int:
 def uuid_from_time(
     time_arg: float | datetime.datetime, node: int | None = None, clock_seq: int | None = None
 ) -> uuid.UUID:
-    """Make a version 1 UUID.
+    """Create a version 1 UUID.
 
     :param time_arg: a datetime (UTC if it is naive), or seconds since 1970.
     :param node: 48 bits, random by default.
     :param clock_seq: 14 bits, random by default.
-    :raises ValueError: if one of them is out of range.
+    :raises ValueError: if an argument is out of range.
     """
     ticks = _ticks(time_arg)
     if not 0 <= ticks < 1 << 60:
@@ -83,7 +103,7 @@ def uuid_from_time(
 
 
 def min_uuid_from_time(timestamp: float | datetime.datetime) -> uuid.UUID:
-    """Return the least version 1 UUID of `timestamp` in the server's order.
+    """Return the lowest version 1 UUID of `timestamp` in the server's order.
 
     :param timestamp: seconds since 1970, or a datetime.
     """
@@ -91,7 +111,7 @@ def min_uuid_from_time(timestamp: float | datetime.datetime) -> uuid.UUID:
 
 
 def max_uuid_from_time(timestamp: float | datetime.datetime) -> uuid.UUID:
-    """Return the greatest version 1 UUID of `timestamp` in the server's order.
+    """Return the highest version 1 UUID of `timestamp` in the server's order.
 
     :param timestamp: seconds since 1970, or a datetime.
     """

@@ -1,4 +1,4 @@
-"""`benchmarks.instructions` reads what callgrind prints. Needs no valgrind."""
+"""`benchmarks.instructions` parses callgrind's output. These tests need no valgrind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import instructions
-from benchmarks._lib import callgrind, worker_instructions
+from benchmarks._lib import callgrind, history, worker_instructions
 from benchmarks._lib.requirements import is_quick
 
 REPORT = """\
@@ -43,7 +43,7 @@ def test_a_report_without_a_count_is_an_error() -> None:
         callgrind.collected("==7== out of memory")
 
 
-def test_what_both_runs_have_cancels_out() -> None:
+def test_startup_instructions_cancel_out() -> None:
     started, each = 4_000_000_000, 25_000
     few, many = (
         started + passes * instructions.SIZES[is_quick()] * each
@@ -76,3 +76,42 @@ def test_without_valgrind_it_says_so(tmp_path: Path) -> None:
         assert done.returncode == status, done.stderr
         assert "needs valgrind, which is not installed" in done.stdout + done.stderr
         assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def record_file(tmp_path: Path) -> Path:
+    """Return a history of two environments, in which one case was recorded twice."""
+    file = tmp_path / "instructions.csv"
+    file.write_text("date,environment,case,instructions,why\n")
+    history.add("CPython 3.11.7, asyncio, x86_64", {"aio-insert": 30_000.4}, "the first", file)
+    history.add("CPython 3.11.7, asyncio, x86_64", {"aio-insert": 25_000}, "a plan, kept", file)
+    history.add("CPython 3.14.0, asyncio, x86_64", {"aio-insert": 21_000}, "a new Python", file)
+    return file
+
+
+def test_the_last_record_of_an_environment_counts(record_file: Path) -> None:
+    assert history.last("CPython 3.11.7, asyncio, x86_64", record_file) == {"aio-insert": 25_000}
+    assert history.last("CPython 3.11.7, uvloop 0.22.1, x86_64", record_file) == {}
+    first = history.read(record_file)[0]
+    assert (first.instructions, first.why) == (30_000, "the first")
+
+
+def test_a_case_may_grow_by_two_percent() -> None:
+    assert not history.grown(25_500, 25_000)
+    assert history.grown(25_501, 25_000)
+
+
+def test_a_record_needs_a_reason(record_file: Path) -> None:
+    with pytest.raises(ValueError, match="--record"):
+        history.add("anywhere", {"aio-insert": 1}, " ", record_file)
+
+
+def test_a_broken_line_of_the_history_is_named(record_file: Path) -> None:
+    with record_file.open("a") as lines:
+        lines.write("2026-11-26,CPython,aio-insert,many,because\n")
+    with pytest.raises(ValueError, match=r"instructions.csv, line 5: .*many"):
+        history.read(record_file)
+
+
+def test_the_history_can_be_read() -> None:
+    assert {record.case for record in history.read()} <= {case.name for case in instructions.CASES}

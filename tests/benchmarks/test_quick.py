@@ -1,4 +1,4 @@
-"""Every benchmark runs to its end by ``--quick`` where nothing but the driver is installed."""
+"""Every benchmark runs to its end with ``--quick`` if only the driver is installed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the interpreter of an environment that has the driver under test and no more."""
+    """Return the interpreter of an environment that contains only the driver under test."""
     home = tmp_path_factory.mktemp("installed")
     venv.create(home, with_pip=False)
     names = {"base": str(home), "platbase": str(home)}
@@ -53,7 +53,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(
     python: Path, folder: Path, script: Path, *arguments: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a script as its user does: by its path, from the folder of the clone."""
+    """Run a script as a user does: by its path, from the root of the clone."""
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -70,7 +70,7 @@ def run(
 
 
 def check_report(report: Any, script: Path) -> None:
-    """Check the JSON of a script."""
+    """Check the JSON report of a script."""
     assert report["benchmark"] == script.stem
     assert report["quick"] is True
     assert report["machine"]["cores"]
@@ -82,11 +82,12 @@ def check_report(report: Any, script: Path) -> None:
 
 
 def mistakes_of(python: Path, script: Path, folder: Path) -> list[str]:
-    """Run a script for a moment, and return what is wrong with what it writes."""
+    """Run a script for a moment, and return the faults of its output."""
     folder.mkdir()
     figures = folder / "figures.json"
     done = run(python, folder, script, "--quick", "--json", str(figures))
-    if done.returncode or done.stderr:  # nor a bar: it is no terminal
+    # stderr is no terminal, so no progress bar may appear either
+    if done.returncode or done.stderr:
         return [f"{script.name} ended with {done.returncode}: {done.stderr}"]
     report = json.loads(figures.read_text())
     check_report(report, script)

@@ -1,4 +1,4 @@
-"""`benchmarks._lib.report`: first line, tables, targets and JSON of all benchmarks."""
+"""`benchmarks._lib.report` writes the first line, tables, targets and JSON of all benchmarks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS: dict[str, dict[str, float | None]] = {
 
 @pytest.fixture(autouse=True)
 def _no_quick_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take back what ``--quick`` tells processes of their own."""
+    """Remove the settings that ``--quick`` leaves in the environment for child processes."""
     monkeypatch.setenv("TURBOCQL_BENCH_QUICK", "")
 
 
@@ -43,8 +43,8 @@ def test_cases_are_rows_drivers_columns_and_ratios_last() -> None:
 
 def test_a_case_of_ours_alone_is_compared_with_the_same_work() -> None:
     rows = {"add": {"ours": 2.0, "theirs": 9.0}, "add_many": {"ours": 1.0}}
-    found = least_over(rows, "ours", ("theirs",), {"add_many": "add"})
-    assert found == {"add": 4.5, "add_many": 9.0}
+    ratios = least_over(rows, "ours", ("theirs",), {"add_many": "add"})
+    assert ratios == {"add": 4.5, "add_many": 9.0}
 
 
 def test_ratios_of_drivers_that_are_left_out_have_no_column() -> None:
@@ -76,10 +76,10 @@ def test_the_first_line_says_what_and_how_long(capsys: pytest.CaptureFixture[str
 
 
 def test_quick_sets_what_is_not_given() -> None:
-    for arguments, wanted in ((["--quick"], 1), (["--quick", "--rounds", "2"], 2), ([], 9)):
+    for arguments, expected in ((["--quick"], 1), (["--quick", "--rounds", "2"], 2), ([], 9)):
         bench = benchmark()
         bench.add("--rounds", type=int, default=9)
-        assert bench.start(arguments, rounds=1).rounds == wanted
+        assert bench.start(arguments, rounds=1).rounds == expected
 
 
 def test_a_missed_target_counts_if_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,8 +131,8 @@ def test_the_picture_of_the_readme() -> None:
     table = Table("us", {"insert, 100 in flight": {"aio": 2.0, "cassandra-driver": 50.0}})
     drawn = bars.svg(table)
     root = ElementTree.fromstring(drawn)
-    shown = [one.text for one in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert {"turbocql, asyncio", "2", "cassandra-driver", "50"} <= set(shown)
-    widths = [float(one.get("width", 0)) for one in root.iter("{http://www.w3.org/2000/svg}rect")]
+    labels = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"turbocql, asyncio", "2", "cassandra-driver", "50"} <= set(labels)
+    widths = [float(bar.get("width", 0)) for bar in root.iter("{http://www.w3.org/2000/svg}rect")]
     assert widths[1] == pytest.approx(25 * widths[0], rel=0.01)
     assert bars.of_reports([{"command": "python benchmarks/rows.py", "tables": []}]) is None

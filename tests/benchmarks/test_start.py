@@ -1,4 +1,4 @@
-"""Every benchmark starts by its path, from anywhere, and says what it lacks."""
+"""Every benchmark starts by its path from any directory, and names the packages that it lacks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_benchmark_starts_by_its_path(tmp_path: Path) -> None:
         done = started(script, tmp_path, "--help")
         assert done.returncode == 0, done.stderr
         assert "usage" in done.stdout
-        # Its docstring, with the line that starts it, as it stands.
+        # The help shows the script's docstring unchanged, with the line that starts the script.
         assert f"\n    python benchmarks/{script.name}" in done.stdout
 
 
@@ -57,10 +57,10 @@ def test_scripts_start_as_modules() -> None:
 
 
 def test_no_script_puts_the_clone_on_the_path() -> None:
-    """The installed driver is measured: the clone's own package may not even be compiled."""
+    """Benchmarks measure the installed driver, since the clone's package may not be compiled."""
     for path in BENCHMARKS.rglob("*.py"):
         assert "sys.path.insert" not in path.read_text(), path
-    # An installation of the clone itself has it on the path before.
+    # If the clone itself is installed, it is on the path already.
     program = "import sys; before = [*sys.path]; from benchmarks._lib import peers\n"
     program += "assert sys.path == before, sys.path"
     done = subprocess.run(

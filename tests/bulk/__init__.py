@@ -1,5 +1,5 @@
-"""Whole tables through files and back, on a real node: what comes back is what was there.
+"""Whole tables go through files and back on a real node, and must be unchanged afterwards.
 
 ``pytest tests/bulk`` takes some minutes; with ``TURBOCQL_BULK_SEEDS=2`` about one. A failure names
-its seed: ``TURBOCQL_BULK_FIRST_SEED=17 TURBOCQL_BULK_SEEDS=1`` runs that one again.
+its seed: ``TURBOCQL_BULK_FIRST_SEED=17 TURBOCQL_BULK_SEEDS=1`` repeats that seed alone.
 """

@@ -1,4 +1,4 @@
-"""One real node for the tests of this room, and sessions as applications may have set them."""
+"""One real node for the tests of this package, and sessions with settings that applications use."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FACTORIES: tuple[Callable[..., Any], ...] = (
 
 
 class Shut:
-    """A class of an application, which shows nothing of its fields."""
+    """An application's class whose repr shows none of its fields."""
 
     __slots__ = ()
 
@@ -50,7 +50,7 @@ def node() -> Iterator[LocalCluster]:
 
 @pytest.fixture
 def session(node: LocalCluster) -> Iterator[Session]:
-    """A session in a keyspace of its own, with nothing set."""
+    """A session in a new keyspace, with default settings."""
     name = next(_names)
     with Cluster(node.contact_points, port=node.port) as cluster, cluster.connect() as session:
         session.default_timeout = 60
@@ -64,7 +64,7 @@ def session(node: LocalCluster) -> Iterator[Session]:
 
 
 def settings_of(node: LocalCluster, factory: Callable[..., Any]) -> dict[str, Any]:
-    """Return the settings of a cluster whose profile has a row factory."""
+    """Return the settings of a cluster whose profile has the row factory."""
     profile = ExecutionProfile(row_factory=factory, request_timeout=60)
     return {
         "contact_points": node.contact_points,
@@ -74,7 +74,7 @@ def settings_of(node: LocalCluster, factory: Callable[..., Any]) -> dict[str, An
 
 
 def spoil(session: Any, handler: Any) -> None:
-    """Set on a session what an application may set."""
+    """Set a row factory and a protocol handler on the session, as an application may."""
     session.client_protocol_handler = handler
     session.default_vector_type = "numpy"
     session.default_fetch_size = 1
@@ -82,40 +82,39 @@ def spoil(session: Any, handler: Any) -> None:
 
 
 def content_of(session: Session, table: str) -> list[tuple[str, ...]]:
-    """Return the rows of a table, each value in words that tell all values apart."""
+    """Return the rows of a table, each value as a string that tells all values apart."""
     plain = PlainRows()
-    found: list[tuple[str, ...]] = []
+    rows: list[tuple[str, ...]] = []
     result = session.execute(f"SELECT * FROM {table}")
     while True:
-        found += [tuple(map(_words_of, row)) for row in plain.tuples(result)]
+        rows += [tuple(map(_words_of, row)) for row in plain.tuples(result)]
         if not result.has_more_pages:
-            return sorted(found)
+            return sorted(rows)
         result.fetch_next_page()
 
 
 def _words_of(value: Any) -> str:
-    # Servers keep the order of the elements in sets and maps that are inside other values, which
-    # says nothing.
+    # Servers sort sets and maps inside other values by rules of their own, so we sort the elements.
     if isinstance(value, SortedSet):
-        return f"{{{', '.join(sorted({_words_of(one) for one in value}))}}}"
+        return f"{{{', '.join(sorted({_words_of(item) for item in value}))}}}"
     if isinstance(value, Mapping):
-        pairs = sorted(f"{_words_of(key)}: {_words_of(one)}" for key, one in value.items())
+        pairs = sorted(f"{_words_of(key)}: {_words_of(item)}" for key, item in value.items())
         return f"{{{', '.join(pairs)}}}"
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_words_of, value))}]"
     return repr(value)
 
 
-def difference(session: Session, expected: list[Any], found: list[Any]) -> str:
-    """Return what differs between rows of the source and of the target; "" if nothing does."""
-    if expected == found:
+def difference(session: Session, expected: list[Any], actual: list[Any]) -> str:
+    """Return the differences between rows of the source and of the target; "" if there are none."""
+    if expected == actual:
         return ""
     names = session.execute("SELECT * FROM source LIMIT 1").column_names or []
-    if len(expected) != len(found):
-        return f"{len(found)} rows, and not {len(expected)}"
+    if len(expected) != len(actual):
+        return f"{len(actual)} rows, and not {len(expected)}"
     return "; ".join(
         f"{name}: {was} became {came}"
-        for before, after in zip(expected, found, strict=True)
+        for before, after in zip(expected, actual, strict=True)
         for name, was, came in zip(names, before, after, strict=True)
         if was != came
     )[:2000]

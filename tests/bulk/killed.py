@@ -1,4 +1,4 @@
-"""``python -m tests.bulk.killed WORK ...``: work on tables that a test kills in the middle."""
+"""``python -m tests.bulk.killed WORK ...``: works on tables until a test kills the process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cassandra.bulk import chunks
 from cassandra.bulk.copy import copy
 from cassandra.cluster import Cluster, Session
 
-# Small pieces, so that there is a middle.
+# Small pages and chunks give the test many points at which to kill the process.
 PAGES: dict[str, Any] = {"page_size": 25, "splits": 8, "concurrency": 2}
 chunks.CHUNK_ROWS = chunks.TEXT_ROWS = chunks.OBJECT_ROWS = 50
 
@@ -18,10 +18,8 @@ chunks.CHUNK_ROWS = chunks.TEXT_ROWS = chunks.OBJECT_ROWS = 50
 def work(session: Session, kind: str, keyspace: str, folder: Path) -> None:
     """Do the work from its checkpoint, or from the beginning.
 
-    :param session: a session.
-    :param kind: "scan", "copy", "unload" or "load".
-    :param keyspace: has the tables ``source`` and ``target``.
-    :param folder: has, or gets, the files.
+    :param session: a session. :param kind: "scan", "copy", "unload" or "load". :param keyspace: has
+    the tables ``source`` and ``target``. :param folder: has, or gets, the files.
     """
     source, target = f"{keyspace}.source", f"{keyspace}.target"
     point = folder / "point"

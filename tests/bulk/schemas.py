@@ -1,4 +1,4 @@
-"""Made-up tables with values of every CQL type, by a seed."""
+"""Random tables with values of every CQL type, decided by a seed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Maker = Callable[[random.Random], Any]
 
 
 def _text(rng: random.Random, letters: str = LETTERS) -> str:
-    # Null and the empty text are one in CSV: here there is none.
+    # CSV does not distinguish null from the empty string, so no string here is empty.
     return "".join(rng.choice(letters) for _ in range(rng.choice((1, 1, 3, 20))))
 
 
 def _edge(rng: random.Random, bits: int) -> int:
-    most = 1 << (bits - 1)
-    return rng.choice((0, 1, -1, most - 1, -most, rng.randrange(-most, most)))
+    limit = 1 << (bits - 1)
+    return rng.choice((0, 1, -1, limit - 1, -limit, rng.randrange(-limit, limit)))
 
 
 def _real(rng: random.Random) -> float:
@@ -39,7 +39,7 @@ def _decimal(rng: random.Random) -> Decimal:
 
 
 def _moment(rng: random.Random) -> datetime.datetime | int:
-    if rng.random() < 0.2:  # datetime has no such years
+    if rng.random() < 0.2:  # datetime does not support these years
         return rng.choice(((1 << 63) - 1, -(1 << 63), 253_402_300_800_000))
     millis = rng.choice((0, 1, -1, 1_711_113_022_222, rng.randrange(-(10**13), 10**14)))
     return EPOCH + datetime.timedelta(milliseconds=millis)
@@ -75,12 +75,12 @@ SCALARS: dict[str, Maker] = {
     "uuid": lambda rng: uuid.UUID(int=rng.getrandbits(128), version=4),
     "varint": lambda rng: rng.choice((0, -1, 10**30, -(10**30), rng.getrandbits(70))),
 }  # fmt: skip
-# Not in keys of maps and elements of sets.
+# These types are not allowed as keys of maps and elements of sets.
 UNORDERED = frozenset({"duration"})
 
 
 class Column(NamedTuple):
-    """A column, or a field: its type in CQL, and what makes values of it."""
+    """A column, or a field: its CQL type, and a function that returns random values of it."""
 
     name: str
     cql_type: str
@@ -92,10 +92,10 @@ def _quoted(name: str) -> str:
 
 
 class Schema:
-    """Two tables of the same columns, ``source`` and ``target``, and the types that they use.
+    """Two tables with the same columns, ``source`` and ``target``, and the types that they use.
 
-    :param seed: makes the same schema, and the same rows, each time.
-    :param keyspace: the keyspace that it is for.
+    :param seed: makes the same schema, and the same rows, each time. :param keyspace: the keyspace
+    that the schema is created in.
     """
 
     FIELDS = ("Zip Code", "class", "_x", "plain", "def", "a.b", "ü")
@@ -113,13 +113,15 @@ class Schema:
         self.clustering = [Column("c", keys[1], SCALARS[keys[1]])]
         kinds = list(SCALARS)
         rng.shuffle(kinds)
-        self.values = [Column(f"v {at}", kind, SCALARS[kind]) for at, kind in enumerate(kinds)]
-        self.values += [self._column(f"n{at}", 2, is_nested=True) for at in range(8)]
+        self.values = [
+            Column(f"v {number}", kind, SCALARS[kind]) for number, kind in enumerate(kinds)
+        ]
+        self.values += [self._column(f"n{number}", 2, is_nested=True) for number in range(8)]
         self.static = Column("s", "text", SCALARS["text"])
 
     @property
     def columns(self) -> list[Column]:
-        """All of them, those of the key first."""
+        """All columns, those of the key first."""
         return [*self.partition, *self.clustering, self.static, *self.values]
 
     def _column(self, name: str, depth: int, is_nested: bool = False) -> Column:
@@ -128,22 +130,22 @@ class Schema:
     def _type(
         self, depth: int, is_nested: bool = False, is_ordered: bool = False
     ) -> tuple[str, Maker]:
-        """Return a type and its maker of values, with as many types inside as `depth` allows."""
+        """Return a type and a function that makes its values, nested at most `depth` deep."""
         rng = self.rng
         if not depth or (not is_nested and rng.random() < 0.4):
-            kind = rng.choice([one for one in SCALARS if not is_ordered or one not in UNORDERED])
+            kind = rng.choice([name for name in SCALARS if not is_ordered or name not in UNORDERED])
             return kind, SCALARS[kind]
         shapes = ["list", "map", "set", "tuple", "vector"]
-        known = [name for name, fields in self.types.items() if not is_ordered]
-        shape = rng.choice([*shapes, *known])
-        if shape in known:
+        usable = [name for name, fields in self.types.items() if not is_ordered]
+        shape = rng.choice([*shapes, *usable])
+        if shape in usable:
             fields = self.types[shape]
             return f"frozen<{_quoted(shape)}>", lambda rng: {
                 field.name: field.make(rng) if rng.random() < 0.8 else None for field in fields
             }
         if shape == "tuple":
             inner = [self._type(depth - 1, is_ordered=is_ordered) for _ in range(3)]
-            return f"frozen<tuple<{', '.join(one for one, _ in inner)}>>", lambda rng: tuple(
+            return f"frozen<tuple<{', '.join(cql for cql, _ in inner)}>>", lambda rng: tuple(
                 make(rng) if rng.random() < 0.8 else None for _, make in inner
             )
         if shape == "vector":
@@ -153,33 +155,35 @@ class Schema:
         key, make_key = self._type(depth - 1, is_ordered=is_ordered or shape != "list")
         if shape == "map":
             value, make_value = self._type(depth - 1, is_ordered=is_ordered)
-            # Pairs: keys may be dicts, which have no hash.
+            # The keys may be dicts, which have no hash, so the map is a list of pairs.
             return f"frozen<map<{key}, {value}>>", lambda rng: _Pairs(
-                (one, make_value(rng)) for one in _different(make_key(rng) for _ in _some(rng))
+                (key_value, make_value(rng))
+                for key_value in _different(make_key(rng) for _ in _some(rng))
             )
         return f"frozen<{shape}<{key}>>", lambda rng: [make_key(rng) for _ in _some(rng)]
 
     def statements(self) -> list[str]:
-        """Return what makes the types and the tables."""
-        found = []
+        """Return the statements that create the types and the tables."""
+        texts = []
         for name, fields in self.types.items():
             parts = ", ".join(f"{_quoted(field.name)} {field.cql_type}" for field in fields)
-            found.append(f"CREATE TYPE {_quoted(name)} ({parts})")
-        partition = ", ".join(_quoted(one.name) for one in self.partition)
-        clustering = ", ".join(_quoted(one.name) for one in self.clustering)
+            texts.append(f"CREATE TYPE {_quoted(name)} ({parts})")
+        partition = ", ".join(_quoted(column.name) for column in self.partition)
+        clustering = ", ".join(_quoted(column.name) for column in self.clustering)
         for table in ("source", "target"):
             parts = ", ".join(
-                f"{_quoted(one.name)} {one.cql_type}" + (" static" if one is self.static else "")
-                for one in self.columns
+                f"{_quoted(column.name)} {column.cql_type}"
+                + (" static" if column is self.static else "")
+                for column in self.columns
             )
-            found.append(
+            texts.append(
                 f"CREATE TABLE {table} ({parts}, PRIMARY KEY (({partition}), {clustering}))"
             )
-        return found
+        return texts
 
     def insert(self) -> str:
         """Return the statement that writes a row."""
-        names = ", ".join(_quoted(one.name) for one in self.columns)
+        names = ", ".join(_quoted(column.name) for column in self.columns)
         return f"INSERT INTO source ({names}) VALUES ({', '.join('?' * len(self.columns))})"
 
     def rows(self, count: int) -> list[Sequence[Any]]:
@@ -188,8 +192,8 @@ class Schema:
         key = len(self.partition) + len(self.clustering)
         return [
             [
-                column.make(rng) if at < key or rng.random() < 0.8 else None
-                for at, column in enumerate(self.columns)
+                column.make(rng) if index < key or rng.random() < 0.8 else None
+                for index, column in enumerate(self.columns)
             ]
             for _ in range(count)
         ]
@@ -204,7 +208,7 @@ def _different(values: Iterable[Any]) -> list[Any]:
 
 
 class _Pairs(list[Any]):
-    """A map whose keys may lack a hash."""
+    """A map as a list of pairs, because its keys may have no hash."""
 
     def items(self) -> list[Any]:
         """Return the pairs."""

@@ -1,4 +1,6 @@
-"""Work that is killed at some moment goes on from its checkpoint: no row is lost or altered."""
+"""A process that is killed at any moment goes on from its checkpoint, and no row is lost or
+altered.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ MOST_RUNS = 60
 A_MINUTE = 60.0
 
 
-class Work:
+class KilledWork:
     """Runs ``tests.bulk.killed`` until it is done, and kills it at random moments before."""
 
     def __init__(self, node: LocalCluster, kind: str, keyspace: str, folder: Path) -> None:
@@ -39,13 +41,14 @@ class Work:
         self.kills = 0
 
     def _state(self) -> object:
-        # Each step replaces, or makes, a file.
-        return sorted((one.name, one.stat().st_ino) for one in self._folder.rglob("*"))
+        # Each step of the work replaces or creates a file.
+        return sorted((path.name, path.stat().st_ino) for path in self._folder.rglob("*"))
 
     def run(self, changes: int | None) -> bool:
-        """Run it, and kill it after so many changes of its files; return True if it was done.
+        """Run the process, and kill it after `changes` changes of its files; return True if it
+        finished.
 
-        :param changes: None lets it go on to its end.
+        :param changes: None lets the process run to its end.
         """
         process = subprocess.Popen(self._command, cwd=Path(__file__).parents[2])
         try:
@@ -73,14 +76,14 @@ class Work:
     def _safe_state(self) -> object:
         try:
             return self._state()
-        except FileNotFoundError:  # it is being replaced
+        except FileNotFoundError:  # the file is being replaced
             return None
 
     def run_to_the_end(self, rng: random.Random) -> None:
-        """Run it again and again, until it is done."""
+        """Run the process again and again, until it finishes."""
         for number in itertools.count():
             assert number < MOST_RUNS
-            # In the end nobody kills it: also the machine that is slowest comes to it.
+            # The last runs are not killed, so that even a slow machine finishes.
             if self.run(rng.randrange(1, 40) if number < MOST_RUNS // 2 else None):
                 return
 
@@ -98,28 +101,28 @@ def rows_of(session: Session, table: str) -> list[tuple[int, str]]:
     return sorted(map(tuple, session.execute(f"SELECT k, v FROM {table}")))
 
 
-def written(folder: Path) -> None:
+def write_csv_file(folder: Path) -> None:
     with open(folder / "in.csv", "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("k", "v"), *ROWS])
 
 
 @pytest.mark.parametrize("seed", SEEDS[:5])
 @pytest.mark.parametrize("kind", ["copy", "load"])
-def test_what_is_written_is_the_whole(
+def test_killed_work_writes_all_rows_in_the_end(
     tables: Session, node: LocalCluster, tmp_path: Path, kind: str, seed: int
 ) -> None:
-    written(tmp_path)
-    work = Work(node, kind, tables.keyspace or "", tmp_path)
+    write_csv_file(tmp_path)
+    work = KilledWork(node, kind, tables.keyspace or "", tmp_path)
     work.run_to_the_end(random.Random(seed))
     assert work.kills
     assert rows_of(tables, "target") == ROWS
 
 
 @pytest.mark.parametrize("seed", SEEDS[:5])
-def test_what_is_scanned_is_the_whole_and_at_most_a_page_comes_again(
+def test_a_killed_scan_returns_all_rows_and_repeats_at_most_a_page(
     tables: Session, node: LocalCluster, tmp_path: Path, seed: int
 ) -> None:
-    work = Work(node, "scan", tables.keyspace or "", tmp_path)
+    work = KilledWork(node, "scan", tables.keyspace or "", tmp_path)
     work.run_to_the_end(random.Random(seed))
     assert work.kills
     counts = Counter(
@@ -135,17 +138,17 @@ def test_what_is_scanned_is_the_whole_and_at_most_a_page_comes_again(
 def test_an_unload_that_was_killed_has_no_manifest_and_whole_files(
     tables: Session, node: LocalCluster, tmp_path: Path, seed: int
 ) -> None:
-    work = Work(node, "unload", tables.keyspace or "", tmp_path)
+    work = KilledWork(node, "unload", tables.keyspace or "", tmp_path)
     if work.run(random.Random(seed).randrange(2, 40)):
-        assert (tmp_path / "out" / "manifest.json").exists()
+        assert (tmp_path / "out" / "_manifest.json").exists()
         return
-    assert not (tmp_path / "out" / "manifest.json").exists()
-    found = []
+    assert not (tmp_path / "out" / "_manifest.json").exists()
+    rows = []
     for path in (tmp_path / "out").glob("*.csv"):
         with open(path, newline="", encoding="utf-8") as file:
-            found += [(int(row["k"]), row["v"]) for row in csv.DictReader(file)]
-    assert len(found) == len(set(found))
-    assert set(found) <= set(ROWS)
+            rows += [(int(row["k"]), row["v"]) for row in csv.DictReader(file)]
+    assert len(rows) == len(set(rows))
+    assert set(rows) <= set(ROWS)
     with pytest.raises(FileExistsError, match="is not empty"):
         tables.unload("source", tmp_path / "out", format="csv")
     tables.unload("source", tmp_path / "again", format="csv")

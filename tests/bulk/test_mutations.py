@@ -1,7 +1,7 @@
-"""Files with random damage: each row is written exactly, or reported with its place.
+"""Files with random damage: each row is written exactly, or reported with its position.
 
-What is right is said by the csv module, by json with decimals, and by pyarrow, and by patterns that
-are written here a second time.
+The expected values come from the csv module, json with decimals, pyarrow, and patterns that are
+written here independently.
 """
 
 from __future__ import annotations
@@ -28,29 +28,18 @@ from cassandra.bulk.texts import Formats
 from cassandra.cqltypes.parse import lookup_cqltype
 from cassandra.sentinels import UNSET_VALUE
 from tests.conftest import Twins
+from tests.statements import prepared_insert
 
 KINDS = {"id": "bigint", "name": "text", "amount": "decimal", "at": "timestamp", "flag": "boolean"}
 COLUMNS = [Column(name, lookup_cqltype(kind), name == "id") for name, kind in KINDS.items()]
 ROUNDS = 150
 
 
-class Prepared:
-    """A prepared statement, as far as it is asked here."""
-
-    protocol_version = 5
-    query_string = "INSERT"
-    routing_key_indexes = (0,)
-
-    def __init__(self, twins: Twins) -> None:
-        self.bind_plan = twins.bind.BindPlan(COLUMNS)
-
-
 class Outcome(NamedTuple):
-    """What became of a file.
+    """The outcome of loading a file.
 
-    :param written: the bytes of each row that was bound, by its line, or its number.
-    :param failed: the lines, or numbers, of the others.
-    :param error: at which it ended, or None.
+    :param written: the bytes of each row that was bound, by its line or number. :param failed: the
+    lines, or numbers, of the other rows. :param error: the error that ended the load, or None.
     """
 
     written: dict[int, bytes]
@@ -66,7 +55,7 @@ def load(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Load:
     monkeypatch.setattr(binding, "bind", twins.bind)
     monkeypatch.setattr(binding, "grouping", twins.grouping)
     monkeypatch.setattr(csv_files, "csv_rows", twins.csv_rows)
-    prepared: Any = Prepared(twins)
+    prepared = prepared_insert(twins, COLUMNS, [0])
     binder = Binder(prepared, COLUMNS, {}, range(5), Keys((0,), ()), None, lambda: None)
     binder.is_closed = True
     reading = Reading(
@@ -78,15 +67,15 @@ def load(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Load:
         outcome = Outcome({}, set(), None)
         source = chunks_of(path, reading)
         try:
-            while (bound := binder.next_of(source)) is not None:
-                places = [bound.chunk.place(at) for at in range(bound.chunk.size)]
-                numbers = [place.line or place.row for place in places]
-                outcome.failed.update(numbers[at] for at, _ in bound.failures)
+            while (bound := binder.bind_next(source)) is not None:
+                locations = [bound.chunk.location(index) for index in range(bound.chunk.size)]
+                numbers = [location.line or location.row for location in locations]
+                outcome.failed.update(numbers[index] for index, _ in bound.failures)
                 for wave in bound.waves:
                     for group in wave.groups:
-                        for at, row in enumerate(group.rows):
-                            number = numbers[wave.places[row]]
-                            outcome.written[number] = group.block.row(at).data
+                        for index, row in enumerate(group.rows):
+                            number = numbers[wave.row_numbers[row]]
+                            outcome.written[number] = group.block.row(index).data
         except ValueError as error:
             return outcome._replace(error=str(error))
         return outcome
@@ -97,7 +86,7 @@ def load(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Load:
 def bound_bytes(twins: Twins, values: list[Any]) -> bytes | None:
     """Return the bytes of a row; None if it cannot be bound."""
     try:
-        data: bytes = Prepared(twins).bind_plan.bind(values, 5).data
+        data: bytes = prepared_insert(twins, COLUMNS, [0]).bind_plan.bind(values, 5).data
     except (ValueError, TypeError):
         return None
     return data
@@ -107,7 +96,7 @@ def bound_bytes(twins: Twins, values: list[Any]) -> bytes | None:
 
 
 class Refused(Exception):
-    """A text that is no value."""
+    """Raised for a string that is not a value of the type."""
 
 
 def value_of(kind: str, text: str) -> Any:
@@ -132,14 +121,14 @@ def value_of(kind: str, text: str) -> Any:
 def moment_of(text: str) -> Any:
     if re.fullmatch("[+-]?[0-9]+", text):
         return int(text)  # milliseconds
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"([0-9]{4}-[0-9]{2}-[0-9]{2})([Tt ]([0-9]{2}:[0-9]{2})(:[0-9]{2}(\.[0-9]{1,9})?)?"
         r"([Zz]|[+-][0-9]{2}(:?[0-9]{2})?)?)?",
         text,
     )
-    if found is None:
+    if match is None:
         raise Refused(text)
-    day, _, clock, seconds, _, zone, _ = found.groups()
+    day, _, clock, seconds, _, zone, _ = match.groups()
     seconds = (seconds or ":00")[:10]
     zone = "+00:00" if zone in (None, "z", "Z") else zone
     zone = zone if ":" in zone else f"{zone[:3]}:{zone[3:] or '00'}"
@@ -173,23 +162,23 @@ def values(generator: random.Random) -> dict[str, Any]:
 
 
 def damaged(generator: random.Random, data: bytes, keep: int) -> bytes:
-    """Return bytes with some damage, behind those that are kept."""
-    found = bytearray(data)
+    """Return damaged bytes; the first `keep` bytes stay as they are."""
+    content = bytearray(data)
     for _ in range(generator.randrange(4)):
-        at = generator.randrange(keep, len(found) + 1)
+        position = generator.randrange(keep, len(content) + 1)
         kind = generator.randrange(3)
         piece = generator.choice((b'"', b",", b"\n", b"\r", b"\xff", b"5", b"x", b"-", b"[" * 2000))
         if kind == 0:
-            found[at:at] = piece
+            content[position:position] = piece
         elif kind == 1:
-            del found[at : at + generator.randrange(5)]
+            del content[position : position + generator.randrange(5)]
         else:
-            found[at : at + 1] = piece
-    return bytes(found)
+            content[position : position + 1] = piece
+    return bytes(content)
 
 
 def csv_oracle(data: bytes) -> Iterator[tuple[int, list[str] | None]]:
-    """Return (line, fields) of each row; None for one that is no row."""
+    """Yield (line, fields) of each row; the fields are None if the line is not a row."""
     lines = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
     reader = csv.reader(lines, strict=True)
     next(reader)
@@ -226,10 +215,10 @@ def test_csv(
         written: dict[int, bytes] = {}
         failed: set[int] = set()
         for line, row in csv_oracle(data):
-            found = None
+            bound = None
             if row is not None and len(row) == len(KINDS):
                 try:
-                    found = bound_bytes(
+                    bound = bound_bytes(
                         twins,
                         [
                             None if text == "" else value_of(kind, text)
@@ -237,11 +226,11 @@ def test_csv(
                         ],
                     )
                 except Refused:
-                    found = None
-            if found is None:
+                    bound = None
+            if bound is None:
                 failed.add(line)
             else:
-                written[line] = found
+                written[line] = bound
         assert load(path) == Outcome(written, failed, None), data
 
 
@@ -283,8 +272,8 @@ def test_json_lines(twins: Twins, load: Load, tmp_path: Path, seed: int) -> None
         lines = []
         for _ in range(generator.randrange(1, 30)):
             row = values(generator)
-            made = json.dumps({**row, "amount": 0}, ensure_ascii=generator.random() < 0.5)
-            lines.append(made.replace('"amount": 0', f'"amount": {row["amount"]:f}'))
+            encoded = json.dumps({**row, "amount": 0}, ensure_ascii=generator.random() < 0.5)
+            lines.append(encoded.replace('"amount": 0', f'"amount": {row["amount"]:f}'))
         data = damaged(generator, "\n".join(lines).encode(), 0)
         path.write_bytes(data)
         written: dict[int, bytes] = {}
@@ -294,19 +283,19 @@ def test_json_lines(twins: Twins, load: Load, tmp_path: Path, seed: int) -> None
             if not line.strip():
                 continue
             try:
-                found = bound_bytes(twins, json_oracle(line))
+                bound = bound_bytes(twins, json_oracle(line))
             except Refused:
-                found = None
-            if found is None:
+                bound = None
+            if bound is None:
                 failed.add(number)
             else:
-                written[number] = found
+                written[number] = bound
         assert load(path) == Outcome(written, failed, None), data
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_parquet(twins: Twins, load: Load, tmp_path: Path, seed: int) -> None:
-    """A damaged file is refused, or gives the rows that pyarrow reads of it, and no fewer."""
+    """A damaged file is refused, or gives exactly the rows that pyarrow reads from it."""
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     generator = random.Random(seed)
@@ -336,7 +325,7 @@ def test_parquet(twins: Twins, load: Load, tmp_path: Path, seed: int) -> None:
         except (OSError, ValueError, NotImplementedError):
             rows = None
         except OverflowError:
-            continue  # moments that Python does not have: nobody says what is right
+            continue  # Python cannot represent these moments, so there is no expected value
         outcome = load(path)
         if outcome.error is not None:
             assert path.name in outcome.error

@@ -1,4 +1,4 @@
-"""``load(unload(table))`` is the table, for every type, format and API, whatever is set."""
+"""``load(unload(table))`` returns the same table for every type, format, API and setting."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ FORMS: list[dict[str, Any]] = [
 
 
 def read_by(form: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a load of what was unloaded in a form."""
+    """Return the load options that match the options of an unload."""
     return {name: value for name, value in form.items() if name != "compression"}
 
 
 def prepare(session: Session, seed: int) -> list[Any]:
-    """Make the tables of a seed, and return the rows of the source."""
+    """Create the tables of a seed, and return the rows of the source."""
     assert session.keyspace is not None
     schema = Schema(seed, session.keyspace)
     for text in schema.statements():
@@ -56,10 +56,10 @@ def prepare(session: Session, seed: int) -> list[Any]:
     insert = session.prepare(schema.insert())
     for row in schema.rows(ROWS):
         session.execute(insert, row)
-    # A partition of which nothing is there but its static column.
-    names = ", ".join(f'"{one.name}"' for one in (*schema.partition, schema.static))
+    # This partition has no row, only a static column.
+    names = ", ".join(f'"{column.name}"' for column in (*schema.partition, schema.static))
     alone = session.prepare(f"INSERT INTO source ({names}) VALUES (?, ?, ?)")
-    session.execute(alone, [*(one.make(schema.rng) for one in schema.partition), "alone"])
+    session.execute(alone, [*(column.make(schema.rng) for column in schema.partition), "alone"])
     expected = content_of(session, "source")
     assert len(expected) > 1
     return expected

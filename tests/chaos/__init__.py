@@ -1,1 +1,1 @@
-"""A campaign of faults on real nodes, with an accountant of what was acknowledged."""
+"""A campaign of faults on real nodes, and a record of all acknowledged writes."""

@@ -1,4 +1,6 @@
-"""``python -m tests.chaos --minutes 10``: ends with 1 if a write was lost, doubled or crossed, or hung."""  # noqa: E501
+"""``python -m tests.chaos --minutes 10`` exits with 1 if a write was lost or doubled, an answer
+went to a wrong request, or a request hung.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ def main() -> int:
     verdict = run(options.minutes * 60, seed, lambda line: print(line, flush=True))
     print(verdict)
     for kind in ("lost", "doubled", "crossed", "hung"):
-        if found := getattr(verdict, kind):
-            print(f"{kind}: {found[:20]}")
+        if faults := getattr(verdict, kind):
+            print(f"{kind}: {faults[:20]}")
     return not verdict.is_clean
 
 

@@ -1,4 +1,4 @@
-"""Keeps the books of what was written, and compares them with what the nodes have."""
+"""Records all writes, and compares the record with the rows on the nodes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from cassandra import ConsistencyLevel
 from cassandra.cluster import Session
 from cassandra.query import SimpleStatement
 
-LISTS = 50  # lists that numbers are appended to
+LISTS = 50  # number of lists that numbers are appended to
 
 
 class Verdict(NamedTuple):
-    """What the books say at the end."""
+    """The result of comparing the record with the rows at the end."""
 
     acknowledged: int
     failed: int
@@ -37,7 +37,7 @@ class Verdict(NamedTuple):
 
 
 class Accountant:
-    """Notes the outcome of each request; any thread."""
+    """Records the outcome of each request. Methods may be called from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -49,7 +49,7 @@ class Accountant:
         self.hung: list[str] = []
 
     def number(self) -> int:
-        """Return a number that nobody has written yet."""
+        """Return a number that has not been written yet."""
         with self._lock:
             self._next += 1
             return self._next
@@ -62,12 +62,12 @@ class Accountant:
         with self._lock:
             self.failed[type(error).__name__] += 1
 
-    def note_read(self, asked: int, rows: list[tuple[int, str]]) -> None:
-        """Compare an answer with its question: another request's answer names another key."""
+    def note_read(self, requested: int, rows: list[tuple[int, str]]) -> None:
+        """Check that the answer is for the requested key, not for that of another request."""
         with self._lock:
             self.reads += 1
-            if any(key != asked or value != str(asked) for key, value in rows):
-                self.crossed.append(f"asked for {asked}, got {rows}")
+            if any(key != requested or value != str(requested) for key, value in rows):
+                self.crossed.append(f"asked for {requested}, got {rows}")
 
     def note_hung(self, what: str) -> None:
         with self._lock:
@@ -76,7 +76,7 @@ class Accountant:
     def close(self, session: Session) -> Verdict:
         """Read everything back, and compare."""
         keys = SimpleStatement("SELECT k FROM t", consistency_level=ConsistencyLevel.ALL)
-        found = {row.k for row in session.execute(keys, timeout=60)}
+        keys_read = {row.k for row in session.execute(keys, timeout=60)}
         appended: Counter[int] = Counter()
         lists = SimpleStatement("SELECT l FROM lists", consistency_level=ConsistencyLevel.ALL)
         for row in session.execute(lists, timeout=60):
@@ -88,7 +88,7 @@ class Accountant:
             sorted(
                 number
                 for number in self.acknowledged
-                if number not in (appended if number % 2 else found)
+                if number not in (appended if number % 2 else keys_read)
             ),
             sorted(number for number, times in appended.items() if times > 1),
             self.crossed,

@@ -1,4 +1,4 @@
-"""Load on both faces while nodes and the network break in turns."""
+"""Load through the blocking and the asyncio API while nodes and the network fail in turns."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from cassandra.testing import LocalCluster
 from .accountant import LISTS, Accountant, Verdict
 from .network import Network
 
-TIMEOUT = 5.0  # seconds of each request
-PATIENCE = 30.0  # seconds; what has not ended by then hangs
+TIMEOUT = 5.0  # seconds, for each request
+PATIENCE = 30.0  # seconds; a request that has not ended by then hangs
 THREADS = 3
 TASKS = 20
 IN_FLIGHT = 30
@@ -47,9 +47,9 @@ def settings(network: Network) -> dict[str, Any]:
 
 
 def work(accountant: Accountant, source: random.Random) -> tuple[str, int, Any]:
-    """Choose what to do next: the statement, the number that it is about, and the values.
+    """Choose the next request: its statement, its number, and its values.
 
-    Odd numbers are appended to lists, which must not be done twice; even ones are inserted.
+    Odd numbers are appended to lists, so a repeated append shows. Even numbers are inserted.
     """
     if accountant.acknowledged and source.random() < 0.3:
         number = source.randrange(1, 1 + len(accountant.acknowledged)) * 2
@@ -61,7 +61,7 @@ def work(accountant: Accountant, source: random.Random) -> tuple[str, int, Any]:
 
 
 class Load:
-    """Requests on both faces, until `stop`."""
+    """Sends requests through the blocking and the asyncio API until `stop`."""
 
     def __init__(self, network: Network, accountant: Accountant, seed: int) -> None:
         self._network = network
@@ -91,7 +91,7 @@ class Load:
             self._accountant.note_written(number)
 
     def _block(self, number: int) -> None:
-        """One blocking call after the other."""
+        """Make blocking calls in sequence."""
         source = random.Random(self._seed + number)
         while not self._over.is_set():
             statement, about, values = work(self._accountant, source)
@@ -105,7 +105,7 @@ class Load:
                 self._accountant.note_hung(f"blocking {statement}")
 
     def _fly(self, number: int) -> None:
-        """Futures with callbacks, many in flight."""
+        """Keep many futures with callbacks in flight."""
         source = random.Random(self._seed + number)
         free = threading.Semaphore(IN_FLIGHT)
 
@@ -153,7 +153,7 @@ class Load:
             await asyncio.gather(*map(task, sources))
 
     def stop(self) -> None:
-        """End all of it; what does not end hangs."""
+        """End all requests; note those that hang."""
         self._over.set()
         for thread in self._threads:
             thread.join(2 * PATIENCE)
@@ -162,27 +162,29 @@ class Load:
 
 
 def faults(local: LocalCluster, network: Network, source: random.Random) -> list[Fault]:
-    """Return the faults of one round, each with what begins and what ends it."""
-    at = source.randrange(NODES)
-    node = at + 1
+    """Return the faults of one round, each with functions that begin and end the fault."""
+    index = source.randrange(NODES)
+    node = index + 1
     of_network: list[Fault] = [
         (
             f"{fault} at node {node}",
-            lambda fault=fault: network.set_fault(at, fault),  # type: ignore[misc]
-            lambda: network.set_fault(at, None),
+            lambda fault=fault: network.set_fault(index, fault),  # type: ignore[misc]
+            lambda: network.set_fault(index, None),
         )
         for fault in ("drop", "deaf", "mute", "slow", "refuse")
     ]
     return [
         *of_network,
-        (f"reset of node {node}", lambda: network.call(network.proxies[at].reset), lambda: None),
+        (f"reset of node {node}", lambda: network.call(network.proxies[index].reset), lambda: None),
         (f"pause of node {node}", lambda: local.pause(node), lambda: local.resume(node)),
         (f"kill -9 of node {node}", lambda: local.kill(node), lambda: local.restart(node)),
     ]
 
 
 def slow_faults(local: LocalCluster) -> list[Fault]:
-    """Return what takes a minute or so: it comes once in a long campaign, and then at times."""
+    """Return the faults that take about a minute; a long campaign has each once, then some at
+    random.
+    """
 
     def restart_all() -> None:
         for node in range(1, 1 + NODES):
@@ -200,11 +202,11 @@ def slow_faults(local: LocalCluster) -> list[Fault]:
 
 
 def rounds(local: LocalCluster, network: Network, source: random.Random) -> Iterator[Fault]:
-    """Yield the faults of a campaign: each slow one after some others, and then one in twelve."""
+    """Yield the faults: each slow fault after three quick ones, then one slow fault in twelve."""
     slow = slow_faults(local)
-    for one in slow:
+    for slow_fault in slow:
         yield from (source.choice(faults(local, network, source)) for _ in range(3))
-        yield one
+        yield slow_fault
     while True:
         quick = faults(local, network, source)
         yield source.choice(slow if source.random() < 1 / 12 else quick)
@@ -218,9 +220,9 @@ def run(
 ) -> Verdict:
     """Run a campaign on three nodes.
 
-    :param seconds: for how long faults come; a round that has begun is ended.
-    :param seed: decides the order of faults and requests.
-    :param local: the nodes, which all run. They get nodes of their own by default.
+    :param seconds: for how long faults occur; the last round runs to its end. :param seed: decides
+    the order of faults and requests. :param local: the nodes, which all run. By default new nodes
+    are started.
     """
     if local is None:
         with LocalCluster(NODES, "5.0.9") as local:

@@ -1,7 +1,7 @@
-"""The network between the driver and its nodes: a proxy for each node, which misbehaves on demand.
+"""The network between the driver and its nodes: each node has a proxy that fails on demand.
 
-It works on every machine and needs no privileges, other than network namespaces do. The nodes keep
-their own network, so that they stay one cluster while the driver cannot reach some of them.
+Unlike network namespaces, this works on every machine without privileges. The nodes use their own
+network, so they stay one cluster while the driver cannot reach some of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.proxies import Relay
 
 
 class Places(EndPointFactory):
-    """Sends the driver to the proxies."""
+    """Translates the nodes' addresses to those of the proxies."""
 
     def __init__(self, port_of: Callable[[str], int]) -> None:
         self._port_of = port_of
@@ -27,7 +27,7 @@ class Places(EndPointFactory):
 
 
 class Network:
-    """The proxies of all nodes, on a loop in a thread of its own."""
+    """The proxies of all nodes, on a loop in another thread."""
 
     def __init__(self, addresses: Sequence[str], port: int) -> None:
         self.addresses = list(addresses)
@@ -68,7 +68,7 @@ class Network:
         return Places(self._port_of)
 
     def _port_of(self, address: str) -> int:
-        """Return the port of the proxy before a node; one that has joined gets a proxy now."""
+        """Return the port of a node's proxy; a node that joined gets a proxy now."""
         with self._growing:
             if address not in self.addresses:
                 proxy = Relay((address, self._port))
@@ -86,7 +86,7 @@ class Network:
         self._loop.call_soon_threadsafe(function)
 
     def set_fault(self, number: int, fault: str | None) -> None:
-        """Let the proxy of a node misbehave, or behave again; the first one is number 0."""
+        """Set or clear a fault of a node's proxy; the first node is number 0."""
 
         def change() -> None:
             self.proxies[number].fault = fault

@@ -1,4 +1,4 @@
-"""The same programs on today's two drivers and on this one, against one real node.
+"""The same programs run on cassandra-driver, scylla-driver and this driver, against one real node.
 
-``tox -e differential`` runs them and fails for each difference that `defended` does not have.
+``tox -e differential`` runs them and fails for each difference that is not in `defended`.
 """

@@ -1,4 +1,4 @@
-"""Run the programs, hold the differences against the list, and say what is not in it."""
+"""Run the programs, compare the differences with the list, and print those not in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from pathlib import Path
 
 from cassandra.testing import LocalCluster
 
-if not __package__:  # run as a folder: behind what is installed, whose modules are compiled
+# run as a folder: import the installed driver first, because its modules are compiled
+if not __package__:
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from tests.differential.compare import Difference, Verdict, differences, judge
@@ -23,8 +24,8 @@ from tests.differential.defended import DEFENDED
 from tests.differential.lane import OURS, Lane, Module, environments, is_in_short_form
 from tests.programs.environments import ROOT
 
-SHARE = 9  # one program of so many is run in the short form
-LONGEST = 400  # characters of a text that are shown
+SHARE = 9  # one of this many programs runs in the short form
+LONGEST = 400  # characters of a value that are printed
 NODE = {
     "materialized_views_enabled": True,
     "user_defined_functions_enabled": True,
@@ -34,10 +35,10 @@ NODE = {
 
 
 @contextlib.contextmanager
-def node(given: str | None) -> Iterator[tuple[str, int]]:
-    """A node of Cassandra: one that runs, or one that is started now."""
-    if given:
-        address, _, port = given.rpartition(":")
+def node(running: str | None) -> Iterator[tuple[str, int]]:
+    """Yield the address of a running Cassandra node, or of a node that is started here."""
+    if running:
+        address, _, port = running.rpartition(":")
         yield address, int(port)
         return
     with LocalCluster(1, "5.0.9", heap="1G", config=NODE) as cluster:
@@ -45,65 +46,70 @@ def node(given: str | None) -> Iterator[tuple[str, int]]:
 
 
 def chosen(module: Module, options: argparse.Namespace) -> list[str]:
-    """The programs of a module that are run."""
+    """Return the programs of a module that the options select."""
     names = module.programs
     if options.short:
-        names = [one for one in names if is_in_short_form(f"{module.name}.{one}", SHARE)]
+        names = [name for name in names if is_in_short_form(f"{module.name}.{name}", SHARE)]
     if options.only:
         names = [
-            one
-            for one in names
-            if any(fnmatch.fnmatchcase(f"{module.name}.{one}", glob) for glob in options.only)
-            or f"{module.name}.{one}" in options.only
+            name
+            for name in names
+            if any(fnmatch.fnmatchcase(f"{module.name}.{name}", glob) for glob in options.only)
+            or f"{module.name}.{name}" in options.only
         ]
     return names
 
 
 def run(lane: Lane, options: argparse.Namespace) -> tuple[int, list[Difference], dict[str, object]]:
-    """Run all programs that are wanted: how many there were, the differences, all outcomes."""
-    found: list[Difference] = []
-    kept: dict[str, object] = {}
+    """Run the selected programs; return their number, the differences, and all outcomes."""
+    all_differences: list[Difference] = []
+    outcomes_by_program: dict[str, object] = {}
     count = 0
     for module in lane.modules():
         names = chosen(module, options)
         if not names:
             continue
         began = time.monotonic()
-        at_first = len(found)
+        at_first = len(all_differences)
         for program, outcomes in lane.run(module, names).items():
             name = f"{module.name}.{program}"
             theirs = {key: value for key, value in outcomes.items() if key != OURS}
-            found += differences(name, theirs, outcomes[OURS])
-            kept[name] = outcomes
+            all_differences += differences(name, theirs, outcomes[OURS])
+            outcomes_by_program[name] = outcomes
         count += len(names)
         print(
             f"{module.name}: {len(names)} programs in {time.monotonic() - began:.0f} s, "
-            f"{len(found) - at_first} differences",
+            f"{len(all_differences) - at_first} differences",
             flush=True,
         )
-    return count, found, kept
+    return count, all_differences, outcomes_by_program
 
 
-def told(one: Difference) -> str:
-    """A difference, as it is printed. Of statements only those that differ are."""
-    theirs, ours = shortened(one.theirs), shortened(one.ours)
-    if one.place == "statements":
+def text_of(difference: Difference) -> str:
+    """Return a difference as text; of statements, only those that differ."""
+    theirs, ours = shortened(difference.theirs), shortened(difference.ours)
+    if difference.place == "statements":
         lines = difflib.unified_diff(
-            one.theirs.split("\n"), one.ours.split("\n"), one.against, OURS, lineterm="", n=0
+            difference.theirs.split("\n"),
+            difference.ours.split("\n"),
+            difference.against,
+            OURS,
+            lineterm="",
+            n=0,
         )
         return "\n  ".join(shortened(line) for line in list(lines)[:20])
-    return f"{one.against}: {theirs}\n  {OURS}: {ours}"
+    return f"{difference.against}: {theirs}\n  {OURS}: {ours}"
 
 
 def shortened(text: str) -> str:
-    """`text`, if it is not too long to be looked at."""
+    """Return `text`, cut if it is too long to read."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} ... ({len(text)} characters)"
 
 
 def report(verdict: Verdict, limit: int) -> None:
-    """Print what is wrong."""
-    for one in verdict.undefended[:limit]:
-        print(f"\n{one.program} {one.place}\n  {told(one)}")
+    """Print the undefended differences and the stale entries."""
+    for difference in verdict.undefended[:limit]:
+        print(f"\n{difference.program} {difference.place}\n  {text_of(difference)}")
     if len(verdict.undefended) > limit:
         print(f"\n... and {len(verdict.undefended) - limit} more")
     for seen in verdict.stale:
@@ -111,7 +117,7 @@ def report(verdict: Verdict, limit: int) -> None:
 
 
 def main() -> int:
-    """Return how many differences are not in the list, and entries are there without one."""
+    """Return the number of undefended differences plus stale entries."""
     parser = argparse.ArgumentParser(prog="python tests/differential", description=__doc__)
     parser.add_argument("--short", action="store_true", help=f"one program of {SHARE}")
     parser.add_argument("--only", action="append", help="programs by name, as a shell pattern")
@@ -126,15 +132,16 @@ def main() -> int:
     for log in folder.glob("*.log"):
         log.unlink()
     commands = environments(folder)
-    with node(options.node) as place, Lane(*place, commands, folder) as lane:
-        count, found, kept = run(lane, options)
+    with node(options.node) as address, Lane(*address, commands, folder) as lane:
+        count, all_differences, outcomes = run(lane, options)
     if options.keep:
-        options.keep.write_text(json.dumps(kept, indent=1))
+        options.keep.write_text(json.dumps(outcomes, indent=1))
     is_whole = not (options.short or options.only)
-    verdict = judge(found, DEFENDED, is_whole=is_whole)
+    verdict = judge(all_differences, DEFENDED, is_whole=is_whole)
     report(verdict, options.limit)
     print(
-        f"\n{count} programs, {len(found)} differences, {len(found) - len(verdict.undefended)} of "
+        f"\n{count} programs, {len(all_differences)} differences, "
+        f"{len(all_differences) - len(verdict.undefended)} of "
         f"them defended, in {time.monotonic() - began:.0f} s"
     )
     return min(len(verdict.undefended) + len(verdict.stale), 1)

@@ -1,4 +1,4 @@
-"""What two drivers did with one program, place by place, and the differences."""
+"""Compare the outcomes of two drivers for one program, value by value."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ ERROR = re.compile(r"error\(([^)]*)\)")
 
 @dataclass(frozen=True)
 class Difference:
-    """One place at which this driver does something else.
+    """One value in which this driver differs.
 
-    :param program: the program, as ``module.function[case]``.
-    :param place: what was compared: ``show:LABEL``, ``error``, ``warnings``, ``printed``,
-        ``statements``, or ``table:NAME[KEY]``.
-    :param against: the driver that was compared with.
-    :param theirs: what that driver does, as canonical text.
-    :param ours: what this one does.
+    :param program: the program, as ``module.function[case]``. :param place: the value:
+    ``show:LABEL``, ``error``, ``warnings``, ``printed``, ``statements``, or ``table:NAME[KEY]``.
+    :param against: the driver that was compared with. :param theirs: that driver's value, as
+    canonical text. :param ours: this driver's value.
     """
 
     program: str
@@ -33,33 +31,33 @@ class Difference:
 
 
 def places(outcome: Mapping[str, Any]) -> dict[str, str]:
-    """Return what is compared of an outcome, by its place."""
-    found: dict[str, str] = {}
+    """Return the values of an outcome that are compared, by their names."""
+    texts: dict[str, str] = {}
     for label, text in outcome.get("shown", ()):
-        place, at = f"show:{label}", 1
-        while place in found:
-            at += 1
-            place = f"show:{label}#{at}"
-        found[place] = text
+        key, count = f"show:{label}", 1
+        while key in texts:
+            count += 1
+            key = f"show:{label}#{count}"
+        texts[key] = text
     for name in ("error", "printed", "broken"):
         if outcome.get(name):
-            found[name] = str(outcome[name])
+            texts[name] = str(outcome[name])
     for warning in outcome.get("warnings", ()):
-        found[f"warnings:{warning}"] = "warned"
+        texts[f"warnings:{warning}"] = "warned"
     statements = outcome.get("statements")
     if statements is not None:
         ordered = statements if outcome.get("has_order", True) else sorted(statements)
-        found["statements"] = "\n".join(ordered)
-    for place, text in outcome.get("tables", {}).items():
-        found[f"table:{place}"] = text
-    return found
+        texts["statements"] = "\n".join(ordered)
+    for key, text in outcome.get("tables", {}).items():
+        texts[f"table:{key}"] = text
+    return texts
 
 
 def is_same(theirs: str, ours: str) -> bool:
-    """Whether ours does for a program what theirs did.
+    """Return True if this driver's value is as good for a program as theirs.
 
-    An error is the same if it can be caught by each class that theirs can be caught by. It may be
-    of further ones.
+    An error is the same if every class that catches theirs also catches ours. Ours may have further
+    classes.
     """
     if theirs == ours:
         return True
@@ -68,48 +66,44 @@ def is_same(theirs: str, ours: str) -> bool:
     if ERROR.sub("error", theirs) != ERROR.sub("error", ours):
         return False
     return all(
-        set(one.split("|")) <= set(other.split("|"))
-        for one, other in zip(ERROR.findall(theirs), ERROR.findall(ours), strict=True)
+        set(name.split("|")) <= set(other.split("|"))
+        for name, other in zip(ERROR.findall(theirs), ERROR.findall(ours), strict=True)
     )
 
 
 def differences(
     program: str, theirs: Mapping[str, Mapping[str, Any]], ours: Mapping[str, Any]
 ) -> list[Difference]:
-    """Return where `ours` does as none of the other drivers.
+    """Return the values in which `ours` agrees with no other driver.
 
-    Where two of them differ from each other, a program that moves between them sees a difference
-    already; ours may do as either.
+    If two other drivers differ from each other, programs that move between them already see a
+    difference; ours may agree with either.
 
-    :param program: the program's name.
-    :param theirs: the outcomes of the other drivers by their names, the first being the one that
-        differences are told against.
-    :param ours: this driver's outcome.
+    :param program: the program's name. :param theirs: the outcomes of the other drivers by name;
+    differences are reported against the first. :param ours: this driver's outcome.
     """
     by_driver = {name: places(outcome) for name, outcome in theirs.items()}
-    own = places(ours)
+    own_texts = places(ours)
     first = next(iter(by_driver))
-    found = []
-    for place in _all_places([*by_driver.values(), own]):
-        here = own.get(place, NOTHING)
-        there = {name: one.get(place, NOTHING) for name, one in by_driver.items()}
+    result = []
+    for key in _all_places([*by_driver.values(), own_texts]):
+        here = own_texts.get(key, NOTHING)
+        there = {name: texts.get(key, NOTHING) for name, texts in by_driver.items()}
         if not any(is_same(text, here) for text in there.values()):
-            found.append(Difference(program, place, first, there[first], here))
-    return found
+            result.append(Difference(program, key, first, there[first], here))
+    return result
 
 
 def _all_places(outcomes: Iterable[Mapping[str, str]]) -> list[str]:
-    return list(dict.fromkeys(place for outcome in outcomes for place in outcome))
+    return list(dict.fromkeys(key for outcome in outcomes for key in outcome))
 
 
 @dataclass(frozen=True)
 class Seen:
-    """Where programs see a defended difference: regular expressions that match from the start.
+    """Regular expressions for the outcomes of a defended difference; they match from the start.
 
-    :param program: names of programs.
-    :param place: places in them.
-    :param theirs: what the other drivers do there.
-    :param ours: what this one does.
+    :param program: names of programs. :param place: names of values in them. :param theirs: values
+    of the other drivers. :param ours: values of this driver.
     """
 
     program: str
@@ -118,7 +112,7 @@ class Seen:
     ours: str = ""
 
     def matches(self, difference: Difference) -> bool:
-        """Whether a difference is one of these."""
+        """Return True if the difference matches these expressions."""
         return all(
             re.match(pattern, text, re.S) is not None
             for pattern, text in (
@@ -134,11 +128,9 @@ class Seen:
 class Defended:
     """A difference that stays.
 
-    :param what: what differs, in reStructuredText.
-    :param why: the reason.
-    :param seen: where the lane sees it.
-    :param test: the test that guards it, for one that this lane cannot see.
-    :param key: its entry in the table that users are told. Empty for what no program relies on.
+    :param what: the difference, in reStructuredText. :param why: the reason. :param seen: where the
+    lane sees it. :param test: the test that guards it, if this lane cannot see it. :param key: its
+    entry in the table for users. Empty if no program relies on it.
     """
 
     what: str
@@ -149,11 +141,10 @@ class Defended:
 
 
 def told(key: str, seen: tuple[Seen, ...] = (), test: str = "") -> Defended:
-    """Return an entry of the table that users are told.
+    """Return an entry of the table for users.
 
-    :param key: its key.
-    :param seen: where the lane sees it.
-    :param test: the test that guards it, for one that this lane cannot see.
+    :param key: its key. :param seen: where the lane sees it. :param test: the test that guards it,
+    if this lane cannot see it.
     """
     entry = BY_KEY[key]
     return Defended(entry.what, entry.why, seen, test, key)
@@ -163,9 +154,8 @@ def told(key: str, seen: tuple[Seen, ...] = (), test: str = "") -> Defended:
 class Verdict:
     """The judgement over many programs.
 
-    :param undefended: differences that no entry has.
-    :param stale: places of the list at which nothing differs any more.
-    :param counts: how many differences each entry has.
+    :param undefended: differences that have no entry. :param stale: entries that no difference
+    matches any more. :param counts: the number of differences of each entry.
     """
 
     undefended: list[Difference]
@@ -173,19 +163,19 @@ class Verdict:
     counts: dict[str, int]
 
 
-def judge(found: Iterable[Difference], defended: Iterable[Defended], *, is_whole: bool) -> Verdict:
-    """Hold differences against the list.
+def judge(
+    reported: Iterable[Difference], defended: Iterable[Defended], *, is_whole: bool
+) -> Verdict:
+    """Compare the reported differences with the list.
 
-    :param found: the differences.
-    :param defended: the list.
-    :param is_whole: whether these are all programs that there are. If not, an entry may want one
-        that did not run, so that none is called stale.
+    :param reported: the differences. :param defended: the list. :param is_whole: whether all
+    programs ran. If not, no entry is called stale, because its program may not have run.
     """
     entries = list(defended)
     used: set[Seen] = set()
     counts = {entry.what: 0 for entry in entries}
     undefended = []
-    for difference in found:
+    for difference in reported:
         matching = [
             (entry, seen) for entry in entries for seen in entry.seen if seen.matches(difference)
         ]

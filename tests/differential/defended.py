@@ -1,10 +1,10 @@
-"""The differences that stay, each with the programs that see it.
+"""The differences that stay, each with the programs that show it.
 
-Those that users are told are entries of `cassandra.migrate.table`, by their keys.
+Differences that users are told about are entries of `cassandra.migrate.table`, by their keys.
 
-A difference that is in no entry fails the lane, and so does an entry whose programs see none any
-more. What is seen is as narrow as it can be said: values in place of others are named by program
-and label, an error in place of another by the classes of both.
+A difference without an entry fails the lane, and so does an entry that no program shows any more.
+Entries are as narrow as possible: other values are named by program and label, other errors by the
+classes of both.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SEEN = [
             Seen(
                 r"(types_bound\.bound\[list<|core_data\.nulls_inside_collections)",
                 "show:.*None",
-                r"error\(NoHostAvailable\)|ResultSet",  # an empty value, of cassandra-driver's
+                r"error\(NoHostAvailable\)|ResultSet",  # cassandra-driver's empty value
                 r"error\(DriverException\|ErrorMessage\|ErrorMessageSub\|ServerError\)",
             ),
         ),
@@ -267,6 +267,7 @@ SEEN = [
             Seen(r"mapper_columns\.created\[", "(show|table):", "", r"None|<nothing>"),
             Seen(r"mapper_differences\.iterables", "table:"),
             Seen(r"mapper_pages\.", "show:", "error", r"error\((ValueError|CQLEngineException)\)"),
+            Seen(r"mapper_pages\.times_of_writes", "show:kind", r"error\(Attr", r"error\(TypeE"),
             Seen(r"mapper_pages\.batches", "show:type 0"),
             Seen(r"mapper_differences\.statements_of_the_connection", "show:number"),
         ),
@@ -354,6 +355,11 @@ SEEN = [
             Seen(r"schema\.made\[view\]", r"show:(t export|view mv query)"),
             Seen(r"schema\.made_by_hand", r"show:(empty|export|not connected)"),
         ),
+    ),
+    Defended(
+        what="A conversion of a UUID that has no time into a time warns.",
+        why="The result is arbitrary.",
+        seen=(Seen(r"values\.times", "warnings:RuntimeWarning", NOTHING, "warned"),),
     ),
     Defended(
         what="``sync_table`` of a model with ``__default_ttl__`` warns, others do not.",

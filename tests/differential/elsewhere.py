@@ -1,4 +1,4 @@
-"""Differences that stay, and that this lane cannot see: each with the tests that guard it."""
+"""Differences that stay and that this lane cannot see, each with the tests that guard it."""
 
 from __future__ import annotations
 
@@ -48,6 +48,10 @@ ELSEWHERE: list[Defended] = [
     told(
         "connection-counts",
         test="tests/unit/client/test_pool_sizes.py",
+    ),
+    told(
+        "prepare-scope",
+        test="tests/unit/engine/prepare/test_statements_scope.py",
     ),
     told(
         "metrics",

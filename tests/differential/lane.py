@@ -1,4 +1,4 @@
-"""Runs each program on three drivers beside each other, against one node."""
+"""Runs each program on three drivers side by side, against one node."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ from tests.programs.environments import ROOT, Program, clean_environment, with_c
 
 HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"
-# The pinned versions of the drivers that ours is compared with; the first is told against.
+# The pinned versions of the drivers that ours is compared with; differences are reported against
+# the first.
 CONTROLS = {"cassandra-driver": "3.30.1", "scylla-driver": "3.29.12"}
 OURS = "turbocql"
-# numpy, as its values are bound, and what the drivers ask for besides.
+# The programs bind numpy values, and the drivers use it if it is installed.
 BESIDE = ("numpy==2.4.6",)
 DEADLINE = 60.0  # seconds for one program
 START = 60.0  # seconds until a worker has answered for the first time
@@ -36,23 +37,22 @@ START = 60.0  # seconds until a worker has answered for the first time
 def environments(folder: Path) -> dict[str, list[str]]:
     """Return the command that starts each driver's worker.
 
-    :param folder: where the environments of the other drivers are made, and kept.
+    :param folder: where the environments of the other drivers are created and kept.
     """
     commands = {}
     for name, version in CONTROLS.items():
         program = Program((), BESIDE, driver=f"{name}=={version}")
-        made = with_control(folder / f"{name}-{version}", program)
-        commands[name] = [str(made.python), str(HERE / "worker.py")]
+        environment = with_control(folder / f"{name}-{version}", program)
+        commands[name] = [str(environment.python), str(HERE / "worker.py")]
     commands[OURS] = [sys.executable, str(HERE / "worker.py")]
     return commands
 
 
 class Worker:
-    """The process that runs programs with one driver. It is started again if one hangs.
+    """A process that runs programs with one driver, and is started again if it hangs.
 
-    :param name: the driver.
-    :param command: how the process is started.
-    :param log: where what it prints goes.
+    :param name: the driver. :param command: how the process is started. :param log: where its
+    output goes.
     """
 
     def __init__(self, name: str, command: list[str], log: Path) -> None:
@@ -65,7 +65,7 @@ class Worker:
         if self._process is None:
             environment = clean_environment()
             environment["DIFFERENTIAL_PROGRAMS"] = str(PROGRAMS)
-            environment["PYTHONHASHSEED"] = "0"  # sets have one order
+            environment["PYTHONHASHSEED"] = "0"  # so that sets have the same order in all processes
             environment["TZ"] = "America/New_York"  # so that local time is not UTC by chance
             if self.name == OURS:
                 environment["PYTHONPATH"] = str(ROOT)
@@ -82,7 +82,7 @@ class Worker:
         return self._process
 
     def ask(self, order: dict[str, Any], deadline: float = DEADLINE) -> dict[str, Any]:
-        """Return the answer to an order; one that says "hangs" or "died" if there is none."""
+        """Return the answer to an order; an answer that says "hangs" or "died" if there is none."""
         process = self._started()
         assert process.stdin is not None
         try:
@@ -128,13 +128,11 @@ class Worker:
 
 @dataclass
 class Module:
-    """Programs that stand in one file.
+    """The programs of one file.
 
-    :param name: the file's name.
-    :param programs: the programs' names.
-    :param tables: CQL that makes the tables that they share.
-    :param own_keyspace: whether each program has a keyspace of its own.
-    :param statements: whether the statements that the server saw are compared.
+    :param name: the file's name. :param programs: the programs' names. :param tables: CQL that
+    creates the tables that they share. :param own_keyspace: whether each program has a keyspace to
+    itself. :param statements: whether the statements that the server receives are compared.
     """
 
     name: str
@@ -145,12 +143,11 @@ class Module:
 
 
 class Side:
-    """One driver's worker, the recorder before the node, and its keyspaces.
+    """One driver's worker, the recorder in front of the node, and its keyspaces.
 
-    :param worker: the worker.
-    :param recorder: what stands between it and the node.
-    :param session: the lane's own way to the node.
-    :param letter: what the names of its keyspaces have.
+    :param worker: the worker. :param recorder: the recorder between the worker and the node. :param
+    session: the lane's direct session with the node. :param letter: the letter in the names of its
+    keyspaces.
     """
 
     def __init__(self, worker: Worker, recorder: Recorder, session: Session, letter: str) -> None:
@@ -165,20 +162,21 @@ class Side:
         """Yield the outcome of each program of a module."""
         keyspace = None if module.own_keyspace else self._keyspace(module.tables)
         for program in programs:
-            own = keyspace or self._keyspace(module.tables)
-            yield program, self._outcome(module, program, own)
+            used = keyspace or self._keyspace(module.tables)
+            yield program, self._outcome(module, program, used)
             if keyspace is None:
-                self._drop(module, own)
+                self._drop(module, used)
         if keyspace is not None:
             self._drop(module, keyspace)
 
     def _keyspace(self, tables: list[str]) -> str:
         self._count += 1
-        # As long as those of the other drivers, and the same in all texts after cleaning.
+        # The name is as long as those of the other drivers, and the same in all texts after
+        # cleaning.
         name = f"ks{self._letter}{self._count:05}"
         self._session.execute(
             f"DROP KEYSPACE IF EXISTS {name}", timeout=60
-        )  # of a run that was ended
+        )  # left by a run that was interrupted
         self._session.execute(
             f"CREATE KEYSPACE {name} WITH replication = "
             "{'class': 'SimpleStrategy', 'replication_factor': 1}"
@@ -203,9 +201,9 @@ class Side:
                 "port": self._recorder.port,
             }
         )
-        said = self._recorder.taken()
+        statements = self._recorder.taken()
         if module.statements:
-            outcome["statements"] = [one.replace(keyspace, "KS") for one in said]
+            outcome["statements"] = [statement.replace(keyspace, "KS") for statement in statements]
         outcome["tables"] = self._tables.of(keyspace, with_schema=module.own_keyspace)
         if not module.own_keyspace:
             self._tables.empty(keyspace)
@@ -213,12 +211,10 @@ class Side:
 
 
 class Lane:
-    """All drivers beside each other.
+    """All drivers side by side.
 
-    :param address: the node.
-    :param port: its port.
-    :param commands: the command that starts each driver's worker, by the driver's name.
-    :param folder: where the workers' logs go.
+    :param address: the node. :param port: its port. :param commands: the command that starts each
+    driver's worker, by the driver's name. :param folder: where the workers' logs go.
     """
 
     def __init__(
@@ -243,30 +239,33 @@ class Lane:
 
     def modules(self) -> list[Module]:
         """Return all programs that there are."""
-        found = []
+        result = []
         for path in sorted(PROGRAMS.glob("*.py")):
             answer = self.sides[OURS].worker.ask({"do": "list", "module": path.stem}, START)
             if "programs" not in answer:
                 raise RuntimeError(f"{path} cannot be read: {answer}")
-            found.append(Module(path.stem, **answer))
-        return found
+            result.append(Module(path.stem, **answer))
+        return result
 
     def run(self, module: Module, programs: list[str]) -> dict[str, dict[str, dict[str, Any]]]:
         """Return the outcomes of programs, by program and driver."""
-        found: dict[str, dict[str, dict[str, Any]]] = {one: {} for one in programs}
+        outcomes: dict[str, dict[str, dict[str, Any]]] = {program: {} for program in programs}
         lock = threading.Lock()
 
         def one_side(name: str) -> None:
             for program, outcome in self.sides[name].run(module, programs):
                 with lock:
-                    found[program][name] = outcome
+                    outcomes[program][name] = outcome
 
         with ThreadPoolExecutor(len(self.sides)) as pool:
             for done in [pool.submit(one_side, name) for name in self.sides]:
                 done.result()
-        return {one: {name: by_side[name] for name in self.sides} for one, by_side in found.items()}
+        return {
+            program: {name: by_side[name] for name in self.sides}
+            for program, by_side in outcomes.items()
+        }
 
 
 def is_in_short_form(name: str, share: int) -> bool:
-    """Whether one of `share` programs is this one: the same ones in each run."""
+    """Return True for one of `share` programs; the choice is the same in each run."""
     return int(hashlib.sha256(name.encode()).hexdigest(), 16) % share == 0

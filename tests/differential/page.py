@@ -36,13 +36,13 @@ def cell(text: str, mark: str) -> str:
 
 
 def table(entries: Iterable[Difference]) -> str:
-    """Return the table. Those that a program's source shows have their keys."""
+    """Return the table. Differences that a program's source can show have their keys."""
     rows = []
-    for one in entries:
-        key = f" [``{one.key}``]" if one.matchers else ""
-        rows.append(f"{cell(one.what + key, '*')}\n{cell(one.why, ' ')}\n")
-        if one.do:
-            rows.append(f"\n{cell('To do: ' + one.do, ' ').replace(' - ', '   ', 1)}\n")
+    for entry in entries:
+        key = f" [``{entry.key}``]" if entry.matchers else ""
+        rows.append(f"{cell(entry.what + key, '*')}\n{cell(entry.why, ' ')}\n")
+        if entry.do:
+            rows.append(f"\n{cell('To do: ' + entry.do, ' ').replace(' - ', '   ', 1)}\n")
     return HEAD + "".join(rows)
 
 

@@ -1,4 +1,4 @@
-"""A relay before a node that writes down which requests go through it."""
+"""A relay in front of a node that records the requests going through it."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ QUERY, RESULT, PREPARE, EXECUTE, BATCH = 0x07, 0x08, 0x09, 0x0A, 0x0D
 PREPARED = 4
 HEADER = struct.Struct(">BBhBi")
 SEGMENTS_SINCE = 5
-# What drivers ask for themselves.
+# Queries that drivers send for themselves.
 OWN = re.compile(
     r"^\s*USE\b|\bsystem\.(local|peers|peers_v2|client_routes)\b|\bsystem_(virtual_)?schema\.|"
     r"\bsystem_traces\.",
     re.I,
 )
-NEAR = 3600  # seconds: a timestamp nearer to the clock than this was made by the driver
+NEAR = 3600  # seconds: if a timestamp is nearer to the clock than this, the driver made it
 
 
 class Fields:
@@ -88,11 +88,11 @@ class Frames:
     inner: bytearray = field(default_factory=bytearray)
 
     def feed(self, data: bytes) -> None:
-        """Take bytes as they come."""
+        """Add bytes that were received."""
         self.raw += data
 
     def envelopes(self) -> Iterator[tuple[int, int, int, int, bytes, bytes]]:
-        """Yield version, flags, stream, opcode, body and the whole of each that is complete."""
+        """Yield version, flags, stream, opcode, body and all bytes of each complete envelope."""
         while True:
             if self.is_segmented:
                 self._unpack()
@@ -102,9 +102,9 @@ class Frames:
             version, flags, stream, opcode, size = HEADER.unpack_from(source)
             if len(source) < HEADER.size + size:
                 return
-            whole = bytes(source[: HEADER.size + size])
+            envelope = bytes(source[: HEADER.size + size])
             del source[: HEADER.size + size]
-            yield version & 0x7F, flags, stream, opcode, whole[HEADER.size :], whole
+            yield version & 0x7F, flags, stream, opcode, envelope[HEADER.size :], envelope
 
     def _unpack(self) -> None:
         # Section 2.2: a header of 3 bytes and its checksum of 3, the payload, its checksum of 4.
@@ -117,29 +117,29 @@ class Frames:
 
 
 def parameters(fields: Fields, version: int) -> list[str]:
-    """Return what section 4.1.4 calls <query_parameters> as texts."""
-    said = [f"cl={consistency(fields)}"]
+    """Return the <query_parameters> of section 4.1.4 as strings."""
+    words = [f"cl={consistency(fields)}"]
     flags = fields.number(">I" if version >= 5 else ">B")
     if flags & 0x01:
-        said.append(f"values={values(fields, bool(flags & 0x40))}")
+        words.append(f"values={values(fields, bool(flags & 0x40))}")
     if flags & 0x04:
-        said.append(f"page={fields.number('>i')}")
+        words.append(f"page={fields.number('>i')}")
     if flags & 0x08:
         fields.value()
-        said.append("paging_state")
-    return said + tail(fields, flags)
+        words.append("paging_state")
+    return words + tail(fields, flags)
 
 
 def tail(fields: Fields, flags: int) -> list[str]:
-    """Return the end of the parameters, which batches have too."""
-    said = []
+    """Return the last parameters, which batches have too."""
+    words = []
     if flags & 0x10:
-        said.append(f"serial={consistency(fields)}")
+        words.append(f"serial={consistency(fields)}")
     if flags & 0x20:
-        said.append(f"timestamp={timestamp(fields.number('>q'))}")
+        words.append(f"timestamp={timestamp(fields.number('>q'))}")
     if flags & 0x80:
-        said.append(f"keyspace={fields.string()}")
-    return said
+        words.append(f"keyspace={fields.string()}")
+    return words
 
 
 def consistency(fields: Fields) -> str:
@@ -149,66 +149,66 @@ def consistency(fields: Fields) -> str:
 
 
 def timestamp(microseconds: int) -> str:
-    """Return "now" for a timestamp of the driver's own, otherwise the number."""
+    """Return "now" for a timestamp that the driver made, otherwise the number."""
     return "now" if abs(microseconds / 1e6 - time.time()) < NEAR else str(microseconds)
 
 
 def values(fields: Fields, are_named: bool) -> str:
-    """Return values that are bound."""
-    found = []
+    """Return the bound values as a string."""
+    texts = []
     for _ in range(fields.number(">H")):
         name = f"{fields.string()}:" if are_named else ""
-        found.append(name + fields.value())
-    return f"[{', '.join(found)}]"
+        texts.append(name + fields.value())
+    return f"[{', '.join(texts)}]"
 
 
 class Requests:
-    """The requests of one connection as texts."""
+    """Decodes the requests of one connection to strings."""
 
     def __init__(self) -> None:
         self.prepared: dict[bytes, str] = {}
         self._preparing: dict[int, str] = {}
 
     def read(self, version: int, flags: int, stream: int, opcode: int, body: bytes) -> str | None:
-        """Return what a request says, or None for those of the driver itself."""
+        """Return a request as a string, or None for requests of the driver itself."""
         fields = Fields(body)
-        said = ["traced"] if flags & 0x02 else []
+        words = ["traced"] if flags & 0x02 else []
         if flags & 0x04:
-            said.append(f"payload={fields.payload()}")
+            words.append(f"payload={fields.payload()}")
         if opcode == QUERY:
             text = fields.long_string()
-            said += parameters(fields, version)
+            words += parameters(fields, version)
         elif opcode == EXECUTE:
             text = self._prepared(fields)
             if version >= 5:
                 fields.take(fields.number(">H"))
-            said += parameters(fields, version)
+            words += parameters(fields, version)
         elif opcode == PREPARE:
             text = self._preparing[stream] = fields.long_string()
             if version >= 5 and fields.number(">I") & 0x01:
-                said.append(f"keyspace={fields.string()}")
+                words.append(f"keyspace={fields.string()}")
         elif opcode == BATCH:
-            text = self._batch(fields, version, said)
+            text = self._batch(fields, version, words)
         else:
             return None
         name = {QUERY: "QUERY", EXECUTE: "EXECUTE", PREPARE: "PREPARE", BATCH: "BATCH"}[opcode]
-        return None if OWN.search(text) else " ".join([name, *said, "|", text])
+        return None if OWN.search(text) else " ".join([name, *words, "|", text])
 
     def _prepared(self, fields: Fields) -> str:
         return self.prepared.get(fields.take(fields.number(">H")), "?")
 
-    def _batch(self, fields: Fields, version: int, said: list[str]) -> str:
-        said.append(("LOGGED", "UNLOGGED", "COUNTER")[fields.number(">B")])
+    def _batch(self, fields: Fields, version: int, words: list[str]) -> str:
+        words.append(("LOGGED", "UNLOGGED", "COUNTER")[fields.number(">B")])
         parts = []
         for _ in range(fields.number(">H")):
             text = self._prepared(fields) if fields.number(">B") else fields.long_string()
             parts.append(f"{text} {values(fields, False)}")
-        said.append(f"cl={consistency(fields)}")
-        said += tail(fields, fields.number(">I" if version >= 5 else ">B"))
+        words.append(f"cl={consistency(fields)}")
+        words += tail(fields, fields.number(">I" if version >= 5 else ">B"))
         return "; ".join(parts)
 
     def answered(self, flags: int, stream: int, opcode: int, body: bytes) -> None:
-        """Look at an answer: it may say which number a prepared statement has."""
+        """Note the id of a prepared statement if this answer contains it."""
         text = self._preparing.pop(stream, None)
         if text is None or opcode != RESULT:
             return
@@ -227,15 +227,15 @@ class Requests:
 def without_compression(body: bytes) -> bytes:
     """Return the body of SUPPORTED without compression, so that all drivers send plain bytes."""
     fields = Fields(body)
-    made = b""
+    content = b""
     count = fields.number(">H")
     for _ in range(count):
         name = fields.string()
         options = [fields.string() for _ in range(fields.number(">H"))]
         if name == "COMPRESSION":
             options = []
-        made += string(name) + struct.pack(">H", len(options)) + b"".join(map(string, options))
-    return struct.pack(">H", count) + made
+        content += string(name) + struct.pack(">H", len(options)) + b"".join(map(string, options))
+    return struct.pack(">H", count) + content
 
 
 def string(text: str) -> bytes:
@@ -244,7 +244,7 @@ def string(text: str) -> bytes:
 
 
 class Recorder:
-    """Listens for a driver, hands its bytes on to the node, and keeps its requests.
+    """Listens for a driver, relays its bytes to the node, and keeps its requests.
 
     :param target: address and port of the node.
     """
@@ -280,7 +280,7 @@ class Recorder:
 
     async def _stop(self) -> None:
         self._server.close()
-        tasks = [one for one in asyncio.all_tasks() if one is not asyncio.current_task()]
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -288,12 +288,12 @@ class Recorder:
     def taken(self) -> list[str]:
         """Return the requests since the last call."""
         with self._lock:
-            said, self._said = self._said, []
-        return said
+            statements, self._said = self._said, []
+        return statements
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         requests = Requests()
-        requests.prepared = self._prepared  # the same on every connection to one node
+        requests.prepared = self._prepared  # shared by all connections to one node
         with contextlib.suppress(OSError, asyncio.CancelledError):
             there, back = await asyncio.open_connection(*self._target)
             client, node = Frames(), Frames()
@@ -317,12 +317,12 @@ class Recorder:
             frames.feed(data)
             for version, flags, stream, opcode, body, _ in frames.envelopes():
                 try:
-                    said = requests.read(version, flags, stream, opcode, body)
+                    statement = requests.read(version, flags, stream, opcode, body)
                 except (struct.error, IndexError, UnicodeDecodeError) as error:
-                    said = f"a request that cannot be read: {error}"
-                if said is not None:
+                    statement = f"a request that cannot be read: {error}"
+                if statement is not None:
                     with self._lock:
-                        self._said.append(said)
+                        self._said.append(statement)
                 if opcode == STARTUP and version >= SEGMENTS_SINCE:
                     frames.is_segmented = True
             writer.write(data)
@@ -340,15 +340,15 @@ class Recorder:
             was_segmented = frames.is_segmented
             frames.feed(data)
             sent = bytearray(data if was_segmented else b"")
-            for version, flags, stream, opcode, body, whole in frames.envelopes():
+            for version, flags, stream, opcode, body, envelope in frames.envelopes():
                 requests.answered(flags, stream, opcode, body)
                 if opcode in (READY, AUTHENTICATE) and version >= SEGMENTS_SINCE:
                     frames.is_segmented = True
                 if not was_segmented:
                     if opcode == SUPPORTED:
                         body = without_compression(body)
-                        whole = whole[:5] + struct.pack(">i", len(body)) + body
-                    sent += whole
+                        envelope = envelope[:5] + struct.pack(">i", len(body)) + body
+                    sent += envelope
             writer.write(bytes(sent))
             await writer.drain()
         writer.close()

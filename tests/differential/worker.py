@@ -1,8 +1,8 @@
-"""Runs programs in an environment with one of the drivers, and says what they did.
+"""Runs programs in an environment with one of the drivers, and reports their outcomes.
 
-It is started as a script, with the interpreter of that environment. So it imports nothing of this
-project but what programs import: `cassandra`, whoever it belongs to. It reads orders from standard
-input, one JSON object a line, and writes one line for each.
+The interpreter of that environment runs this file as a script. So it imports nothing of this
+project except `cassandra`, which may belong to any driver. It reads orders from standard input, one
+JSON object a line, and writes one line for each.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ PUBLIC = (
     "cassandra.cqlengine.management",
 )
 DEEPEST = 8
-# Types whose own text says all, and their exact values.
+# Types whose repr shows everything, including exact values.
 PLAIN = (
     int,
     float,
@@ -90,7 +90,7 @@ class Names:
         self._constants: dict[int, tuple[Any, str]] = {}
 
     def _read(self) -> dict[type, str]:
-        known: dict[type, str] = {}
+        name_of: dict[type, str] = {}
         for module in PUBLIC:
             with contextlib.suppress(ImportError):
                 read = importlib.import_module(module)
@@ -99,13 +99,13 @@ class Names:
                     if name.isupper() and type(value) not in (int, str, dict, list, tuple, bool):
                         self._constants.setdefault(id(value), (value, name))
                     if isinstance(value, type) and (
-                        value not in known or name == value.__name__ != known[value]
+                        value not in name_of or name == value.__name__ != name_of[value]
                     ):
-                        known[value] = name
-        return known
+                        name_of[value] = name
+        return name_of
 
     def of(self, kind: type) -> str:
-        """Return the public name of a class: its own or that of its nearest public base."""
+        """Return the public name of a class: its own name or that of its nearest public base."""
         if self._known is None:
             self._known = self._read()
         for base in kind.__mro__:
@@ -119,14 +119,14 @@ class Names:
         return kind.__name__
 
     def constant(self, value: object) -> str | None:
-        """Return the name of an object that stands for itself, as `UNSET_VALUE` does."""
+        """Return the name of a constant object such as `UNSET_VALUE`."""
         if self._known is None:
             self._known = self._read()
         return self._constants.get(id(value), (None, None))[1]
 
     def bases(self, kind: type) -> list[str]:
         """Return the names of all classes that programs can catch an error by."""
-        found = []
+        names = []
         for base in kind.__mro__:
             is_ours = base.__module__.startswith("cassandra")
             if base in (object, BaseException, Exception) or (
@@ -134,23 +134,23 @@ class Names:
             ):
                 continue
             name = self.of(base)
-            if name not in found and not name.startswith("_"):
-                found.append(name)
-        return sorted(found) or ["Exception"]
+            if name not in names and not name.startswith("_"):
+                names.append(name)
+        return sorted(names) or ["Exception"]
 
 
 NAMES = Names()
-# Modules of programs, and those that make classes at run time: their names say nothing.
+# Modules of programs, and modules that create classes at run time: their names are not compared.
 MADE = {"programs", "__main__", "abc"}
 
 
 def error_text(error: BaseException) -> str:
-    """Return the classes that an error can be caught by."""
+    """Return the names of the classes that catch an error."""
     return f"error({'|'.join(NAMES.bases(type(error)))})"
 
 
 def canonical(value: Any, depth: int = 0) -> str:
-    """Return a text that two values share only if they and their types are the same."""
+    """Return a string that is equal for two values only if they and their types are equal."""
     kind = type(value)
     if kind in PLAIN:
         return "nan" if kind is float and math.isnan(value) else repr(value)
@@ -195,7 +195,7 @@ def _collection(value: Any, kind: type, depth: int) -> str | None:
 
 
 def _pairs(value: Any, depth: int) -> list[str]:
-    return [f"{canonical(key, depth)}: {canonical(one, depth + 1)}" for key, one in value.items()]
+    return [f"{canonical(key, depth)}: {canonical(item, depth + 1)}" for key, item in value.items()]
 
 
 def _object(value: Any, kind: type) -> str:
@@ -204,9 +204,9 @@ def _object(value: Any, kind: type) -> str:
         return constant
     name = NAMES.of(kind)
     if name == "ResultSet":
-        rows = value.current_rows  # this reads nothing further, and takes nothing away
+        rows = value.current_rows  # does not fetch pages or consume rows
         return f"{name}{canonical(rows) if isinstance(rows, list) else ''}"
-    base = next((one for one in (str, bytes, int, float) if isinstance(value, one)), None)
+    base = next((cls for cls in (str, bytes, int, float) if isinstance(value, cls)), None)
     if base is not None:
         return f"{name}({base.__repr__(value)})"
     if name in ("Date", "Time", "Duration", "Point", "LineString", "Polygon", "Version"):
@@ -219,7 +219,7 @@ def _object(value: Any, kind: type) -> str:
 
 
 class Driver:
-    """What a program is given: the node, sessions, and the ways to say what it sees."""
+    """The object passed to a program: the node, sessions, and methods that report values."""
 
     def __init__(self, order: dict[str, Any]) -> None:
         self.host: str = order["host"]
@@ -232,7 +232,7 @@ class Driver:
         self._lock = threading.Lock()
 
     def show(self, label: object, value: Any) -> Any:
-        """Say what a value is, and hand it on."""
+        """Report a value, and return it."""
         try:
             text = canonical(value)
         except Exception as error:
@@ -241,7 +241,7 @@ class Driver:
         return value
 
     def tried(self, label: object, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Say what a call gives or raises, and hand on what it gives."""
+        """Report the result of a call or its error, and return the result."""
         try:
             value = call(*args, **kwargs)
         except Exception as error:
@@ -260,7 +260,7 @@ class Driver:
         return re.sub(rf"\b{self.port}\b", "PORT", text)
 
     def any_order(self) -> None:
-        """Say that the server may see this program's statements in any order."""
+        """Declare that the server may see this program's statements in any order."""
         self.has_order = False
 
     def cluster(self, *args: Any, **settings: Any) -> Any:
@@ -272,12 +272,12 @@ class Driver:
         return cluster
 
     def session(self, **settings: Any) -> Any:
-        """Return a session in the program's keyspace, of a cluster of its own."""
+        """Return a session in the program's keyspace, of a new cluster."""
         return self.cluster(**settings).connect(self.keyspace)
 
     @property
     def shared(self) -> Any:
-        """A session in the program's keyspace, which the programs of a module share."""
+        """Return a session in the program's keyspace that the programs of a module share."""
         if "shared" not in self._sessions:
             cluster = importlib.import_module("cassandra.cluster").Cluster(
                 [self.host], port=self.port
@@ -290,19 +290,20 @@ class Driver:
         connection = importlib.import_module("cassandra.cqlengine.connection")
         os.environ["CQLENG_ALLOW_SCHEMA_MANAGEMENT"] = "1"
         connection.setup([self.host], self.keyspace, **{"port": self.port, **settings})
-        with contextlib.suppress(Exception):  # there is none before the first use of a lazy one
+        # a lazy connection does not exist before its first use
+        with contextlib.suppress(Exception):
             self._clusters.append(connection.get_cluster())
         return connection
 
     def close(self) -> None:
-        """Close what the program has opened, and the mapper's connections."""
+        """Close everything that the program has opened, and the mapper's connections."""
         for cluster in self._clusters:
             with contextlib.suppress(Exception):
                 cluster.shutdown()
         self._clusters.clear()
 
     def close_shared(self) -> None:
-        """Close what the programs of a module share."""
+        """Close everything that the programs of a module share."""
         for session in self._sessions.values():
             with contextlib.suppress(Exception):
                 session.cluster.shutdown()
@@ -310,14 +311,14 @@ class Driver:
 
 
 class Worker:
-    """Runs the programs of modules, and keeps what those of one module share."""
+    """Runs the programs of modules, and keeps the objects that programs of one module share."""
 
     def __init__(self) -> None:
         self._modules: dict[str, dict[str, Any]] = {}
         self._drivers: dict[tuple[str, str], Driver] = {}
 
     def module(self, name: str) -> dict[str, Any]:
-        """Return the names of a module of programs."""
+        """Return the namespace of a module of programs."""
         if name not in self._modules:
             path = HERE / "programs" / f"{name}.py"
             self._modules[name] = runpy.run_path(str(path), run_name="programs")
@@ -327,23 +328,23 @@ class Worker:
         """Return the names of a module's programs."""
         module = self.module(name)
         each = module.get("EACH", {})
-        found = []
+        names = []
         for key, value in module.items():
             if isinstance(value, types.FunctionType) and value.__module__ == "programs":
                 if key.startswith("_"):
                     continue
                 cases = [f"{key}[{case}]" for case in each[key]] if key in each else [key]
-                found += cases
-        return found
+                names += cases
+        return names
 
     def run(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Run one program, and return all that it showed."""
-        place = (order["module"], order["keyspace"])
-        driver = self._drivers.setdefault(place, Driver(order))
+        """Run one program, and return everything that it reported."""
+        key = (order["module"], order["keyspace"])
+        driver = self._drivers.setdefault(key, Driver(order))
         driver.shown, driver.has_order = [], True
-        said = io.StringIO()
+        output = io.StringIO()
         error: str | None = None
-        with warnings.catch_warnings(record=True) as warned, contextlib.redirect_stdout(said):
+        with warnings.catch_warnings(record=True) as warned, contextlib.redirect_stdout(output):
             warnings.simplefilter("always")
             warnings.simplefilter("ignore", ResourceWarning)
             try:
@@ -356,8 +357,8 @@ class Worker:
         return {
             "shown": driver.shown,
             "error": error,
-            "warnings": sorted({one.category.__name__ for one in warned}),
-            "printed": driver._clean(said.getvalue()),
+            "warnings": sorted({warning.category.__name__ for warning in warned}),
+            "printed": driver._clean(output.getvalue()),
             "has_order": driver.has_order,
         }
 
@@ -368,18 +369,18 @@ class Worker:
             module[function](driver)
             return
         cases = module["EACH"][function]
-        wanted = case.removesuffix("]")
-        key = next(one for one in cases if str(one) == wanted)
+        case_name = case.removesuffix("]")
+        key = next(candidate for candidate in cases if str(candidate) == case_name)
         module[function](driver, cases[key] if isinstance(cases, dict) else key)
 
     def finish(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Close what a module's programs share."""
-        for place in [one for one in self._drivers if one[1] == order["keyspace"]]:
-            self._drivers.pop(place).close_shared()
+        """Close everything that a module's programs share."""
+        for key in [key for key in self._drivers if key[1] == order["keyspace"]]:
+            self._drivers.pop(key).close_shared()
         return {}
 
     def answer(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Do what an order says."""
+        """Do an order, and return its answer."""
         if order["do"] == "list":
             module = self.module(order["module"])
             return {
@@ -404,7 +405,7 @@ def serve(orders: TextIO, answers: TextIO) -> None:
 
 
 if __name__ == "__main__":
-    # What programs and drivers print must not come between the answers.
+    # Output of programs and drivers must not come between the answers.
     sys.path.pop(0)
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

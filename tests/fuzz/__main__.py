@@ -1,9 +1,9 @@
-"""All parts, one after the other, for a given time: ``python tests/fuzz [--seconds N] [--seed S]
-[--grow] [--impl c|both]``.
+"""Run all fuzzers in turn for some time: ``python tests/fuzz [--seconds N] [--seed S] [--grow]
+[--impl c|both]``.
 
-First the corpus is replayed. Each part then has a sixth of the time. Without ``--seed`` every run
-has another one, which is printed: with it the run can be repeated. ``--grow`` keeps inputs whose
-outcome is new to the corpus. The status is not 0 after a finding.
+The corpus is replayed first. Then each fuzzer gets a sixth of the time. Without ``--seed``, each
+run prints a new seed, with which you can repeat it. ``--grow`` adds inputs whose outcome is new to
+the corpus. The exit status is not 0 after a finding.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-if not __package__:  # run as a folder: behind what is installed, whose modules are compiled
+# run as a folder: import the installed driver first, because its modules are compiled
+if not __package__:
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from cassandra._impl import twin
@@ -26,7 +27,7 @@ MAX_RESIDENT_MB = 1500
 
 
 def replay(impls: list[str]) -> int:
-    """All of the corpus; how many inputs that were."""
+    """Replay the whole corpus; return the number of inputs."""
     both = len(impls) > 1
     return (
         fuzz_codecs.replay(both)
@@ -37,7 +38,7 @@ def replay(impls: list[str]) -> int:
 
 
 def main() -> None:
-    """Run, and print what was done."""
+    """Run the fuzzers, and print their counts."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

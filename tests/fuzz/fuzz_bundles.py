@@ -1,10 +1,10 @@
 """Mutated secure connect bundles, the certificates in them, and answers of the metadata service.
 
-    python -m tests.fuzz.fuzz_bundles [--count N] [--seed S] [--no-parity]
+python -m tests.fuzz.fuzz_bundles [--count N] [--seed S] [--no-parity]
 
-A bundle is read, or is a ValueError of the driver's own; an answer names nodes, or is a
-DriverException. Nothing is left in temporary files, and nothing takes long. There is one
-implementation of this, so that nothing is compared.
+A bundle is read, or raises the driver's own ValueError; an answer names nodes, or raises
+DriverException. No temporary file is left behind, and no input takes long. There is only one
+implementation, so nothing is compared.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ STATUS = b"HTTP/1.1 200 OK\r\n"
 
 @functools.cache
 def material() -> dict[str, bytes]:
-    """The files of a healthy bundle."""
+    """Return the files of a healthy bundle."""
     with tempfile.TemporaryDirectory() as directory:
         authority = Authority(Path(directory))
         certificate, key = authority.issue("client")
@@ -62,40 +62,40 @@ def material() -> dict[str, bytes]:
 
 
 def zipped(files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """A zip of these files."""
+    """Return a zip archive of these files."""
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", method) as made:
+    with zipfile.ZipFile(out, "w", method) as archive:
         for name, data in files.items():
-            made.writestr(name, data)
+            archive.writestr(name, data)
     return out.getvalue()
 
 
 # -- mutations -------------------------------------------------------------------------------------
 
 
-def of_bytes(data: bytes, source: random.Random) -> bytes:
+def with_damaged_bytes(data: bytes, source: random.Random) -> bytes:
     """Change a few bytes, or cut, repeat or insert some."""
-    found = bytearray(data)
+    changed = bytearray(data)
     for _ in range(source.randint(1, 4)):
-        at, size = source.randrange(len(found) + 1), source.choice((1, 2, 4, 40))
+        offset, size = source.randrange(len(changed) + 1), source.choice((1, 2, 4, 40))
         kind = source.randrange(5)
         if kind == 0:
-            found[at : at + 1] = bytes([source.randrange(256)])
+            changed[offset : offset + 1] = bytes([source.randrange(256)])
         elif kind == 1:
-            del found[at : at + size]
+            del changed[offset : offset + size]
         elif kind == 2:
-            found[at:at] = found[at : at + size] * source.choice((1, 3, 500))
+            changed[offset:offset] = changed[offset : offset + size] * source.choice((1, 3, 500))
         elif kind == 3:
-            found[at : at + size] = source.choice((b"\0", b"\xff")) * size
+            changed[offset : offset + size] = source.choice((b"\0", b"\xff")) * size
         else:
-            found[at:at] = source.randbytes(size)
-    return bytes(found)
+            changed[offset:offset] = source.randbytes(size)
+    return bytes(changed)
 
 
-def of_json(value: Any, source: random.Random) -> bytes:
-    """Put something odd into a place of a document."""
-    made = json.loads(json.dumps(value))
-    inside = made
+def with_odd_json(value: Any, source: random.Random) -> bytes:
+    """Replace a random value of a JSON document with an odd value, or delete its key."""
+    document = json.loads(json.dumps(value))
+    inside = document
     while True:
         key = (
             source.choice([*inside]) if isinstance(inside, dict) else source.randrange(len(inside))
@@ -107,56 +107,58 @@ def of_json(value: Any, source: random.Random) -> bytes:
             del inside[key]
         else:
             inside[key] = source.choice(ODD)
-        return json.dumps(made).encode()
+        return json.dumps(document).encode()
 
 
 def bundle(source: random.Random) -> bytes:
-    """A mutated bundle: its zip, or what is in it."""
+    """Return a mutated bundle; the damage is in its zip archive, or in its files."""
     files, kind = dict(material()), source.randrange(6)
     method = source.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
     if kind == 0:
-        return of_bytes(zipped(files, method), source)
+        return with_damaged_bytes(zipped(files, method), source)
     if kind == 1:
         del files[source.choice([*files])]
     elif kind == 2:
-        files["config.json"] = of_json(CONFIG, source)
+        files["config.json"] = with_odd_json(CONFIG, source)
     else:
         name = source.choice([*files])
-        files[name] = of_bytes(files[name], source)
+        files[name] = with_damaged_bytes(files[name], source)
     return zipped(files, method)
 
 
 def answer(source: random.Random) -> bytes:
-    """What a service answers: HTTP, with something wrong in it."""
+    """Return a faulty HTTP answer of the metadata service."""
     body = json.dumps(ANSWER).encode()
     kind = source.randrange(5)
     if kind == 0:
-        body = of_json(ANSWER, source)
+        body = with_odd_json(ANSWER, source)
     elif kind == 1:
-        body = of_bytes(body, source)
+        body = with_damaged_bytes(body, source)
     elif kind == 2:
-        chunks = b"".join(b"%x\r\n%b\r\n" % (1, body[at : at + 1]) for at in range(len(body)))
+        chunks = b"".join(
+            b"%x\r\n%b\r\n" % (1, body[index : index + 1]) for index in range(len(body))
+        )
         head = STATUS + b"Transfer-Encoding: chunked\r\n\r\n"
-        return of_bytes(head + chunks + b"0\r\n\r\n", source)
+        return with_damaged_bytes(head + chunks + b"0\r\n\r\n", source)
     elif kind == 3:
         packed = zlib.compress(body)
         return STATUS + b"Content-Encoding: deflate\r\n\r\n" + packed
-    whole = STATUS + b"Content-Length: %d\r\n\r\n" % len(body) + body
-    return whole if kind < 2 else of_bytes(whole, source)
+    response = STATUS + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    return response if kind < 2 else with_damaged_bytes(response, source)
 
 
-# -- what has to hold ------------------------------------------------------------------------------
+# -- rules -----------------------------------------------------------------------------------------
 
 
 def read_bundle(data: bytes) -> str:
-    """Read a bundle, one of an odd size from the disk; returns what came of it."""
+    """Read a bundle, from the disk if its size is odd; return the outcome."""
     with tempfile.NamedTemporaryFile(suffix=".zip") as file:
         file.write(data)
         file.flush()
-        # A file's seek and a buffer's fail in different ways.
-        given = file.name if len(data) % 2 else io.BytesIO(data)
+        # Seeking fails differently in files and in buffers.
+        bundle = file.name if len(data) % 2 else io.BytesIO(data)
         try:
-            cloud.cloud_of({"secure_connect_bundle": given})
+            cloud.cloud_of({"secure_connect_bundle": bundle})
         except ValueError as error:
             refusal = error
         else:
@@ -167,7 +169,7 @@ def read_bundle(data: bytes) -> str:
 
 
 class Canned:
-    """A socket that has one answer."""
+    """A fake socket that returns one answer."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -183,7 +185,7 @@ class Canned:
 
 
 def read_answer(data: bytes) -> str:
-    """Let the metadata service give an answer; returns what came of it."""
+    """Let the metadata service return an answer; return the outcome."""
 
     class Connection(cloud._TimedConnection):
         def connect(self) -> None:
@@ -192,11 +194,11 @@ def read_answer(data: bytes) -> str:
     real = cloud._TimedConnection
     cloud._TimedConnection = Connection  # type: ignore[misc]
     try:
-        found = _asker().ask()
+        nodes = _asker().ask()
     except DriverException as error:
         refusal = error
     else:
-        assert 1 <= len(found) <= cloud.MOST_NODES
+        assert 1 <= len(nodes) <= cloud.MOST_NODES
         return "asked"
     finally:
         cloud._TimedConnection = real  # type: ignore[misc]
@@ -228,11 +230,11 @@ def check(kind: str, data: bytes) -> str:
 
 
 def replay() -> int:
-    """Read all of the corpus; how many inputs that were."""
-    kept = lines("bundles")
-    for kind, data in kept:
+    """Replay the whole corpus; return the number of inputs."""
+    inputs = lines("bundles")
+    for kind, data in inputs:
         check(kind, bytes.fromhex(data))
-    return len(kept)
+    return len(inputs)
 
 
 def fuzz(
@@ -240,8 +242,7 @@ def fuzz(
 ) -> Counter[str]:
     """Read mutated inputs.
 
-    :param both: is of no meaning here.
-    :returns: how many were read, and how many refused.
+    :param both: ignored here. :returns: how many were read, and how many refused.
     """
     source = random.Random(seed)
     shapes, seen = Shapes("bundles", grow), Counter[str]()

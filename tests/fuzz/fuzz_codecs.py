@@ -1,11 +1,11 @@
-"""Mutated values by the million through every decoder: no crash, no over-read, no memory without
-bound, only `DecodeError`.
+"""Mutated values by the million through every decoder: no crash, no over-read, no unlimited memory,
+and no error but `DecodeError`.
 
-    python -m tests.fuzz.fuzz_codecs [--count N] [--seed S] [--no-parity]
+python -m tests.fuzz.fuzz_codecs [--count N] [--seed S] [--no-parity]
 
-Both implementations get the same bytes and have to give the same value, or an error with the same
-text. What was read is then written again, where it can be. Every mutation comes from the seed; a
-finding is printed with its type and its bytes. The same program runs over a build of the extensions
+Both implementations get the same bytes and must return the same value, or an error with the same
+message. Values that were read are encoded again if possible. Every mutation comes from the seed; a
+finding is printed with its type and its bytes. The same program runs on a build of the extensions
 with an address sanitizer.
 """
 
@@ -44,20 +44,23 @@ NESTED = [
 
 
 def corpus() -> list[bytes]:
-    """Healthy bodies of all types, some of them long."""
-    found = {bytes.fromhex(expected) for _, _, expected in [*SCALARS, *CONTAINERS]}
+    """Return healthy bodies of all types, some of them long."""
+    bodies = {bytes.fromhex(expected) for _, _, expected in [*SCALARS, *CONTAINERS]}
     encode = twin("codecs", "python")
-    found.add(NESTED[0].build_codec(encode).encode([{"a": [1, 2], "b": []}, {}]))
-    found.add(NESTED[1].build_codec(encode).encode({(1, "1.5"): ("x", 1)}))
-    found.add(NESTED[2].build_codec(encode).encode([["a", "b"], ["c", ""]]))
-    found.add(NESTED[3].build_codec(encode).encode(range(16)))
-    found.add(NESTED[5].build_codec(encode).encode(([("x", 1), ("y", 2)], {})))
-    found.add(list_of(t.Int32Type).build_codec(encode).encode(range(200)))
-    return sorted(found)
+    bodies.add(NESTED[0].build_codec(encode).encode([{"a": [1, 2], "b": []}, {}]))
+    bodies.add(NESTED[1].build_codec(encode).encode({(1, "1.5"): ("x", 1)}))
+    bodies.add(NESTED[2].build_codec(encode).encode([["a", "b"], ["c", ""]]))
+    bodies.add(NESTED[3].build_codec(encode).encode(range(16)))
+    bodies.add(NESTED[5].build_codec(encode).encode(([("x", 1), ("y", 2)], {})))
+    bodies.add(list_of(t.Int32Type).build_codec(encode).encode(range(200)))
+    return sorted(bodies)
 
 
 def outcome(codec: Any, data: bytes) -> tuple[str, str, Any]:
-    """("value", its text, itself) or ("error", its text, None); any other error goes out."""
+    """Return ("value", its repr, itself) or ("error", its message, None).
+
+    Other errors are raised.
+    """
     try:
         value = codec.decode(data)
     except DecodeError as error:
@@ -68,65 +71,67 @@ def outcome(codec: Any, data: bytes) -> tuple[str, str, Any]:
 def fuzz(
     count: int, seed: int, parity: bool, seconds: float | None = None, grow: bool = False
 ) -> dict[str, int]:
-    """Decode `count` mutated inputs; how many were values, errors and written again."""
+    """Decode `count` mutated inputs; return how many were values, errors and encoded again."""
     source = random.Random(seed)
     types = [*TYPES, *NESTED]
     fast = [cqltype.build_codec(twin("codecs", "c")) for cqltype in types]
     slow = [cqltype.build_codec(twin("codecs", "python")) for cqltype in types]
     bodies = corpus()
-    # Most inputs start from a body of the type itself: those get deepest.
-    own = [
+    # Most inputs start from a healthy body of the type itself, because these reach deepest.
+    bodies_by_type = [
         [body for body in bodies if outcome(codec, body)[0] == "value"] or bodies for codec in fast
     ]
     seen = {"value": 0, "error": 0, "rewritten": 0}
     shapes = Shapes("codecs", grow)
     for _ in numbers(count, seconds):
-        at = source.randrange(len(types))
-        data = mutated(source.choice(own[at] if source.randrange(4) else bodies), source)
+        index = source.randrange(len(types))
+        data = mutated(
+            source.choice(bodies_by_type[index] if source.randrange(4) else bodies), source
+        )
         if source.randrange(8) == 0:
             data = mutated(data, source)
         try:
-            kind, shown, value = outcome(fast[at], data)
+            kind, description, value = outcome(fast[index], data)
             seen[kind] += 1
-            shapes.see(shown if kind == "error" else type(value).__name__, data)
-            if parity and (kind, shown) != outcome(slow[at], data)[:2]:
+            shapes.see(description if kind == "error" else type(value).__name__, data)
+            if parity and (kind, description) != outcome(slow[index], data)[:2]:
                 raise AssertionError(
-                    f"the implementations differ: {shown} and {outcome(slow[at], data)[1]}"
+                    f"the implementations differ: {description} and {outcome(slow[index], data)[1]}"
                 )
             if kind == "value" and value is not None:
-                rewrite(fast[at], value)
+                rewrite(fast[index], value)
                 seen["rewritten"] += 1
         except Exception:
             keep("codecs", data.hex())
-            print(f"finding: {fast[at].cql_name} of {data.hex()} (seed {seed})", file=sys.stderr)
+            print(f"finding: {fast[index].cql_name} of {data.hex()} (seed {seed})", file=sys.stderr)
             raise
     return seen
 
 
 def replay(parity: bool) -> int:
-    """Each body of the corpus, read as every type; how many bodies."""
-    kept = lines("codecs")
+    """Read each body of the corpus as every type; return the number of bodies."""
+    inputs = lines("codecs")
     for cqltype in [*TYPES, *NESTED]:
         fast, slow = (
             cqltype.build_codec(twin("codecs", impl)) for impl in ("c", "python" if parity else "c")
         )
-        for (data,) in kept:
+        for (data,) in inputs:
             body = bytes.fromhex(data)
-            kind, shown, value = outcome(fast, body)
-            assert (kind, shown) == outcome(slow, body)[:2], f"{fast.cql_name} of {data}: {shown}"
+            kind, description, value = outcome(fast, body)
+            assert (kind, description) == outcome(slow, body)[:2], (
+                f"{fast.cql_name} of {data}: {description}"
+            )
             if kind == "value" and value is not None:
                 rewrite(fast, value)
-    return len(kept)
+    return len(inputs)
 
 
 def rewrite(codec: Any, value: Any) -> None:
-    """Write what was read. A duration of mixed signs can be read and not written; nothing else is
-    refused.
-    """
+    """Encode a value that was read. Only durations of mixed signs may be refused."""
     try:
         codec.encode(value)
     except (TypeError, ValueError) as error:
-        # A legacy empty is read as None, which a vector has no place for.
+        # An empty legacy value is read as None, which a vector cannot contain.
         refusals = ("mixes positive and negative parts", "null is not allowed in a vector")
         if not any(refusal in str(error) for refusal in refusals):
             raise

@@ -1,12 +1,12 @@
-"""Mutated pages by the million through column plans: no crash, no over-read, no memory without
-bound, only `DecodeError`.
+"""Mutated pages by the million through column plans: no crash, no over-read, no unlimited memory,
+and no error but `DecodeError`.
 
-    python -m tests.fuzz.fuzz_columns [--count N] [--seed S] [--no-parity]
+python -m tests.fuzz.fuzz_columns [--count N] [--seed S] [--no-parity]
 
-Both implementations get the same bytes and have to give the same buffers, or an error with the same
-text. Every so often pyarrow, where it is there, checks what came out. Every mutation comes from the
-seed; a finding is printed with its type and its bytes. The same program runs over a build of the
-extensions with an address sanitizer.
+Both implementations get the same bytes and must return the same buffers, or an error with the same
+message. pyarrow, if installed, checks a sample of the results. Every mutation comes from the seed;
+a finding is printed with its type and its bytes. The same program runs on a build of the extensions
+with an address sanitizer.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from tests.unit.cqltypes.test_parity import TYPES, mutated
 from tests.unit.protocol.pages import column_plan, dumped
 from tests.unit.protocol.wire import value
 
-# Which of the healthy pages pyarrow looks at.
+# pyarrow checks one of this many healthy pages.
 _CHECKED = 50
 
 
 def outcome(plan: Any, page: bytes, count: int) -> tuple[str, Any]:
-    """("columns", the columns) or ("error", its text); any other error goes out."""
+    """Return ("columns", the columns) or ("error", its message); other errors are raised."""
     try:
         return "columns", plan.read(page, 0, count)
     except DecodeError as error:
@@ -41,24 +41,24 @@ def outcome(plan: Any, page: bytes, count: int) -> tuple[str, Any]:
 
 
 def bodies_of(kinds: list[Any]) -> list[list[bytes]]:
-    """For each of `kinds` healthy bodies of its own, or all where there are none."""
+    """Return healthy bodies for each type; all bodies if a type has none."""
     bodies = corpus()
-    found = []
+    bodies_by_kind = []
     for kind in kinds:
         codec = kind.build_codec(twin("codecs", "c"))
-        own = []
+        readable = []
         for body in bodies:
             try:
                 codec.decode(body)
-                own.append(body)
+                readable.append(body)
             except DecodeError:
                 pass
-        found.append(own or bodies)
-    return found
+        bodies_by_kind.append(readable or bodies)
+    return bodies_by_kind
 
 
 def fuzz(count: int, seed: int, parity: bool, seconds: float | None = None) -> dict[str, int]:
-    """Read `count` mutated pages; how many were columns and errors."""
+    """Read `count` mutated pages; return how many gave columns and errors."""
     source = random.Random(seed)
     kinds = [*TYPES, *NESTED]
     choices = [
@@ -73,46 +73,46 @@ def fuzz(count: int, seed: int, parity: bool, seconds: float | None = None) -> d
         [column_plan(Twins("python"), [kind, t.Int32Type], options) for kind in kinds]
         for options in choices
     ]
-    own = bodies_of(kinds)
+    bodies_by_kind = bodies_of(kinds)
     seen = {"columns": 0, "error": 0}
     for number in numbers(count, seconds):
-        at, option = source.randrange(len(kinds)), source.randrange(2)
+        index, option = source.randrange(len(kinds)), source.randrange(2)
         rows = source.randrange(1, 4)
-        cells = [source.choice(own[at]) for _ in range(rows)]
+        cells = [source.choice(bodies_by_kind[index]) for _ in range(rows)]
         if source.randrange(2):
-            # Damage within one value, whose length stays right: that gets deepest.
+            # Damage inside a value, whose length stays correct, reaches deepest.
             cells[-1] = mutated(cells[-1], source)
         page = b"".join(value(cell) + value(source.choice([None, bytes(4)])) for cell in cells)
         if source.randrange(3) == 0:
             page = mutated(page, source)
         try:
-            kind, made = outcome(fast[option][at], page, rows)
+            kind, result = outcome(fast[option][index], page, rows)
             seen[kind] += 1
             if parity:
-                alike((kind, made), outcome(slow[option][at], page, rows))
+                assert_same((kind, result), outcome(slow[option][index], page, rows))
             if kind == "columns" and number % _CHECKED == 0:
-                check(made)
+                check(result)
         except Exception:
             for cell in cells:
                 keep("codecs", cell.hex())
             print(
-                f"finding: {kinds[at]} {choices[option]} of {rows} rows {page.hex()} (seed {seed})",
+                f"finding: {kinds[index]} {choices[option]} of {rows} rows {page.hex()} (seed {seed})",  # noqa: E501
                 file=sys.stderr,
             )
             raise
     return seen
 
 
-def alike(one: tuple[str, Any], other: tuple[str, Any]) -> None:
-    """AssertionError where two outcomes are not the same."""
-    same = one[0] == other[0] and (
-        one[1] == other[1] if one[0] == "error" else dumped(one[1]) == dumped(other[1])
+def assert_same(first: tuple[str, Any], other: tuple[str, Any]) -> None:
+    """Raise AssertionError if two outcomes differ."""
+    same = first[0] == other[0] and (
+        first[1] == other[1] if first[0] == "error" else dumped(first[1]) == dumped(other[1])
     )
-    assert same, f"the implementations differ: {one[1]} and {other[1]}"
+    assert same, f"the implementations differ: {first[1]} and {other[1]}"
 
 
 def replay(parity: bool) -> int:
-    """Each body of the corpus as a cell of every type; how many bodies."""
+    """Read each body of the corpus as a cell of every type; return the number of bodies."""
     bodies = [bytes.fromhex(data) for (data,) in lines("codecs")]
     for kind in [*TYPES, *NESTED]:
         fast, slow = (
@@ -120,12 +120,12 @@ def replay(parity: bool) -> int:
         )
         for body in bodies:
             page = value(body) + value(None)
-            alike(outcome(fast, page, 2), outcome(slow, page, 2))
+            assert_same(outcome(fast, page, 2), outcome(slow, page, 2))
     return len(bodies)
 
 
 def check(columns: Any) -> None:
-    """Let pyarrow look at everything."""
+    """Let pyarrow validate all columns."""
     try:
         import pyarrow
     except ImportError:

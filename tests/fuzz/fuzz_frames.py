@@ -1,11 +1,11 @@
-"""Mutated frames, messages and pages by the million: no crash, no hang, no memory without bound,
-and only the errors that say so.
+"""Mutated frames, messages and pages by the million: no crash, no hang, no unlimited memory, and
+only the documented errors.
 
-    python -m tests.fuzz.fuzz_frames [--count N] [--seed S] [--impl c|python|both]
+python -m tests.fuzz.fuzz_frames [--count N] [--seed S] [--impl c|python|both]
 
-Both implementations get the same bytes and have to give the same envelopes, or an error of the same
-class. Every mutation comes from the seed, so that a finding can be repeated; one is written to the
-standard output with its bytes in hexadecimal.
+Both implementations get the same bytes and must return the same envelopes, or an error of the same
+class. Every mutation comes from the seed, so you can repeat a finding, which is printed with its
+bytes in hexadecimal.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ SETTINGS: list[tuple[int, str | None]] = [
     (5, None),
     (5, "lz4"),
 ]
-# A reader may hold one body of this size, so that a forged length costs little; the limit itself is
-# part of what is tested.
+# The limit on bodies is low here, so that a forged length costs little memory. The limit itself is
+# tested too.
 MAX_BODY = 1 << 20
 MAX_RESIDENT_MB = 1500
 
@@ -69,14 +69,14 @@ FACTORIES = [tuple_factory, named_tuple_factory, dict_factory, ordered_dict_fact
 
 
 def custom_type(name: str, data: bytes) -> bytes:
-    """A RESULT with one row of one column of a custom type."""
+    """Return a RESULT with one row of one column of a custom type."""
     specs = string("ks") + string("t") + string("c") + short(0) + string(name)
     return int32(2) + int32(1) + int32(1) + specs + int32(1) + value(data)
 
 
 def streams() -> list[tuple[int, str | None, bytes]]:
-    """One healthy stream for each way of framing."""
-    made = []
+    """Return one healthy stream for each way of framing."""
+    healthy = []
     for version, algorithm in SETTINGS:
         writer = twin("frame", "python").FrameWriter(version, responses=True)
         writer.set_compression(algorithm)
@@ -84,13 +84,13 @@ def streams() -> list[tuple[int, str | None, bytes]]:
             writer.enable_segments()
         for stream, size in enumerate((0, 3, 40, 700, 90)):
             writer.add(stream, 8, 0, b"ab" * size)
-        made.append((version, algorithm, writer.take()))
-    return made
+        healthy.append((version, algorithm, writer.take()))
+    return healthy
 
 
 def resegmented(lz4: bool, source: random.Random) -> bytes:
-    """Damaged envelopes in segments whose checksums are right, so that what is behind the checksums
-    gets its share.
+    """Return damaged envelopes in segments with correct checksums, so that the damage reaches the
+    code behind the checksums.
     """
     plain = b"".join(
         envelope(0x85, 0, stream, 8, b"ab" * size)
@@ -122,7 +122,7 @@ def resegmented(lz4: bool, source: random.Random) -> bytes:
 
 
 def mutate(data: bytes, source: random.Random) -> bytes:
-    """`data` with a few bytes changed, removed, repeated or put in, or cut."""
+    """Return `data` with a few bytes changed, removed, repeated, inserted, or cut off."""
     out = bytearray(data)
     for _ in range(source.randint(1, 4)):
         if not out:
@@ -147,7 +147,7 @@ def mutate(data: bytes, source: random.Random) -> bytes:
 
 
 def read(frame: Any, version: int, algorithm: str | None, data: bytes, step: int) -> Any:
-    """The envelopes in `data`, or the class of the error."""
+    """Return the envelopes in `data`, or the class of the error."""
     reader = frame.FrameReader(version, MAX_BODY)
     reader.set_compression(algorithm)
     if version >= 5:
@@ -173,7 +173,7 @@ def read(frame: Any, version: int, algorithm: str | None, data: bytes, step: int
 def run_frames(
     frames: list[Any], count: int, source: random.Random, seconds: float | None = None
 ) -> int:
-    """Damaged streams; how many."""
+    """Read damaged streams; return their number."""
     healthy = streams()
     done = 0
     for done in numbers(count, seconds):  # noqa: B007 - how many there were
@@ -195,23 +195,23 @@ def run_frames(
 def run_messages(
     count: int, source: random.Random, seconds: float | None = None, grow: bool = False
 ) -> int:
-    """Damaged messages; how many."""
+    """Read damaged messages; return their number."""
     shapes = Shapes("messages", grow)
     done = 0
-    whole = [
+    messages = [
         *WHOLE,
         *((8, custom_type(name, data), 4) for name, data in CUSTOM_TYPES for _ in range(3)),
     ]
     user_types = [None, {}, {"ks": {"pair": dict}}]
     for done in numbers(count, seconds):  # noqa: B007 - how many there were
-        opcode, body, version = source.choice(whole)
+        opcode, body, version = source.choice(messages)
         damaged = mutate(body, source)
         flags = source.choice((0, 0, 0, 2, 4, 8, 14))
         try:
-            said = read_message(
+            outcome = read_message(
                 opcode, flags, damaged, version, source.choice(user_types), source.choice(FACTORIES)
             )
-            shapes.see(said, damaged, opcode, flags, version)
+            shapes.see(outcome, damaged, opcode, flags, version)
         except Exception as error:
             keep("messages", opcode, flags, version, damaged.hex())
             sys.exit(
@@ -224,7 +224,7 @@ def run_messages(
 def read_message(
     opcode: int, flags: int, body: bytes, version: int, user_types: Any, factory: Any
 ) -> str:
-    """What became of a message; errors other than those that say what is wrong with it go out."""
+    """Return the outcome of reading a message; undocumented errors are raised."""
     try:
         message = decode_response(opcode, flags, body, version, None, user_types)
         if isinstance(message, ResultMessage):
@@ -237,7 +237,7 @@ def read_message(
 def run_rows(
     impls: list[str], count: int, source: random.Random, seconds: float | None = None
 ) -> int:
-    """Damaged pages; how many."""
+    """Read damaged pages; return their number."""
     done = 0
     plans = []
     for impl in impls:
@@ -267,8 +267,8 @@ def run_rows(
         outcomes: list[Any] = []
         for plan in plans:
             try:
-                made = getattr(plan, method)(damaged, 0, row_count)
-                outcomes.append(list(made) if method == "iterate" else made)
+                result = getattr(plan, method)(damaged, 0, row_count)
+                outcomes.append(list(result) if method == "iterate" else result)
             except DecodeError:
                 outcomes.append(DecodeError)
         if repr(outcomes[0]) != repr(outcomes[-1]):
@@ -281,7 +281,7 @@ def run_rows(
 
 
 def replay(impls: list[str]) -> int:
-    """All frames and messages of the corpus; how many."""
+    """Read all frames and messages of the corpus; return their number."""
     frames = [twin("frame", impl) for impl in impls]
     kept_frames, kept_messages = lines("frames"), lines("messages")
     for version, algorithm, step, data in kept_frames:

@@ -1,8 +1,8 @@
-"""The corpus: inputs that reached something of their own, and every finding. Lines of text in
-``tests/fuzz/corpus``, one file a part.
+"""The corpus: every finding, and inputs that reached new code. Each fuzzer has a text file in
+``tests/fuzz/corpus``.
 
-All of it is replayed before anything is mutated. A finding is added by the run that makes it, for
-good: commit the file with the fix.
+The whole corpus is replayed before anything is mutated. A run adds its findings permanently: commit
+the file with the fix.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 CORPUS = Path(__file__).with_name("corpus")
-_MOST = 4000  # bytes of an input that is kept: a corpus is read by people, and on each run
+_MOST = 4000  # bytes of an input that is kept: people read the corpus, and each run replays it
 
 
 def lines(part: str) -> list[list[str]]:
-    """The fields of each line that is kept of `part`."""
+    """Return the fields of each line in the corpus of `part`."""
     path = CORPUS / f"{part}.txt"
     return [line.split() for line in path.read_text().splitlines() if line] if path.exists() else []
 
 
 def keep(part: str, *fields: object) -> None:
-    """Add a line to what is kept of `part`, unless it is there."""
+    """Add a line to the corpus of `part`, unless it is there."""
     line = [str(field) for field in fields]
     if line not in lines(part):
         CORPUS.mkdir(exist_ok=True)
@@ -32,7 +32,7 @@ def keep(part: str, *fields: object) -> None:
 
 
 class Shapes:
-    """Which outcomes were seen: texts without their numbers, names and values."""
+    """The outcomes seen so far, as messages without their numbers, names and values."""
 
     def __init__(self, part: str, grow: bool) -> None:
         self.part = part
@@ -40,7 +40,7 @@ class Shapes:
         self.seen: set[str] = set()
 
     def see(self, outcome: str, data: bytes, *fields: object) -> None:
-        """Keep `data` where its outcome is the first of its shape, and the corpus is to grow."""
+        """Keep `data` if its outcome is the first of its shape and the corpus may grow."""
         if self.grow and 0 < len(data) <= _MOST:
             shape = re.sub(r"\d+|'.*?'|\".*?\"|<.*>", "#", outcome)[:200]
             if shape not in self.seen:
@@ -49,7 +49,7 @@ class Shapes:
 
 
 def numbers(count: int, seconds: float | None) -> Iterator[int]:
-    """0, 1, ... : `count` of them, or, where `seconds` are given, as many as there is time for."""
+    """Yield 0, 1, ...: `count` numbers, or, if `seconds` is set, until the time is over."""
     end = None if seconds is None else time.monotonic() + seconds
     number = 0
     while number < count if end is None else time.monotonic() < end:

@@ -11,11 +11,10 @@ MOST_RESIDENT = 1500  # MB
 
 
 def run(doc: str | None, fuzz: Callable[[int, int, bool], object], seed: int, what: str) -> int:
-    """Run `fuzz` with the count, the seed and the choice of implementations that are asked for.
+    """Run `fuzz` with the count, seed and implementations from the command line.
 
-    :param seed: the one to use if none is given.
-    :param what: names what is counted.
-    :returns: 1 if it took too much memory, 0 otherwise.
+    :param seed: the seed if none is given. :param what: names the inputs that are counted.
+    :returns: 1 if the process took too much memory, 0 otherwise.
     """
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter

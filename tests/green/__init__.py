@@ -1,1 +1,1 @@
-"""Programs of greenlets: Locust, and gunicorn's gevent worker."""
+"""Programs that run on greenlets: Locust, and gunicorn's gevent worker."""

@@ -1,4 +1,4 @@
-"""The examples for Locust and gunicorn, run by the real programs against a fake node."""
+"""The examples for Locust and gunicorn run in these programs against a fake node."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from cassandra.testing.fake import FakeNode
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 START = 60.0  # seconds
 
-# Programs start in the folder of the examples: `python -m` looks for packages there first, and the
-# clone's own need not be built.
+# Programs start in the folder of the examples, because `python -m` looks for packages in the
+# current directory first, and the clone's own package may not be built.
 
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    with FakeNode() as made:
-        yield made
+    with FakeNode() as fake_node:
+        yield fake_node
 
 
 def environment(node: FakeNode) -> dict[str, str]:
@@ -39,7 +39,7 @@ def environment(node: FakeNode) -> dict[str, str]:
 
 @contextmanager
 def served(node: FakeNode) -> Iterator[str]:
-    """The application of the example, served by gunicorn; gives its address."""
+    """Serve the example's application with gunicorn; yield its address."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     command = [sys.executable, "-m", "gunicorn", "--worker-class", "gevent", "--workers", "2",
@@ -82,9 +82,9 @@ def test_the_guide(node: FakeNode, tmp_path: Path) -> None:
     _, block = guide.split(".. code-block:: python\n\n")
     code = textwrap.dedent(block.split("\n\nCallbacks of")[0])
     assert "Cluster()" in code
-    place = f"Cluster([{node.address!r}], port={node.port})"
+    constructor = f"Cluster([{node.address!r}], port={node.port})"
     program = tmp_path / "program.py"
-    program.write_text(code.replace("Cluster()", place) + "\nprint(len(reads))\n")
+    program.write_text(code.replace("Cluster()", constructor) + "\nprint(len(reads))\n")
     done = subprocess.run(
         [sys.executable, "-W", "error", program], capture_output=True, text=True, timeout=60,
         check=False,
@@ -100,8 +100,8 @@ def test_locust(node: FakeNode) -> None:
         env=environment(node), capture_output=True, text=True, timeout=120, check=False,
         cwd=EXAMPLES,
     )  # fmt: skip
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, said
-    requests, failures = re.findall(r"Aggregated\s+(\d+)\s+(\d+)\(", said)[0]
+    output = done.stdout + done.stderr
+    assert done.returncode == 0, output
+    requests, failures = re.findall(r"Aggregated\s+(\d+)\s+(\d+)\(", output)[0]
     assert int(requests) > 200
     assert int(failures) == 0

@@ -1,4 +1,4 @@
-"""Tests of the house leave nothing open, just as unit tests do."""
+"""Tests of the house must leave nothing open, just as unit tests."""
 
 from __future__ import annotations
 

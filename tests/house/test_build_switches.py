@@ -1,6 +1,4 @@
-"""What setup.py makes of its switches; setuptools and Cython are stood in for, so that nothing is
-built.
-"""
+"""setup.py obeys its switches. Fakes replace setuptools and Cython, so nothing is built."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ SWITCHES = (
 
 
 class Extension:
-    """As that of setuptools, with what setup.py gives it."""
+    """Fake of setuptools.Extension that keeps the arguments from setup.py."""
 
     def __init__(self, name: str, sources: list[str], **rest: Any) -> None:
         self.name, self.sources, self.rest = name, sources, rest
@@ -41,20 +39,20 @@ processes: list[int] = []
 
 
 def cythonize(modules: list[Extension], nthreads: int, **_: Any) -> list[Extension]:
-    """As that of Cython: new objects."""
+    """Return new objects, as Cython does."""
     processes.append(nthreads)
     return [Extension(module.name, module.sources, **module.rest) for module in modules]
 
 
 @pytest.fixture
 def run_setup(monkeypatch: pytest.MonkeyPatch) -> Any:
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     setuptools, cython, build = (
         ModuleType("setuptools"),
         ModuleType("Cython"),
         ModuleType("Cython.Build"),
     )
-    setuptools.__dict__.update(Extension=Extension, setup=given.update)
+    setuptools.__dict__.update(Extension=Extension, setup=arguments.update)
     build.__dict__.update(cythonize=cythonize)
     commands = []
     for name in ("bdist_wheel", "build_ext"):
@@ -70,7 +68,7 @@ def run_setup(monkeypatch: pytest.MonkeyPatch) -> Any:
         for name, value in switches.items():
             monkeypatch.setenv(f"CASS_DRIVER_{name}", value)
         runpy.run_path(os.fspath(ROOT / "setup.py"), run_name="__main__")
-        modules: list[Extension] = given["ext_modules"]
+        modules: list[Extension] = arguments["ext_modules"]
         return modules
 
     return run
@@ -84,7 +82,8 @@ def test_each_pyx_is_an_extension(run_setup: Any) -> None:
             f"cassandra._accel.{source.stem}"
             for source in (ROOT / "cassandra" / "_accel").glob("*.pyx")
         }
-        # One that may fail by itself would leave a mixture, which the driver does not use.
+        # If one module could fail alone, the modules would be a mixture, which the driver does not
+        # use.
         assert not any("optional" in module.rest for module in modules)
 
 
@@ -112,7 +111,7 @@ def test_a_newer_python_gets_the_extensions_and_a_line(
     ]
 
 
-@pytest.mark.usefixtures("run_setup")  # its setuptools: the real one may be absent
+@pytest.mark.usefixtures("run_setup")  # the fixture replaces setuptools, which may be absent
 def test_the_interpreters_of_wheels_are_those_that_were_tested() -> None:
     newest: tuple[int, int] = runpy.run_path(os.fspath(ROOT / "setup.py"))["NEWEST_TESTED"]
     versions = runpy.run_path(os.fspath(ROOT / "tools" / "wheels" / "targets.py"))["VERSIONS"]
@@ -122,14 +121,17 @@ def test_the_interpreters_of_wheels_are_those_that_were_tested() -> None:
 
 def test_directives_of_cython_stand_in_one_place() -> None:
     files = sorted((ROOT / "cassandra" / "_accel").glob("*.p[yx][xdi]"))
-    own = {
-        f"{one.name}: {line}"
-        for one in files
-        for line in one.read_text().splitlines()
+    directives = {
+        f"{path.name}: {line}"
+        for path in files
+        for line in path.read_text().splitlines()
         if re.match(r"#\s*cython\s*:", line)
     }
-    # setup.py says why these are here.
-    assert own == {"bind.pyx: # cython: nonecheck=False", "codecs.pyx: # cython: nonecheck=False"}
+    # setup.py explains why these directives are here.
+    assert directives == {
+        "bind.pyx: # cython: nonecheck=False",
+        "codecs.pyx: # cython: nonecheck=False",
+    }
 
 
 PROJECT = """
@@ -177,7 +179,7 @@ needs_compiler = pytest.mark.skipif(
 
 @pytest.mark.slow
 @needs_compiler
-def test_one_that_fails_makes_the_wheel_a_pure_one(tmp_path: Path) -> None:
+def test_a_failed_extension_makes_the_wheel_pure(tmp_path: Path) -> None:
     done = run_commands(tmp_path, "bdist_wheel")
     assert done.returncode == 0, done.stderr
     assert "the pure Python modules serve" in done.stderr
@@ -190,7 +192,7 @@ def test_one_that_fails_makes_the_wheel_a_pure_one(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_compiler
-def test_one_that_fails_leaves_none_in_a_tree(tmp_path: Path) -> None:
+def test_a_failed_extension_removes_all_others_from_the_tree(tmp_path: Path) -> None:
     (tmp_path / "bad.c").write_text(MODULE % ("bad", "bad"))
     assert run_commands(tmp_path, "build_ext", "--inplace").returncode == 0
     assert len([*(tmp_path / "tried").glob("*.so")]) >= 2
@@ -218,7 +220,7 @@ def test_a_wheel_with_extensions_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [OSError(38, "no semaphores"), ImportError("nor a module")])
-def test_where_processes_share_no_locks_one_translates_all(
+def test_without_shared_locks_one_process_translates_all(
     run_setup: Any, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def lock() -> None:
@@ -234,7 +236,7 @@ def test_where_processes_share_no_locks_one_translates_all(
 
 
 @pytest.mark.parametrize("switch", ["NO_EXTENSIONS", "NO_CYTHON"])
-def test_none_is_built(run_setup: Any, switch: str) -> None:
+def test_a_switch_disables_all_extensions(run_setup: Any, switch: str) -> None:
     assert run_setup(**{switch: "1"}) == []
     with pytest.raises(SystemExit, match="contradicts"):
         run_setup(BUILD_EXTENSIONS_ARE_MUST="1")

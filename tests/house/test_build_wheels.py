@@ -1,5 +1,5 @@
-"""`tools/build_wheels`: its archives do not depend on when or where they are made, and its checks
-refuse what must not be uploaded. The wheels themselves are the lane ``wheels``.
+"""`tools/build_wheels` makes reproducible archives, and its checks refuse archives that must not be
+uploaded. The lane ``wheels`` builds the real wheels.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MODULE = "cassandra/_accel/rows.cpython-313-x86_64-linux-gnu.so"
 
 @pytest.fixture
 def wheels(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The package of the parts, with all of them."""
+    """The package `build_wheels` with all of its modules."""
     monkeypatch.syspath_prepend(str(TOOLS))
     import wheels as package
     from wheels import archives, checks, compiling, sbom, targets  # noqa: F401
@@ -39,22 +39,22 @@ def wheels(monkeypatch: pytest.MonkeyPatch) -> Any:
     return package
 
 
-def written(wheels: Any, folder: Path, **more: bytes) -> Path:
+def write_wheel_into(wheels: Any, folder: Path, **more: bytes) -> Path:
     folder.mkdir(exist_ok=True)
-    made: Path = wheels.archives.write_wheel(
+    wheel: Path = wheels.archives.write_wheel(
         {**FILES, **more}, "cp313", "cp313", ("manylinux_2_17_x86_64",), 1_700_000_001, folder
     )
-    return made
+    return wheel
 
 
 def test_the_same_files_make_the_same_wheel(wheels: Any, tmp_path: Path) -> None:
-    one = written(wheels, tmp_path / "one", **{MODULE: b"x"})
-    files = wheels.archives.read_wheel(one)
+    first = write_wheel_into(wheels, tmp_path / "one", **{MODULE: b"x"})
+    files = wheels.archives.read_wheel(first)
     two = wheels.archives.write_wheel(
         dict(reversed(files.items())), "cp313", "cp313", ("manylinux_2_17_x86_64",), 1_700_000_001,
         tmp_path,
     )  # fmt: skip
-    assert one.read_bytes() == two.read_bytes()
+    assert first.read_bytes() == two.read_bytes()
 
 
 @pytest.mark.slow
@@ -67,12 +67,12 @@ def test_a_wheel_is_one_that_pip_takes(wheels: Any, tmp_path: Path) -> None:
          "--target", str(target), str(wheel)], check=True,
     )  # fmt: skip
     assert (target / "cassandra" / "__init__.py").exists()
-    told = (target / "turbocql-1.0.dist-info" / "WHEEL").read_text()
-    assert "Root-Is-Purelib: true\nTag: py3-none-any\n" in told
+    metadata = (target / "turbocql-1.0.dist-info" / "WHEEL").read_text()
+    assert "Root-Is-Purelib: true\nTag: py3-none-any\n" in metadata
 
 
 def test_the_same_files_make_the_same_sdist(wheels: Any, tmp_path: Path) -> None:
-    made = []
+    contents = []
     for name, order in (("one", 1), ("two", -1)):
         path = tmp_path / f"{name}.tar.gz"
         with tarfile.open(path, "w:gz") as archive:
@@ -82,24 +82,24 @@ def test_the_same_files_make_the_same_sdist(wheels: Any, tmp_path: Path) -> None
                 info.mode = 0o775 if member.endswith("run") else 0o640
                 archive.addfile(info, io.BytesIO(b"x\n"))
         wheels.archives.repack_sdist(path, 1_700_000_000)
-        made.append(path.read_bytes())
-    assert made[0] == made[1]
-    with tarfile.open(fileobj=io.BytesIO(made[0])) as archive:
-        modes = {one.name: one.mode for one in archive.getmembers()}
+        contents.append(path.read_bytes())
+    assert contents[0] == contents[1]
+    with tarfile.open(fileobj=io.BytesIO(contents[0])) as archive:
+        modes = {member.name: member.mode for member in archive.getmembers()}
     assert modes == {"turbocql/a.py": 0o644, "turbocql/run": 0o755}
 
 
 def test_contents_are_checked(wheels: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check = wheels.checks.check_contents
     name = MODULE.rpartition("/")[2]
-    good = written(wheels, tmp_path, **{MODULE: b"x"})
+    good = write_wheel_into(wheels, tmp_path, **{MODULE: b"x"})
     check(good, {name})
     with pytest.raises(ValueError, match="lacks or adds modules"):
         check(good, set())
     with pytest.raises(ValueError, match="lacks or adds modules"):
         check(good, {name, "frame.so"})
     for strange in ("cassandra/_accel/rows.pyx", "tests/test_x.py", "cassandra/a.pyc"):
-        bad = written(wheels, tmp_path, **{strange: b"x"})
+        bad = write_wheel_into(wheels, tmp_path, **{strange: b"x"})
         with pytest.raises(ValueError, match="no part of a wheel"):
             check(bad, set())
     monkeypatch.setattr(wheels.checks, "LARGEST", 100)
@@ -121,7 +121,7 @@ def test_a_wheel_that_does_not_work_is_refused(wheels: Any, tmp_path: Path) -> N
     runner.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
     runner.chmod(0o755)
     with pytest.raises(ValueError, match=r"cannot import name|No module named|ImportError"):
-        wheels.checks.check_elsewhere(written(wheels, tmp_path), runner)
+        wheels.checks.check_elsewhere(write_wheel_into(wheels, tmp_path), runner)
 
 
 def test_the_bill_of_materials(wheels: Any) -> None:
@@ -129,18 +129,18 @@ def test_the_bill_of_materials(wheels: Any) -> None:
         metadata = FILES["turbocql-1.0.dist-info/METADATA"]
         return json.loads(wheels.sbom.document(metadata, 0, {"gcc": "12.2"}, tag))
 
-    told = bill("cp313-cp313-x86_64")
-    assert told == bill("cp313-cp313-x86_64")
-    assert told["serialNumber"] != bill("py3-none-any")["serialNumber"]
-    assert [one["name"] for one in told["components"]] == ["geomet"]
-    assert told["metadata"]["component"]["purl"] == "pkg:pypi/turbocql@1.0"
+    document = bill("cp313-cp313-x86_64")
+    assert document == bill("cp313-cp313-x86_64")
+    assert document["serialNumber"] != bill("py3-none-any")["serialNumber"]
+    assert [component["name"] for component in document["components"]] == ["geomet"]
+    assert document["metadata"]["component"]["purl"] == "pkg:pypi/turbocql@1.0"
 
 
-def test_this_interpreter_is_found_by_its_version(wheels: Any) -> None:
+def test_the_running_interpreter_is_found_by_its_version(wheels: Any) -> None:
     free = "t" if not getattr(sys, "_is_gil_enabled", lambda: True)() else ""
     version = f"{sys.version_info[0]}.{sys.version_info[1]}{free}"
-    found = wheels.targets.find(version, [])
-    assert found is None or found.abi == f"cp{version.replace('.', '')}"
+    target = wheels.targets.find(version, [])
+    assert target is None or target.abi == f"cp{version.replace('.', '')}"
     assert wheels.targets.find("2.99", []) is None
 
 
@@ -149,7 +149,7 @@ def test_headers_alone_say_that_there_is_no_gil(wheels: Any) -> None:
     assert (free.digits, free.abi, free.defines) == ("314", "cp314t", ["-DPy_GIL_DISABLED=1"])
 
 
-def test_what_is_not_here_is_said() -> None:
+def test_missing_interpreters_and_targets_are_reported() -> None:
     for arguments, words in (
         (["--only", "2.99"], "there is no CPython 2.99 here: tools/build_python 2.99"),
         (["--targets", "sparc"], "no target is called 'sparc'; there are x86_64, aarch64"),
@@ -166,11 +166,11 @@ def test_what_is_not_here_is_said() -> None:
 def test_zip_files_cannot_be_older_than_1980(wheels: Any, tmp_path: Path) -> None:
     wheel = wheels.archives.write_wheel(FILES, "py3", "none", ("any",), 0, tmp_path)
     with zipfile.ZipFile(wheel) as archive:
-        assert {one.date_time[0] for one in archive.infolist()} == {1980}
+        assert {entry.date_time[0] for entry in archive.infolist()} == {1980}
 
 
 def test_the_sdist_has_what_the_clone_has() -> None:
-    """All that documentation, tests and their like need: MANIFEST.in names it by endings."""
+    """The sdist contains the documentation, the tests and so on, as MANIFEST.in says."""
     listed = subprocess.run(
         ["git", "ls-files", *KEPT], cwd=TOOLS.parent, capture_output=True, text=True, check=False
     )

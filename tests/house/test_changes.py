@@ -1,6 +1,4 @@
-"""Fragments of the change log: their names are such that a release finds them, and their texts are
-sentences.
-"""
+"""Fragments of the change log have names that a release finds, and their texts are sentences."""
 
 from __future__ import annotations
 
@@ -20,26 +18,26 @@ pytestmark = pytest.mark.skipif(
 
 
 def mistakes_in(name: str, text: str) -> list[str]:
-    """Return what is wrong with a fragment, by its file's name and its text."""
-    found = []
+    """Return the faults of a fragment, by its file's name and its text."""
+    mistakes = []
     named = re.fullmatch(r"\+[a-z0-9]+(?:-[a-z0-9]+)*\.(\w+)\.rst", name)
     if named is None:
-        found.append("is not named +WHAT.TYPE.rst")
+        mistakes.append("is not named +WHAT.TYPE.rst")
     elif named[1] not in TYPES:
-        found.append(f"is of the type {named[1]}, which is not one of {', '.join(TYPES)}")
+        mistakes.append(f"is of the type {named[1]}, which is not one of {', '.join(TYPES)}")
     if not text.endswith(".\n"):
-        found.append("does not end with a full stop and a new line")
+        mistakes.append("does not end with a full stop and a new line")
     if text != text.lstrip() or "\n\n" in text:
-        found.append("is not one paragraph")
-    if any(len(line) > 98 for line in text.splitlines()):  # it is indented by two
-        found.append("has a line of more than 98 characters")
-    return found
+        mistakes.append("is not one paragraph")
+    if any(len(line) > 98 for line in text.splitlines()):  # the release indents lines by two
+        mistakes.append("has a line of more than 98 characters")
+    return mistakes
 
 
 def test_fragments_are_as_their_readme_says() -> None:
-    files = [one for one in CHANGES.iterdir() if one.name != "README.rst"]
-    found = {one.name: mistakes_in(one.name, one.read_text()) for one in files}
-    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+    files = [path for path in CHANGES.iterdir() if path.name != "README.rst"]
+    mistakes = {path.name: mistakes_in(path.name, path.read_text()) for path in files}
+    assert {name: wrong for name, wrong in mistakes.items() if wrong} == {}
 
 
 def test_mistakes_are_found() -> None:

@@ -1,4 +1,4 @@
-"""The chaos campaign: its proxies leave nothing behind, and its faults all come."""
+"""The chaos campaign's proxies leave nothing open, and each of its faults occurs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_network_ends_its_connections_and_its_loop() -> None:
                     except ConnectionResetError:
                         pass
         del network
-        gc.collect()  # a loop or a socket that is left open warns here, and a warning is an error
+        gc.collect()  # if a loop or a socket is left open, it warns here, and a warning is an error
 
 
 def test_a_node_that_joins_gets_a_proxy() -> None:
@@ -40,7 +40,7 @@ def test_a_node_that_joins_gets_a_proxy() -> None:
         with Network(["127.0.0.1"], node.getsockname()[1]) as network:
             first = network.places.create({"rpc_address": "127.0.0.1"})
             assert first.port == network.proxies[0].port
-            # The one that has joined: its port is the cluster's.
+            # The node that joined has the cluster's port.
             joined = network.places.create({"native_address": "127.0.0.2"})
             assert joined.port == network.proxies[1].port
             assert network.places.create({"rpc_address": "127.0.0.2"}).port == joined.port
@@ -54,7 +54,7 @@ def test_a_node_that_joins_gets_a_proxy() -> None:
 
 
 class Nodes:
-    """What a campaign does with the nodes of a cluster."""
+    """Fake nodes that record the calls of a campaign."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, int]] = []
@@ -73,15 +73,15 @@ def test_a_long_campaign_has_each_fault() -> None:
     nodes: Any = Nodes()
     quick = {"drop", "deaf", "mute", "slow", "refuse", "reset", "pause", "kill"}
     with socket.create_server(("127.0.0.1", 0)) as node:
-        points = [f"127.0.0.{place}" for place in (1, 2, 3)]
+        points = [f"127.0.0.{number}" for number in (1, 2, 3)]
         with Network(points, node.getsockname()[1]) as network:
-            found = [*islice(rounds(nodes, network, random.Random(1)), 120)]
-            for name, begin, end in found:
+            drawn = [*islice(rounds(nodes, network, random.Random(1)), 120)]
+            for name, begin, end in drawn:
                 if "node" not in name or "joins" in name:
                     begin()
                     end()
-    assert {name.split()[0] for name, _, _ in found} == {*quick, "rolling", "a"}
-    assert next(at for at, one in enumerate(found) if one[0] == "rolling restart") == 3
+    assert {name.split()[0] for name, _, _ in drawn} == {*quick, "rolling", "a"}
+    assert next(index for index, fault in enumerate(drawn) if fault[0] == "rolling restart") == 3
     assert nodes.calls[:5] == [
         ("restart", 1), ("restart", 2), ("restart", 3), ("joins", 4), ("decommission", 4),
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Kinds of C compilers, by what they say of themselves."""
+"""Compilers are recognized by the output of their ``--version``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The differential lane can fail: its comparer, its list and its recorder on made-up outcomes."""
+"""The differential lane can fail: its comparer, list and recorder run on made-up outcomes."""
 
 from __future__ import annotations
 
@@ -37,13 +37,16 @@ SAME: dict[str, Any] = {
 }
 
 
-def found(ours: dict[str, Any], *others: dict[str, Any]) -> list[tuple[str, str, str]]:
-    theirs = {f"driver {at}": one for at, one in enumerate(others or (SAME,))}
-    return [(one.place, one.theirs, one.ours) for one in differences("p", theirs, ours)]
+def differences_to(ours: dict[str, Any], *others: dict[str, Any]) -> list[tuple[str, str, str]]:
+    theirs = {f"driver {number}": outcome for number, outcome in enumerate(others or (SAME,))}
+    return [
+        (difference.place, difference.theirs, difference.ours)
+        for difference in differences("p", theirs, ours)
+    ]
 
 
 def test_equal_outcomes_have_no_differences() -> None:
-    assert found(SAME) == []
+    assert differences_to(SAME) == []
 
 
 def test_each_kind_of_difference_is_found() -> None:
@@ -60,20 +63,20 @@ def test_each_kind_of_difference_is_found() -> None:
         ({"tables": {}}, "table:t[k=1]"),
         ({"broken": "Traceback"}, "broken"),
     ]
-    for changed, place in cases:
-        assert [one[0] for one in found({**SAME, **changed})] == [place]
+    for changed, expected in cases:
+        assert [difference[0] for difference in differences_to({**SAME, **changed})] == [expected]
 
 
 def test_statements_in_any_order_are_the_same_for_a_program_that_says_so() -> None:
     free = {**SAME, "has_order": False}
-    assert found({**free, "statements": ["QUERY | b", "QUERY | a"]}, free) == []
+    assert differences_to({**free, "statements": ["QUERY | b", "QUERY | a"]}, free) == []
 
 
 def test_ours_may_do_as_either_driver_where_two_differ() -> None:
     other = {**SAME, "printed": "x"}
-    assert found(SAME, SAME, other) == []
-    assert found(SAME, other, SAME) == []
-    assert found(SAME, other, other) == [("printed", "x", "<nothing>")]
+    assert differences_to(SAME, SAME, other) == []
+    assert differences_to(SAME, other, SAME) == []
+    assert differences_to(SAME, other, other) == [("printed", "x", "<nothing>")]
 
 
 def test_an_error_may_be_of_further_classes_and_not_of_fewer() -> None:
@@ -157,8 +160,8 @@ def test_values_of_different_types_have_different_texts() -> None:
         (ValueError("x"), TypeError("x")),
         (0.0, -0.0),
     ]
-    for one, other in cases:
-        assert canonical(one) != canonical(other)
+    for value, other in cases:
+        assert canonical(value) != canonical(other)
 
 
 def test_values_that_are_equal_have_one_text() -> None:
@@ -215,9 +218,9 @@ def test_the_recorder_finds_envelopes_in_segments() -> None:
         )
         frames = Frames(is_segmented=True)
         seen = []
-        for at in range(0, len(segments), step):
-            frames.feed(segments[at : at + step])
-            seen += [(one[3], one[4]) for one in frames.envelopes()]
+        for position in range(0, len(segments), step):
+            frames.feed(segments[position : position + step])
+            seen += [(envelope[3], envelope[4]) for envelope in frames.envelopes()]
         assert seen == [(0x05, b""), (0x07, b"body")]
 
 
@@ -242,7 +245,7 @@ def test_the_page_of_differences_is_that_of_the_list() -> None:
 
 
 def test_each_difference_that_users_are_told_is_guarded() -> None:
-    assert sorted(one.key for one in DEFENDED if one.key) == sorted(BY_KEY)
+    assert sorted(entry.key for entry in DEFENDED if entry.key) == sorted(BY_KEY)
 
 
 def test_each_difference_that_the_lane_cannot_see_has_a_test() -> None:

@@ -1,4 +1,4 @@
-"""Public functions say what their parameters are: in field lists, which editors lay out."""
+"""Public functions describe their parameters in field lists, which editors lay out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SETS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def directives(kind: str) -> set[str]:
-    """What the pages show by directives such as ``.. automodule::``."""
+    """Return the objects that pages document with directives such as ``.. automodule::``."""
     pattern = re.compile(rf"^\.\. {kind}:: (\S+)", re.M)
     return {name for page in DOCS.rglob("*.rst") for name in pattern.findall(page.read_text())}
 
@@ -40,7 +40,7 @@ class Excluded(NamedTuple):
 
 
 def excluded_of(page: str, text: str) -> list[Excluded]:
-    """What the text of a page leaves out by ``:exclude-members:``."""
+    """Return the names that a page leaves out with ``:exclude-members:``."""
     directive = re.compile(r"^\.\. auto(?:module|class):: (\S+)\n((?: {3}.*\n)*)", re.M)
     option = re.compile(r"^ {3}:exclude-members:((?:.*\n)(?: {6}.*\n)*)", re.M)
     return [
@@ -52,35 +52,35 @@ def excluded_of(page: str, text: str) -> list[Excluded]:
 
 
 def is_of(path: str, name: str) -> bool:
-    """Whether a class has the member; a module, or one of its public classes, if `path` is one."""
+    """Return True if the class, or the module or one of its public classes, has the member."""
     try:
         module = importlib.import_module(path)
     except ImportError:
         module_name, _, class_name = path.rpartition(".")
         return hasattr(getattr(importlib.import_module(module_name), class_name), name)
-    public = [getattr(module, one) for one in public_names(module)]
+    public = [getattr(module, member) for member in public_names(module)]
     return hasattr(module, name) or any(
-        hasattr(one, name) for one in public if inspect.isclass(one)
+        hasattr(member, name) for member in public if inspect.isclass(member)
     )
 
 
-# Names that programs can import, and whose use is refused, whatever the parameters.
+# Programs can import these names, but their use is refused whatever the parameters.
 REFUSED = "cassandra.datastax.graph"
 
 
 def documented() -> dict[str, Any]:
-    """Functions and classes of the documented modules, and documented classes, by name."""
-    found = {}
+    """Return the documented functions and classes, by name."""
+    objects = {}
     for module_name in directives("automodule"):
         if module_name.startswith(REFUSED):
             continue
         module = importlib.import_module(module_name)
         for name in public_names(module):
-            found[f"{module_name}.{name}"] = getattr(module, name)
+            objects[f"{module_name}.{name}"] = getattr(module, name)
     for path in directives("autoclass"):
         module_name, _, name = path.rpartition(".")
-        found[path] = getattr(importlib.import_module(module_name), name)
-    return found
+        objects[path] = getattr(importlib.import_module(module_name), name)
+    return objects
 
 
 def function_of(attribute: object) -> Callable[..., Any] | None:
@@ -92,10 +92,10 @@ def function_of(attribute: object) -> Callable[..., Any] | None:
 
 def parameters(function: Callable[..., Any], is_bound: bool) -> list[inspect.Parameter]:
     try:
-        found = list(inspect.signature(function).parameters.values())
+        signature = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
-        return []  # a built-in one
-    return [one for one in found[is_bound:] if not one.name.startswith("_")]
+        return []  # a built-in function
+    return [parameter for parameter in signature[is_bound:] if not parameter.name.startswith("_")]
 
 
 def is_listed(name: str, texts: list[str]) -> bool:
@@ -103,27 +103,29 @@ def is_listed(name: str, texts: list[str]) -> bool:
     return any(field.search(text) for text in texts)
 
 
-def lacking(function: Callable[..., Any], is_bound: bool, overridden: list[Any]) -> list[str]:
-    """Names of parameters without a field, in its docstring or in that of what it overrides."""
-    texts = [one.__doc__ or "" for one in (function, *overridden)]
-    # What `*args` of a base stand for may have names in an override.
+def parameters_without_field(
+    function: Callable[..., Any], is_bound: bool, overridden: list[Any]
+) -> list[str]:
+    """Return the parameters without a field in the function's docstring or those it overrides."""
+    texts = [documented_object.__doc__ or "" for documented_object in (function, *overridden)]
+    # An override may name the parameters that `*args` of its base represents.
     if any(is_listed("args", [text]) for text in texts[1:]):
         return []
     return [
-        one.name
-        for one in parameters(function, is_bound)
-        # An override may pass on what it does not look at.
-        if not (overridden and one.kind in SETS) and not is_listed(one.name, texts)
+        parameter.name
+        for parameter in parameters(function, is_bound)
+        # An override may pass on arguments that it does not use.
+        if not (overridden and parameter.kind in SETS) and not is_listed(parameter.name, texts)
     ]
 
 
 def methods(cls: type) -> Iterator[tuple[str, Callable[..., Any], bool, list[Any]]]:
-    """(name, function, whether it is called on an object, what it overrides) of public methods."""
+    """Yield (name, function, whether it is bound, overridden methods) of public methods."""
     names = {name for base in cls.__mro__ for name in vars(base) if not name.startswith("_")}
     for name in sorted(names):
         bases = [base for base in cls.__mro__ if name in vars(base)]
         function = function_of(vars(bases[0])[name])
-        # Methods of asyncio's protocols are documented there.
+        # asyncio's own documentation describes the methods of its protocols.
         if function is None or not all(base.__module__.startswith("cassandra") for base in bases):
             continue
         is_bound = not isinstance(vars(bases[0])[name], staticmethod)
@@ -131,21 +133,23 @@ def methods(cls: type) -> Iterator[tuple[str, Callable[..., Any], bool, list[Any
 
 
 def lacking_of_constructor(cls: type) -> list[str]:
-    """Names of the constructor's parameters without a field in the docstring of the class.
+    """Return the constructor's parameters without a field in the docstring of the class.
 
-    One that inherits its constructor may leave them to the class that defines it.
+    If a class inherits its constructor, the defining class may describe the parameters.
     """
     # Python itself calls metaclasses, and an enumeration is called with one of its values.
     if issubclass(cls, (type, enum.Enum)):
         return []
     texts: list[str] = []
-    for base in [one for one in cls.__mro__ if one.__module__.startswith("cassandra")]:
-        # The class's own docstring is what editors show at its call, and the pages with it.
+    for base in [
+        ancestor for ancestor in cls.__mro__ if ancestor.__module__.startswith("cassandra")
+    ]:
+        # Editors and the pages show the class's own docstring at its call.
         texts.append(base.__doc__ or "")
         # `__new__` is the constructor of named tuples.
         function = function_of(vars(base).get("__init__") or vars(base).get("__new__"))
         if function is not None:
-            names = [one.name for one in parameters(function, True)]
+            names = [parameter.name for parameter in parameters(function, True)]
             return [name for name in names if not is_listed(name, texts)]
     return []
 
@@ -154,15 +158,18 @@ def missing_fields(path: str, documented: Any) -> list[str]:
     """Return the parameters of a documented function or class that have no field."""
     if inspect.isclass(documented):
         missing = {
-            f"{path}.{name}": lacking(function, is_bound, overridden)
+            f"{path}.{name}": parameters_without_field(function, is_bound, overridden)
             for name, function, is_bound, overridden in methods(documented)
         }
         missing[path] = lacking_of_constructor(documented)
     else:
         function = function_of(documented)
-        # Python's own documentation has the methods of its types, such as `struct.Struct.unpack`.
+        # Python's own documentation describes the methods of its types, such as
+        # `struct.Struct.unpack`.
         is_ours = function is not None and not inspect.isbuiltin(function)
-        missing = {path: lacking(function, False, []) if is_ours and function else []}
+        missing = {
+            path: parameters_without_field(function, False, []) if is_ours and function else []
+        }
     return [f"{name}: {parameter}" for name, names in missing.items() for parameter in names]
 
 
@@ -174,10 +181,14 @@ def test_each_parameter_has_a_field() -> None:
 
 def test_each_name_that_a_page_leaves_out_is_there() -> None:
     excluded = [
-        one for page in DOCS.rglob("*.rst") for one in excluded_of(page.name, page.read_text())
+        exclusion
+        for page in DOCS.rglob("*.rst")
+        for exclusion in excluded_of(page.name, page.read_text())
     ]
     assert excluded
-    assert [str(one) for one in excluded if not is_of(one.path, one.name)] == []
+    assert [
+        str(exclusion) for exclusion in excluded if not is_of(exclusion.path, exclusion.name)
+    ] == []
 
 
 def test_a_name_that_is_not_there_is_found() -> None:
@@ -191,12 +202,12 @@ def test_a_name_that_is_not_there_is_found() -> None:
 .. autoclass:: cassandra.cluster.ResponseFuture
    :exclude-members: result, set_keyspace
 """
-    found = excluded_of("made_up.rst", text)
-    assert [one for one in found if not is_of(one.path, one.name)] == [
+    exclusions = excluded_of("made_up.rst", text)
+    assert [exclusion for exclusion in exclusions if not is_of(exclusion.path, exclusion.name)] == [
         ("made_up.rst", "cassandra.cluster", "ask_ahead"),
         ("made_up.rst", "cassandra.cluster.ResponseFuture", "set_keyspace"),
     ]
-    assert len(found) == 6
+    assert len(exclusions) == 6
 
 
 def test_a_module_without_public_names_is_found() -> None:
@@ -214,10 +225,10 @@ def test_a_missing_field_is_found() -> None:
     def more(*first: int, third: int) -> None:
         """Do it."""
 
-    assert lacking(one, False, []) == ["second"]
-    assert lacking(one, True, []) == ["second"]
-    assert lacking(more, False, []) == ["first", "third"]
-    assert lacking(more, False, [one]) == ["third"]
+    assert parameters_without_field(one, False, []) == ["second"]
+    assert parameters_without_field(one, True, []) == ["second"]
+    assert parameters_without_field(more, False, []) == ["first", "third"]
+    assert parameters_without_field(more, False, [one]) == ["third"]
 
 
 def test_a_missing_field_of_a_constructor_is_found() -> None:
@@ -252,8 +263,8 @@ def test_a_missing_field_of_a_constructor_is_found() -> None:
         left: int
         right: int
 
-    for one in (Base, Extended, Inherited, Pair):
-        one.__module__ = "cassandra.made_up"
+    for cls in (Base, Extended, Inherited, Pair):
+        cls.__module__ = "cassandra.made_up"
     assert lacking_of_constructor(Base) == []
     assert lacking_of_constructor(Extended) == ["first", "second", "further", "named"]
     assert lacking_of_constructor(Inherited) == ["first", "further"]

@@ -1,4 +1,4 @@
-"""The pages of the documentation: code fits into its box, and nothing is left out of the menu."""
+"""In the documentation's pages, code fits into its box, and the menu leaves nothing out."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from cassandra.client.settings.table import ClusterSettings
 from tests.dead_links import dead_links
 from tests.programs import page as programs_page
+from tests.programs.programs import PROGRAMS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.rst", *sorted((ROOT / "docs").rglob("*.rst"))]
@@ -17,13 +18,13 @@ WIDEST = 76  # characters of code that a page shows without scrolling
 
 
 def code_lines(page: Path) -> list[tuple[int, str]]:
-    """The lines of a page's code blocks, with their numbers, without the page's indentation."""
+    """Return the lines of a page's code blocks with their numbers, without indentation."""
     lines = page.read_text().splitlines()
-    found: list[tuple[int, str]] = []
-    at = 0
-    while at < len(lines):
-        line = lines[at]
-        at += 1
+    numbered: list[tuple[int, str]] = []
+    index = 0
+    while index < len(lines):
+        line = lines[index]
+        index += 1
         begins = re.match(r"\s*\.\. (code-block|sourcecode|parsed-literal)::", line) or (
             line.rstrip().endswith("::") and not line.lstrip().startswith("..")
         )
@@ -31,14 +32,16 @@ def code_lines(page: Path) -> list[tuple[int, str]]:
             continue
         indent = len(line) - len(line.lstrip())
         block: list[tuple[int, str]] = []
-        while at < len(lines) and (
-            not lines[at].strip() or len(lines[at]) - len(lines[at].lstrip()) > indent
+        while index < len(lines) and (
+            not lines[index].strip() or len(lines[index]) - len(lines[index].lstrip()) > indent
         ):
-            block.append((at + 1, lines[at]))
-            at += 1
-        least = min((len(one) - len(one.lstrip()) for _, one in block if one.strip()), default=0)
-        found += [(number, one[least:]) for number, one in block]
-    return found
+            block.append((index + 1, lines[index]))
+            index += 1
+        least = min(
+            (len(text) - len(text.lstrip()) for _, text in block if text.strip()), default=0
+        )
+        numbered += [(number, text[least:]) for number, text in block]
+    return numbered
 
 
 def test_code_blocks_are_found(tmp_path: Path) -> None:
@@ -73,7 +76,9 @@ def test_each_page_is_in_a_menu() -> None:
 
 def test_each_example_is_named_by_a_page() -> None:
     texts = [page.read_text() for page in PAGES]
-    assert [one.name for one in EXAMPLES if not any(one.stem in text for text in texts)] == []
+    assert [
+        example.name for example in EXAMPLES if not any(example.stem in text for text in texts)
+    ] == []
 
 
 def test_files_that_pages_name_are_there() -> None:
@@ -88,6 +93,11 @@ def test_files_that_pages_name_are_there() -> None:
 
 
 def test_the_programs_that_work_are_those_that_are_tried() -> None:
+    tried = programs_page.read_tried(programs_page.KEPT)
+    versions = {name: programs_page.package_of(program)[1] for name, program in PROGRAMS.items()}
+    assert {name: entry["version"] for name, entry in tried.items()} == versions, (
+        "run the lane, and then python -m tests.programs.page FOLDER"
+    )
     assert (ROOT / "docs" / "works-with.inc").read_text() == programs_page.table()
 
 
@@ -116,17 +126,21 @@ def test_dead_links_are_found(tmp_path: Path) -> None:
 
 def test_contributors_are_told_of_each_lane() -> None:
     lanes = re.findall(r"^\[testenv:([a-z][\w-]*)\]", (ROOT / "tox.ini").read_text(), re.MULTILINE)
-    told = (ROOT / "CONTRIBUTING.rst").read_text()
+    guide = (ROOT / "CONTRIBUTING.rst").read_text()
     assert lanes
-    assert [lane for lane in lanes if f"``{lane}``" not in told and f"-e {lane}" not in told] == []
+    assert [
+        lane for lane in lanes if f"``{lane}``" not in guide and f"-e {lane}" not in guide
+    ] == []
 
 
 def test_each_test_module_says_what_it_tests() -> None:
-    """In words of its own: a text that was copied with a file tells of another one."""
-    told: dict[str, list[str]] = {}
+    """Each test module has a docstring that no other module has, so it was not copied."""
+    names_by_text: dict[str, list[str]] = {}
     for path in sorted((ROOT / "tests").rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
         if path.name != "__init__.py" and not {"programs", "scripts", "typing"} & set(path.parts):
             text = ast.get_docstring(ast.parse(path.read_text()), clean=True) or ""
-            told.setdefault(text.strip(), []).append(name)
-    assert {text: names for text, names in told.items() if len(names) > 1 or not text} == {}
+            names_by_text.setdefault(text.strip(), []).append(name)
+    assert {
+        text: names for text, names in names_by_text.items() if len(names) > 1 or not text
+    } == {}

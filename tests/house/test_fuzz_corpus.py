@@ -1,4 +1,4 @@
-"""The corpus of the fuzzers: one case of each kind is kept."""
+"""The corpus of the fuzzers has at least one case of each kind."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.fuzz import kept
 def test_findings_are_kept_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(kept, "CORPUS", tmp_path)
     shapes = kept.Shapes("part", grow=True)
-    for at in range(3):
-        shapes.see(f"{at} bytes left of 'x{at}'", bytes([at]), 8)
+    for number in range(3):
+        shapes.see(f"{number} bytes left of 'x{number}'", bytes([number]), 8)
     kept.keep("part", 8, "00")
     kept.keep("part", 9, "01")
     assert kept.lines("part") == [["8", "00"], ["9", "01"]]

@@ -1,4 +1,4 @@
-"""Names that are imported late can be imported, and type checkers see the same ones."""
+"""Names that are imported late exist, and type checkers see the same objects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.house.test_layers import TREES, called
 
 
 def deferred_in(tree: ast.AST) -> Iterator[tuple[str, str, str]]:
-    """(name, module, what checkers must see) of each `Deferred`."""
+    """Yield (name, module, object for checkers) of each `Deferred`."""
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Assign)
@@ -24,14 +24,15 @@ def deferred_in(tree: ast.AST) -> Iterator[tuple[str, str, str]]:
 
 
 def with_the_first_cluster(tree: ast.AST) -> Iterator[tuple[str, str, str]]:
-    """(name, module, what checkers must see) of each name of `at_first_cluster`."""
+    """Yield (name, module, object for checkers) of each name of `at_first_cluster`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and called(node) == "at_first_cluster":
             for keyword in node.keywords:
                 name, home = str(keyword.arg), keyword.value.value  # type: ignore[attr-defined]
                 if home == name:
                     yield name, home, name
-                elif home == "cassandra._impl":  # checkers read the Python module of a pair
+                # checkers read the Python module of a pair of twins
+                elif home == "cassandra._impl":
                     python = importlib.import_module(home).TWINS[name].rpartition(".")[0]
                     yield name, home, f"{python}.{name}"
                 else:
@@ -39,7 +40,7 @@ def with_the_first_cluster(tree: ast.AST) -> Iterator[tuple[str, str, str]]:
 
 
 def seen_by_checkers(tree: ast.AST) -> dict[str, str]:
-    """Return what type checkers find under each name that a source imports."""
+    """Return the objects that type checkers find under the names that a source imports."""
     seen: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
@@ -52,19 +53,19 @@ def seen_by_checkers(tree: ast.AST) -> dict[str, str]:
 
 
 def mistakes_in(tree: ast.AST) -> list[str]:
-    """Return what is wrong with the late imports of a source."""
+    """Return the faults in the late imports of a source."""
     seen = seen_by_checkers(tree)
     mistakes = []
-    for name, home, wanted in [*deferred_in(tree), *with_the_first_cluster(tree)]:
+    for name, home, declared in [*deferred_in(tree), *with_the_first_cluster(tree)]:
         try:
             module = importlib.import_module(home)
         except ImportError as error:
             mistakes.append(f"{name}: {error}")
             continue
-        if home not in (wanted, name) and not hasattr(module, name):
+        if home not in (declared, name) and not hasattr(module, name):
             mistakes.append(f"{name}: {home} has no such name")
-        if seen.get(name) != wanted:
-            mistakes.append(f"{name}: {wanted} at run time, {seen.get(name)} for type checkers")
+        if seen.get(name) != declared:
+            mistakes.append(f"{name}: {declared} at run time, {seen.get(name)} for type checkers")
     mistakes += [
         f"import_module({node.args[0].value!r}), which type checkers do not see"
         for node in ast.walk(tree)

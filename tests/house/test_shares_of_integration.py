@@ -1,4 +1,4 @@
-"""The integration tests are shared out to processes: each runs once, beside those of its nodes."""
+"""Integration tests are divided among processes: each runs once, beside those of the same nodes."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def test_each_runs_once() -> None:
         ]
         for kind in KINDS:
             name, _, parameter = kind.partition(" ")
-            one = item(**{name: parameter}) if parameter else item(name)
-            items += [one, item("pool", *one.fixturenames, **one.callspec.params)]
-        shares = [share_of(items, at, processes) for at in range(processes)]
+            test_item = item(**{name: parameter}) if parameter else item(name)
+            items += [test_item, item("pool", *test_item.fixturenames, **test_item.callspec.params)]
+        shares = [share_of(items, number, processes) for number in range(processes)]
         assert all(shares)
         assert sorted(map(id, chain(*shares))) == sorted(map(id, items))
 
 
-def test_those_of_one_kind_run_in_one_process() -> None:
+def test_tests_of_one_kind_run_in_one_process() -> None:
     items = [item("three_nodes"), item("three_nodes", "expendable"), item("node"), item("node")]
     assert share_of(items, 0, 2) == items[:2]
     assert share_of(items, 1, 2) == items[2:]

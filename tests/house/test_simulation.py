@@ -1,10 +1,14 @@
-"""The lane ``simulation``: its plans, its shrinking, and that a life is decided by its seed."""
+"""The lane ``simulation``: its plans, its shrinking, and that the seed decides each run."""
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
 import pytest
 
-from tests.simulation.life import Outcome, live
+from tests.simulation.life import Life, Outcome, live
+from tests.simulation.mutants import MUTANTS
 from tests.simulation.plan import FAULTS, STEPS, Line, Plan, drawn
 from tests.simulation.shrink import IN_ANOTHER_KEYSPACE, kind_of, shrunk
 
@@ -16,15 +20,15 @@ def _short_lives(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def calm(seed: int = 1, **settings: object) -> Plan:
-    """A plan without faults, with each kind of step."""
-    known = {**drawn(seed).settings, "throttler": None, "abrupt": False, "waiting": None}
-    known |= {"retry": "default", "scylla": 0, "nodes": 3, "request_timeout": 5.0}
+    """Return a plan without faults, with each kind of step."""
+    settled = {**drawn(seed).settings, "throttler": None, "abrupt": False, "waiting": None}
+    settled |= {"retry": "default", "scylla": 0, "nodes": 3, "request_timeout": 5.0}
     steps = [
-        Line(place / 20, what, place, number=place)
-        for place, what in enumerate(STEPS)
+        Line(number / 20, what, number, number=number)
+        for number, what in enumerate(STEPS)
         if what not in ("use", "prepare_all")
     ]
-    return Plan(seed, {**known, **settings}, steps)
+    return Plan(seed, {**settled, **settings}, steps)
 
 
 def test_a_life_without_faults_has_no_violations() -> None:
@@ -37,8 +41,8 @@ def test_a_seed_decides_the_whole_life() -> None:
     plan = Plan(
         7,
         calm().settings,
-        [Line(0.1 * place, what, place, number=place) for place, what in enumerate(STEPS)],
-        [Line(0.07 * place, what, place, 0.3, place) for place, what in enumerate(FAULTS)],
+        [Line(0.1 * number, what, number, number=number) for number, what in enumerate(STEPS)],
+        [Line(0.07 * number, what, number, 0.3, number) for number, what in enumerate(FAULTS)],
     )
     first, second = live(plan), live(plan)
     assert first.lines == second.lines
@@ -48,13 +52,18 @@ def test_a_seed_decides_the_whole_life() -> None:
 def test_each_kind_of_line_can_be_done() -> None:
     from tests.simulation.clients import Clients
     from tests.simulation.faults import Faults
+    from tests.simulation.mapped import Mapped
 
-    assert [what for what in STEPS if not hasattr(Clients, f"do_{what}")] == []
+    assert [
+        what
+        for what in STEPS
+        if not hasattr(Mapped if what.startswith("mapped") else Clients, f"do_{what}")
+    ] == []
     assert [what for what in FAULTS if not hasattr(Faults, f"do_{what}")] == []
 
 
 def test_plans_are_made_smaller_as_long_as_they_fail() -> None:
-    lines = [Line(float(place), "write", place) for place in range(40)]
+    lines = [Line(float(number), "write", number) for number in range(40)]
     plan = Plan(1, {}, lines[:30], lines[30:])
 
     def fails_by_two_lines(candidate: Plan) -> Outcome:
@@ -80,13 +89,42 @@ def test_a_mistake_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         "on_request_error",
         lambda self, *details, **named: (self.RETRY_NEXT_HOST, None),
     )
-    steps = [Line(0.1, "write_once", 0, number=place) for place in range(3)]
+    steps = [Line(0.1, "write_once", 0, number=number) for number in range(3)]
     faults = [Line(0.0, "errors", node, 2.0, 0) for node in range(2)]
     settings = calm().settings
     plan = Plan(3, {**settings, "server_version": 5, "protocol": 5}, steps, faults)
     violations = live(plan).violations
     assert violations
-    assert all("was sent again" in one for one in violations)
+    assert all("was sent again" in violation for violation in violations)
+
+
+def plan_with_clock_faults(*steps: str) -> Plan:
+    """Return a plan whose clock is set back by minutes, before and between requests."""
+    lines = [Line(0.5 * (index + 1), what, number=1 + index) for index, what in enumerate(steps)]
+    faults = [Line(0.4 * (index + 1), "clock", 0, 2.0, 3) for index in range(5)]
+    return Plan(5, calm(sessions=1).settings, lines, faults)
+
+
+def test_a_clock_that_is_set_back_does_no_harm() -> None:
+    outcome = live(
+        plan_with_clock_faults("write", "mapped", "mapped_batch", "batch", "mapped_later")
+    )
+    assert outcome.violations == []
+    assert sum("the clock says" in line for line in outcome.lines) == 5
+
+
+def test_timestamps_that_go_back_are_found() -> None:
+    with MUTANTS["timestamps_go_back"].planted():
+        violations = live(plan_with_clock_faults("write", "mapped", "write")).violations
+    assert any("which is not after" in violation for violation in violations)
+
+
+def test_a_time_of_the_mapper_that_is_not_the_simulations_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cassandra.cqlengine.statements.wall_time_ns", time.time_ns)
+    violations = live(plan_with_clock_faults("mapped_later")).violations
+    assert any("has the time" in violation for violation in violations)
 
 
 def test_a_life_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,6 +132,26 @@ def test_a_life_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Request, "resend", lambda self, attempt: None)
     settings = calm(protocol=4, server_version=4, sessions=1, request_timeout=None).settings
-    # The USE of the connect is never sent, and no time-out ends it.
+    # The USE of the connect is never sent, and no timeout ends it.
     violations = live(Plan(1, settings)).violations
     assert violations[0] == "the first connect never ends"
+
+
+def test_nodes_that_say_before_they_stop_lose_no_request() -> None:
+    kinds = ("write", "write_once", "count", "read", "simple_write", "batch_once")
+    steps = [
+        Line(number / 50, kinds[number % 6], number, number=number) for number in range(1, 150)
+    ]
+    settings = {**calm().settings, "graceful": True, "retry": "fallthrough", "streams": None}
+    settings |= {"speculation": None, "protocol": 4, "latency": 0.0002, "blocking": False}
+    drains = [Line(0.3, "rolling_drain", 0, 2.4, 1)]
+    life = Life(Plan(3, settings, steps, drains))
+    assert life.live().violations == []
+    nodes: list[Any] = life.fake.nodes
+    assert all(node.after_drain for node in nodes)
+    operations = life.clients.operations.values()
+    assert [
+        operation.number
+        for operation in operations
+        if operation.is_write and not operation.is_acknowledged
+    ] == []

@@ -1,12 +1,13 @@
-"""The clusters that tests share, by version and settings: one starts when a test first wants it, and
-stops after the last test that does.
+"""The clusters that tests share, by version and settings. A cluster starts for the first test that
+requests it, and stops after the last.
 
-A test says by its fixtures which of `KINDS` it wants. Tests of one kind run one after the other, in
-one process, so that few nodes are alive at a time.
-"""  # noqa: E501
+A test's fixtures select one of `KINDS`. Tests of one kind run one after the other, in one process,
+so that few nodes run at a time.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,9 +15,11 @@ import pytest
 
 from cassandra.testing import LocalCluster
 
-__all__ = ["KINDS", "Pool", "mend", "share_of"]
+__all__ = ["KINDS", "Pool", "restore", "share_of"]
 
-# Servers that soon give up, soon refuse, and tell of few tombstones.
+# The version of all nodes that need no older version: `tox -e cassandra6` sets another.
+CURRENT = os.environ.get("TURBOCQL_CASSANDRA", "5.0.9")
+# Servers with short timeouts and low limits, which warn of few tombstones.
 _IMPATIENT = {
     "read_request_timeout": "500ms",
     "range_request_timeout": "500ms",
@@ -26,68 +29,72 @@ _IMPATIENT = {
     "request_timeout": "500ms",
     "tombstone_warn_threshold": 5,
     "tombstone_failure_threshold": 10,
-    # Only clients that ask for it are refused; the others wait.
+    # The server refuses requests only if the client asks for it; otherwise they wait.
     "native_transport_rate_limiting_enabled": True,
     "native_transport_max_requests_per_second": 200,
 }
-# Room for large batches.
+# Allow large batches.
 _ROOMY = {
     "batch_size_warn_threshold": "2MiB",
     "batch_size_fail_threshold": "3MiB",
     "write_request_timeout": "20s",
 }
-# By the name of the fixture, and its parameter if it has one, in the order in which they run.
+# Settings by fixture name and parameter (if any), in the order in which the tests run.
 KINDS: dict[str, dict[str, Any]] = {
-    "three_nodes": {"nodes": 3, "version": "5.0.9", "racks": 2, "config": _ROOMY},
-    "dismantled": {"nodes": 3, "version": "5.0.9", "racks": 2},
+    "three_nodes": {"nodes": 3, "version": CURRENT, "racks": 2, "config": _ROOMY},
+    "dismantled": {"nodes": 3, "version": CURRENT, "racks": 2},
     "spread": {
         "nodes": {"east": 2, "west": 1},
-        "version": "5.0.9",
+        "version": CURRENT,
         "racks": {"east": 2},
         "config": {"num_tokens": 8, "transient_replication_enabled": True},
         "heap": "384M",
         "authentication": True,
     },
-    "impatient": {"nodes": 2, "version": "5.0.9", "config": _IMPATIENT},
-    "node": {"nodes": 1, "version": "5.0.9"},
-    "guarded": {"nodes": 1, "version": "5.0.9", "authentication": True, "tls": "optional"},
-    "secured": {"nodes": 1, "version": "5.0.9", "authentication": True, "tls": "mutual"},
+    "impatient": {"nodes": 2, "version": CURRENT, "config": _IMPATIENT},
+    "node": {"nodes": 1, "version": CURRENT},
+    "transactional_node": {
+        "nodes": 1,
+        "version": "6.0-alpha2",
+        "config": {"accord": {"enabled": True}},
+    },
+    "guarded": {"nodes": 1, "version": CURRENT, "authentication": True, "tls": "optional"},
+    "secured": {"nodes": 1, "version": CURRENT, "authentication": True, "tls": "mutual"},
     "old_node 4.0.19": {"nodes": 1, "version": "4.0.19"},
     "old_node 4.1.10": {"nodes": 1, "version": "4.1.10"},
 }
-# Tests with this fixture may change the cluster for good: they run after all others of its kind.
+# Tests with this fixture may change the cluster permanently: they run last of their kind.
 _LAST = "expendable"
 
 
 def _kinds_of(item: pytest.Item) -> list[str]:
-    """Return the kinds that a test wants, in the order of `KINDS`."""
+    """Return the kinds of clusters that a test needs, in the order of `KINDS`."""
     names = set(getattr(item, "fixturenames", ()))
     callspec = getattr(item, "callspec", None)
     parameters = callspec.params if callspec is not None else {}
-    wanted = {f"{name} {parameters[name]}" if name in parameters else name for name in names}
-    return [kind for kind in KINDS if kind in wanted]
+    requested = {f"{name} {parameters[name]}" if name in parameters else name for name in names}
+    return [kind for kind in KINDS if kind in requested]
 
 
 def _place(item: pytest.Item) -> tuple[int, bool]:
-    """Return the place of a test in the order."""
+    """Return the position of a test in the order."""
     kinds = _kinds_of(item)
-    # Those that want none fill up the end.
+    # Tests that need no cluster come last.
     return (
         list(KINDS).index(kinds[0]) if kinds else len(KINDS),
         _LAST in getattr(item, "fixturenames", ()),
     )
 
 
-def share_of(items: list[pytest.Item], at: int, of: int) -> list[pytest.Item]:
-    """Return the tests that one of several processes runs, so that no two start the same nodes.
+def share_of(items: list[pytest.Item], worker: int, of: int) -> list[pytest.Item]:
+    """Return the tests of one of several processes, so that no two start the same nodes.
 
-    :param items: all tests.
-    :param at: the number of the process, from 0.
-    :param of: the number of processes.
+    :param items: all tests. :param worker: the number of the process, from 0. :param of: the number
+    of processes.
     """
-    # Tests of the first kind, with those of no kind, take as long as all others together.
-    shares = [place % len(KINDS) for place, _ in map(_place, items)]
-    return [item for item, share in zip(items, shares, strict=True) if min(share, of - 1) == at]
+    # The first kind, together with tests of no kind, takes as long as all other kinds together.
+    shares = [position % len(KINDS) for position, _ in map(_place, items)]
+    return [item for item, share in zip(items, shares, strict=True) if min(share, of - 1) == worker]
 
 
 class Pool:
@@ -98,7 +105,7 @@ class Pool:
         self._last_users: dict[str, list[str]] = {}
 
     def plan(self, items: list[pytest.Item]) -> None:
-        """Put the tests in their order, and note the last one of each kind."""
+        """Sort the tests, and note the last test of each kind."""
         items.sort(key=_place)
         last = {kind: item.nodeid for item in items for kind in _kinds_of(item)}
         self._last_users = {}
@@ -112,11 +119,11 @@ class Pool:
         return self._running[kind]
 
     def stop_after(self, item: pytest.Item) -> None:
-        """Stop what no test after this one wants."""
+        """Stop the clusters that no test after this one needs."""
         self._stop(self._last_users.get(item.nodeid, ()))
 
     def close(self) -> None:
-        """Stop all of them."""
+        """Stop all clusters."""
         self._stop(list(self._running))
 
     def _stop(self, kinds: Iterable[str]) -> None:
@@ -126,8 +133,8 @@ class Pool:
                 cluster.stop()
 
 
-def mend(cluster: LocalCluster) -> None:
-    """Have all nodes run that belong to the cluster."""
+def restore(cluster: LocalCluster) -> None:
+    """Start or resume all nodes that belong to the cluster."""
     for node in cluster.nodes:
         if node.state == "paused":
             cluster.resume(node.number)

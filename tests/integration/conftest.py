@@ -11,7 +11,7 @@ import pytest
 
 from cassandra.cluster import Cluster, Session
 from cassandra.testing import LocalCluster
-from tests.integration.clusters import Pool, mend, share_of
+from tests.integration.clusters import Pool, restore, share_of
 
 _names = (f"it_{i}" for i in itertools.count())
 _pool = Pool()
@@ -19,17 +19,17 @@ _pool = Pool()
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Have tests that share nodes run one after the other, in one process of ``--dist=each``."""
+    """Have tests that share nodes run in sequence, in the same process of ``--dist=each``."""
     worker = getattr(config, "workerinput", None)
     if worker is not None:
-        at = int(worker["workerid"].removeprefix("gw"))
-        items[:] = share_of(items, at, worker["workercount"])
+        number = int(worker["workerid"].removeprefix("gw"))
+        items[:] = share_of(items, number, worker["workercount"])
     _pool.plan(items)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
-    """Stop nodes after the last test that wants them."""
+    """Stop nodes after the last test that needs them."""
     try:
         yield
     finally:
@@ -38,7 +38,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def leftovers() -> Iterator[None]:
-    """What a module leaves open is an error there, not in whichever test the collector runs."""
+    """Report leftovers of a module as errors of that module."""
     yield
     gc.collect()
 
@@ -55,6 +55,12 @@ def node(pool: Pool) -> LocalCluster:
     return pool.get("node")
 
 
+@pytest.fixture(scope="session")
+def transactional_node(pool: Pool) -> LocalCluster:
+    """One node of Cassandra 6.0, with transactions."""
+    return pool.get("transactional_node")
+
+
 @pytest.fixture(scope="session", params=["4.0.19", "4.1.10"])
 def old_node(pool: Pool, request: pytest.FixtureRequest) -> LocalCluster:
     """One node of each older line."""
@@ -63,25 +69,25 @@ def old_node(pool: Pool, request: pytest.FixtureRequest) -> LocalCluster:
 
 @pytest.fixture(scope="session")
 def guarded(pool: Pool) -> LocalCluster:
-    """A node that wants a password, and takes TLS."""
+    """A node that requires a password and accepts TLS."""
     return pool.get("guarded")
 
 
 @pytest.fixture(scope="session")
 def secured(pool: Pool) -> LocalCluster:
-    """A node that wants a password and a client certificate."""
+    """A node that requires a password and a client certificate."""
     return pool.get("secured")
 
 
 @pytest.fixture(scope="session")
 def impatient(pool: Pool) -> LocalCluster:
-    """Two nodes that give up soon. Tests may pause them."""
+    """Two nodes with short timeouts. Tests may pause them."""
     return pool.get("impatient")
 
 
 @pytest.fixture(scope="session")
 def spread(pool: Pool) -> LocalCluster:
-    """Three nodes: two racks in one data centre, one in another. They want a password."""
+    """Three nodes: two racks in one data centre, one in another. They require a password."""
     return pool.get("spread")
 
 
@@ -93,26 +99,26 @@ def three_nodes(pool: Pool) -> LocalCluster:
 
 @pytest.fixture
 def fragile(three_nodes: LocalCluster) -> Iterator[LocalCluster]:
-    """The same nodes for a test that kills them, or has them hang."""
-    mend(three_nodes)
+    """The same nodes for a test that kills or pauses them."""
+    restore(three_nodes)
     yield three_nodes
-    mend(three_nodes)
+    restore(three_nodes)
 
 
 @pytest.fixture
 def expendable(fragile: LocalCluster) -> LocalCluster:
-    """The same nodes for a test after which there may have been others."""
+    """The same nodes for a test that may replace them."""
     return fragile
 
 
 @pytest.fixture(scope="session")
 def dismantled(pool: Pool) -> LocalCluster:
-    """Three nodes for tests that take one away."""
+    """Three nodes for tests that remove a node."""
     return pool.get("dismantled")
 
 
 def connect(local: LocalCluster, **settings: Any) -> Cluster:
-    """A `Cluster` for `local`'s nodes."""
+    """Return a `Cluster` for the nodes of `local`."""
     return Cluster(local.contact_points, port=local.port, **settings)
 
 
@@ -135,5 +141,5 @@ def create_keyspace(session: Session, name: str, replicas: int = 1) -> None:
 
 
 def new_keyspace_name() -> str:
-    """A name that no other test uses."""
+    """Return a name that no other test uses."""
     return next(_names)

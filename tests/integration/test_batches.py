@@ -1,5 +1,5 @@
-"""Batches against three real nodes: of all sizes and kinds, with forgotten statements, with a node
-that is killed.
+"""Batches on three real nodes: all sizes and kinds, forgotten statements, and a node that is
+killed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ def connect(local: LocalCluster) -> Cluster:
 
 @pytest.fixture(scope="module")
 def shared_keyspace(three_nodes: LocalCluster) -> Iterator[str]:
-    """A keyspace on all nodes: making and dropping one takes seconds."""
+    """Yield a keyspace on all nodes. It is shared because creating and dropping one
+    takes seconds.
+    """
     name = new_keyspace_name()
     with connect(three_nodes) as cluster, cluster.connect(wait_for_all_pools=True) as session:
         create_keyspace(session, name, replicas=3)
@@ -68,7 +70,7 @@ def shared_keyspace(three_nodes: LocalCluster) -> Iterator[str]:
 
 @pytest.fixture
 def session(three_nodes: LocalCluster, shared_keyspace: str) -> Iterator[Session]:
-    """A session in a keyspace with an empty table `t`."""
+    """Yield a session in a keyspace with an empty table `t`."""
     with connect(three_nodes) as cluster, cluster.connect(wait_for_all_pools=True) as session:
         session.set_keyspace(shared_keyspace)
         create_table(session)
@@ -83,7 +85,7 @@ def create_table(session: Session) -> None:
     )
 
 
-def found(session: Session) -> list[tuple[Any, ...]]:
+def rows_of_t(session: Session) -> list[tuple[Any, ...]]:
     return sorted(tuple(row) for row in session.execute("SELECT k, c, v, x FROM t", timeout=60))
 
 
@@ -93,16 +95,16 @@ def test_batches_of_all_sizes(session: Session, count: int, batch_type: BatchTyp
     insert = session.prepare(INSERT)
     rows = [(i % 50, i, f"row {i}", i / 2) for i in range(count)]
     session.execute(BatchStatement(batch_type).add_many(insert, rows), timeout=60)
-    assert found(session) == sorted(rows)
+    assert rows_of_t(session) == sorted(rows)
     again = BatchStatement(batch_type).reserve(count)
     for k, c, v, x in rows:
         again.add(insert, (k, c, v + "!", x))
     session.execute(again, timeout=60)
-    assert found(session) == sorted((k, c, v + "!", x) for k, c, v, x in rows)
+    assert rows_of_t(session) == sorted((k, c, v + "!", x) for k, c, v, x in rows)
 
 
 def mixed_batch(insert: Any) -> BatchStatement:
-    """One statement of each kind, of partitions 0 to 7."""
+    """Return a batch with one statement of each kind, for the partitions 0 to 7."""
     batch = BatchStatement()
     batch.add(insert, (0, 0, "prepared", 0.5)).add(insert.bind((1, 0, "bound", None)))
     batch.add("INSERT INTO t (k, c, v) VALUES (%s, 0, %s)", (2, "it's formatted"))
@@ -130,22 +132,22 @@ MIXED = [
 def test_statements_of_all_kinds_in_one_batch(session: Session) -> None:
     batch = mixed_batch(session.prepare(INSERT))
     session.execute(batch)
-    assert found(session) == MIXED
+    assert rows_of_t(session) == MIXED
     session.execute("TRUNCATE t", timeout=60)
-    session.execute_async(batch).result()  # a second time, with everything prepared
-    assert found(session) == MIXED
+    session.execute_async(batch).result()  # again, with everything prepared
+    assert rows_of_t(session) == MIXED
 
 
 def test_the_asyncio_face(session: Session, three_nodes: LocalCluster) -> None:
     async def work() -> None:
         async with aio.Cluster(three_nodes.contact_points, port=three_nodes.port) as cluster:
-            own = await cluster.connect(session.keyspace)
-            batch = mixed_batch(await own.prepare(INSERT))
-            await own.execute(batch, timeout=30)
-            await own.execute(batch, timeout=30)
+            awaited = await cluster.connect(session.keyspace)
+            batch = mixed_batch(await awaited.prepare(INSERT))
+            await awaited.execute(batch, timeout=30)
+            await awaited.execute(batch, timeout=30)
 
     asyncio.run(work())
-    assert found(session) == MIXED
+    assert rows_of_t(session) == MIXED
 
 
 def tables() -> list[tuple[str, Any]]:
@@ -169,7 +171,7 @@ def tables() -> list[tuple[str, Any]]:
 @pytest.mark.parametrize(("form", "rows"), tables(), ids=[form for form, _ in tables()])
 def test_rows_of_all_forms(session: Session, form: str, rows: Any) -> None:
     session.execute(BatchStatement().add_many(session.prepare(INSERT), rows))
-    first, second = found(session)
+    first, second = rows_of_t(session)
     assert first == (1, 0, "a", 0.5)
     assert second[:2] == (2, 0)
     assert second[2] == (None if form == "frame" else "b")
@@ -183,11 +185,13 @@ def test_single_statements_by_attribute(session: Session) -> None:
     insert = session.prepare(INSERT)
     session.execute(insert, Item(1, 0, "a", 0.5))
     session.execute(INSERT, Item(2, 0, "b"))
-    assert found(session) == [(1, 0, "a", 0.5), (2, 0, "b", None)]
+    assert rows_of_t(session) == [(1, 0, "a", 0.5), (2, 0, "b", None)]
 
 
 def test_a_table_that_is_dropped_and_created_again(session: Session) -> None:
-    """The servers forget what was prepared for it; the batch prepares it again and goes on."""
+    """If servers forget statements with a dropped table, the batch prepares them
+    again and goes on.
+    """
     insert, delete = session.prepare_all([INSERT, "DELETE FROM t WHERE k = ? AND c = ?"])
     batch = (
         BatchStatement()
@@ -200,7 +204,7 @@ def test_a_table_that_is_dropped_and_created_again(session: Session) -> None:
         session.execute("DROP TABLE t", timeout=60)
         create_table(session)
         session.execute(batch)
-        assert found(session) == [(i, 0, str(i), None) for i in range(11)]
+        assert rows_of_t(session) == [(i, 0, str(i), None) for i in range(11)]
 
 
 def test_a_table_that_comes_back_with_other_types(session: Session) -> None:
@@ -216,14 +220,14 @@ def test_a_table_that_comes_back_with_other_types(session: Session) -> None:
         create_table(session)
 
 
-def test_what_the_server_refuses_names_the_batch(session: Session) -> None:
+def test_the_error_of_a_refused_batch_describes_it(session: Session) -> None:
     insert = session.prepare(INSERT)
     rows = [(i, 0, "x" * 100_000, None) for i in range(35)]
     with pytest.raises(
         InvalidRequest, match=r"(?s)Batch too large.*a batch of 35 that begins with 'INSERT INTO t"
     ):
         session.execute(BatchStatement().add_many(insert, rows), timeout=60)
-    assert found(session) == []
+    assert rows_of_t(session) == []
 
 
 def test_counters(session: Session) -> None:
@@ -237,7 +241,7 @@ def test_counters(session: Session) -> None:
         (7, 6),
         (8, 10),
     ]
-    # The server refuses them, not the driver.
+    # The server refuses these batches, not the driver.
     with pytest.raises(
         InvalidRequest, match=r"(?is)counter.*a batch of 1 that begins with 'UPDATE"
     ):
@@ -258,11 +262,11 @@ def test_conditional_batches(session: Session) -> None:
     assert not refused.was_applied
     assert not session.execute(insert, (1, 0, "c"), timeout=60).was_applied
     assert session.execute(insert, (2, 0, "c"), timeout=60).was_applied
-    assert found(session) == [(1, 0, "a", None), (1, 1, "b", None), (2, 0, "c", None)]
+    assert rows_of_t(session) == [(1, 0, "a", None), (1, 1, "b", None), (2, 0, "c", None)]
 
 
 class BatchLoad:
-    """Writers that each send one batch after the other until they are told to stop."""
+    """Writers that each send batches in sequence until they are stopped."""
 
     def __init__(self, session: Session) -> None:
         self._insert = session.prepare(INSERT)
@@ -294,10 +298,10 @@ class BatchLoad:
             k += WRITERS
 
     def go_on(self, batches: int = 200, timeout: float = 90) -> None:
-        """Wait until so many further batches are acknowledged."""
+        """Wait until `batches` further batches are acknowledged."""
         with self._lock:
-            wanted = len(self.acknowledged) + batches
-            seen = self._lock.wait_for(lambda: len(self.acknowledged) >= wanted, timeout)
+            target = len(self.acknowledged) + batches
+            seen = self._lock.wait_for(lambda: len(self.acknowledged) >= target, timeout)
         assert seen, list(self.failed.items())[-3:]
 
     def stop(self) -> None:
@@ -329,7 +333,7 @@ def test_a_node_is_killed_under_a_load_of_batches(fragile: LocalCluster, session
         there.setdefault(row.k, set()).add(row.c)
     for k in load.acknowledged:
         assert there.get(k) == set(range(PER_BATCH)), k
-    # Idempotent batches went to the next host; the others say how they ended.
+    # Idempotent batches went to the next host; the other futures have errors.
     assert [k for k in load.failed if k % 2 == 0] == []
     assert all(str(error) for error in load.failed.values())
     assert not load.acknowledged & load.failed.keys()

@@ -1,4 +1,4 @@
-"""Whole tables, while nodes and loaders die: each row once, and nothing lost."""
+"""While nodes and loaders die, bulk work reads and writes each row once and loses none."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def csv_file(path: Path) -> Path:
     return path
 
 
-def found(session: Session, table: str = "t") -> list[tuple[Any, ...]]:
-    """Return all rows, without the means that are tested here.
+def all_rows(session: Session, table: str = "t") -> list[tuple[Any, ...]]:
+    """Return all rows, without the bulk code under test.
 
-    Coordinators wait in vain for a node that was killed until they have noticed it.
+    Coordinators wait in vain for a killed node until they notice that it is down.
     """
     deadline = time.monotonic() + 120
     while True:
@@ -77,13 +77,13 @@ def found(session: Session, table: str = "t") -> list[tuple[Any, ...]]:
 def test_a_scan_during_a_rolling_restart_has_each_row_once(
     session: Session, fragile: LocalCluster
 ) -> None:
-    """Pages are asked for while each node goes down, while it is down and after it came back."""
+    """A scan returns each row once while every node goes down and comes back."""
     assert session.load("t", map(row, range(ROWS)), progress=False).written == ROWS
     seen: list[tuple[Any, ...]] = []
     restarts: list[threading.Thread] = []
     scan = session.scan("t", page_size=50, concurrency=2, splits=40, consistency_level=QUORUM)
-    for one in scan:
-        seen.append(tuple(one))
+    for row_read in scan:
+        seen.append(tuple(row_read))
         if len(seen) % 1500 == 1000 and len(restarts) < 3:
             restarts.append(
                 threading.Thread(target=fragile.restart, args=(len(restarts) + 1,), daemon=True)
@@ -132,12 +132,12 @@ def test_a_load_whose_loader_and_node_are_killed_is_the_file(
         capture_output=True,
         text=True,
         timeout=120,
-        cwd=tmp_path,  # a tree that is not built must not stand before the installed driver
+        cwd=tmp_path,  # the unbuilt tree must not hide the installed driver
     )
     assert done.returncode == -signal.SIGKILL, done.stderr
     written = int(done.stdout.split()[-1])
-    assert set(found(session)) >= set(map(row, range(written)))
-    # Another run goes on, and now a node dies in the middle of it.
+    assert set(all_rows(session)) >= set(map(row, range(written)))
+    # Another run resumes the load, and now a node dies in the middle of it.
     ends: list[int] = []
     end_of = load.Load._end_of
 
@@ -154,13 +154,13 @@ def test_a_load_whose_loader_and_node_are_killed_is_the_file(
     )
     assert (report.skipped, report.written, report.failed) == (written, ROWS - written, 0)
     assert len(ends) > 4
-    assert found(session) == sorted(map(row, range(ROWS)))
+    assert all_rows(session) == sorted(map(row, range(ROWS)))
     assert not checkpoint.exists()
     fragile.restart(3)
 
 
 def _wait_for_the_kill(part: Any) -> Any:
-    """Say that a part was read, and go on when a node is dead."""
+    """Report that a part was read, and wait until a node is dead."""
     distributed: Any = importlib.import_module("distributed")
     distributed.Event("read").set()
     assert distributed.Event("killed").wait(120)
@@ -174,20 +174,19 @@ def test_tables_of_dask_while_a_node_is_killed(
     distributed: Any = pytest.importorskip("distributed")
     from cassandra.dask import read_table, to_table
 
-    # Workers take the path over. A tree that is not built must not stand before the driver that is
-    # installed.
+    # Workers inherit this path. The unbuilt tree must not hide the installed driver.
     tree = str(Path(__file__).parents[2])
-    monkeypatch.setattr(sys, "path", [*(one for one in sys.path if one != tree), tree])
+    monkeypatch.setattr(sys, "path", [*(entry for entry in sys.path if entry != tree), tree])
     session.execute(
         "CREATE TABLE IF NOT EXISTS copied (k int, c int, v text, PRIMARY KEY (k, c))", timeout=60
     )
     assert session.load("t", map(row, range(ROWS)), progress=False).written == ROWS
-    place = {"contact_points": fragile.contact_points, "port": fragile.port}
+    server = {"contact_points": fragile.contact_points, "port": fragile.port}
     with (
         distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as workers,
         distributed.Client(workers) as client,
     ):
-        frame = read_table("bulk_faults.t", place, splits=24, consistency_level=QUORUM)
+        frame = read_table("bulk_faults.t", server, splits=24, consistency_level=QUORUM)
         slowed = frame.map_partitions(_wait_for_the_kill, meta=frame._meta)
         read = client.compute(slowed)
         assert distributed.Event("read").wait(120)
@@ -195,7 +194,7 @@ def test_tables_of_dask_while_a_node_is_killed(
         distributed.Event("killed").set()
         found_rows = read.result(timeout=180)
         assert sorted(found_rows["c"]) == list(range(ROWS))
-        written = to_table(frame, "bulk_faults.copied", place, consistency_level=QUORUM)
+        written = to_table(frame, "bulk_faults.copied", server, consistency_level=QUORUM)
         assert written == ROWS
-    assert found(session, "copied") == sorted(map(row, range(ROWS)))
+    assert all_rows(session, "copied") == sorted(map(row, range(ROWS)))
     fragile.restart(2)

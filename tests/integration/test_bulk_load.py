@@ -1,4 +1,4 @@
-"""Loads into tables of a real node."""
+"""Loads into tables of a real node write each row, and report rows that fail."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def csv_file(path: Path, count: int) -> Path:
     return path
 
 
-def found(session: Session) -> set[tuple[Any, ...]]:
+def stored_orders(session: Session) -> set[tuple[Any, ...]]:
     rows = session.execute("SELECT id, customer, placed, total, items FROM orders", timeout=60)
     return {(row.id, row.customer, row.placed, str(row.total), tuple(row.items)) for row in rows}
 
 
-def wanted(count: int) -> set[tuple[Any, ...]]:
+def expected_orders(count: int) -> set[tuple[Any, ...]]:
     return {
         (n, f"customer {n % 97}", datetime.datetime(2026, 11, 23, 12, n % 60), f"{n}.50", ("a",))
         for n in range(count)
@@ -68,7 +68,7 @@ def test_the_table_is_the_file(session: Session, tmp_path: Path, batch: str | No
     report = session.load("orders", csv_file(tmp_path / "a.csv", 3000), batch=batch)
     assert (report.written, report.failed) == (3000, 0)
     assert (report.requests < 3000) == (batch is not None)
-    assert found(session) == wanted(3000)
+    assert stored_orders(session) == expected_orders(3000)
 
 
 async def test_by_asyncio(session: Session, node: LocalCluster, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ async def test_by_asyncio(session: Session, node: LocalCluster, tmp_path: Path) 
         other = await cluster.connect()
         report = await other.load("bulk_load.orders", csv_file(tmp_path / "a.csv", 500))
     assert report.written == 500
-    assert found(session) == wanted(500)
+    assert stored_orders(session) == expected_orders(500)
 
 
 def test_the_row_that_comes_last_is_the_one_that_stays(session: Session) -> None:
@@ -94,7 +94,7 @@ def test_a_row_that_the_server_refuses_is_found_in_its_batch(session: Session) -
     rows[18] = (None, moment, 18, 1, ["x"])
     report = session.load("orders", rows, columns=COLUMNS, max_errors=None)
     assert (report.written, report.failed) == (48, 2)
-    assert sorted(one.place for one in report.failures) == ["row 17", "row 18"]
+    assert sorted(failure.place for failure in report.failures) == ["row 17", "row 18"]
     with pytest.raises(LoadError, match=r"row 1[78]: "):
         session.load("orders", rows, columns=COLUMNS)
 
@@ -104,12 +104,12 @@ def test_times_to_live_and_write_times_of_rows(session: Session) -> None:
     row = {"customer": "a", "placed": moment, "id": 1, "total": 1, "life": 1000, "at": 5_000_000}
     columns = ["customer", "placed", "id", "total"]
     session.load("orders", [row], columns=columns, ttl_column="life", timestamp_column="at")
-    (kept,) = session.execute("SELECT ttl(total) AS life, writetime(total) AS at FROM orders")
-    assert 900 < kept.life <= 1000
-    assert kept.at == 5_000_000
+    (stored,) = session.execute("SELECT ttl(total) AS life, writetime(total) AS at FROM orders")
+    assert 900 < stored.life <= 1000
+    assert stored.at == 5_000_000
     session.load("orders", [row], columns=columns, ttl=500)
-    (kept,) = session.execute("SELECT ttl(total) AS life FROM orders")
-    assert 400 < kept.life <= 500
+    (stored,) = session.execute("SELECT ttl(total) AS life FROM orders")
+    assert 400 < stored.life <= 500
 
 
 def test_counters(session: Session) -> None:
@@ -120,8 +120,8 @@ def test_counters(session: Session) -> None:
     rows = [{"page": "a", "n": 2}, {"page": "a", "n": 3}, {"page": "b", "n": 1}]
     assert session.load("hits", rows, counters=True).written == 3
     assert session.load("hits", [("c", 4)], counters=True, columns=["page", "n"]).written == 1
-    wanted = {"a": 5, "b": 1, "c": 4}
-    assert {row.page: row.n for row in session.execute("SELECT * FROM hits")} == wanted
+    expected = {"a": 5, "b": 1, "c": 4}
+    assert {row.page: row.n for row in session.execute("SELECT * FROM hits")} == expected
 
 
 def test_rows_of_the_program_with_a_field_that_is_no_column(session: Session) -> None:
@@ -131,8 +131,8 @@ def test_rows_of_the_program_with_a_field_that_is_no_column(session: Session) ->
         session.load("orders", [row])
     columns = ["customer", "placed", "id"]
     assert session.load("orders", [row], columns=columns).written == 1
-    (kept,) = session.execute("SELECT * FROM orders")
-    assert (kept.id, kept.total) == (1, None)
+    (stored,) = session.execute("SELECT * FROM orders")
+    assert (stored.id, stored.total) == (1, None)
 
 
 def test_embeddings_from_parquet(session: Session, tmp_path: Path) -> None:
@@ -154,7 +154,9 @@ def test_embeddings_from_parquet(session: Session, tmp_path: Path) -> None:
     parquet.write_table(table, tmp_path / "texts.parquet")
     assert session.load("texts", tmp_path / "texts.parquet").written == 300
     rows = {row.id: row.embedding for row in session.execute("SELECT * FROM texts")}
-    assert all(numpy.array_equal(numpy.float32(rows[at]), vectors[at]) for at in range(300))
+    assert all(
+        numpy.array_equal(numpy.float32(rows[index]), vectors[index]) for index in range(300)
+    )
 
 
 def test_a_source_with_other_columns_is_refused_before_anything_is_sent(
@@ -179,21 +181,21 @@ def test_by_the_command(
         capture_output=True,
         text=True,
         timeout=120,
-        cwd=tmp_path,  # a tree that is not built must not stand before the installed driver
+        cwd=tmp_path,  # the unbuilt tree must not hide the installed driver
     )
     assert done.returncode == 0, done.stderr
     assert "100 rows written to bulk_load.orders" in done.stdout
     assert done.stderr == ""
-    assert found(session) == wanted(100)
-    place = ["--hosts", node.contact_points[0], "--port", str(node.port)]
-    assert cli.main(["count", "bulk_load.orders", *place]) == 0
+    assert stored_orders(session) == expected_orders(100)
+    server = ["--hosts", node.contact_points[0], "--port", str(node.port)]
+    assert cli.main(["count", "bulk_load.orders", *server]) == 0
     assert capsys.readouterr().out == "100\n"
-    for form in ("csv", "jsonl"):  # what is unloaded can be loaded
+    for form in ("csv", "jsonl"):  # unloaded files can be loaded again
         folder = str(tmp_path / form)
-        assert cli.main(["unload", "bulk_load.orders", folder, "--format", form, *place]) == 0
+        assert cli.main(["unload", "bulk_load.orders", folder, "--format", form, *server]) == 0
         session.execute("TRUNCATE orders", timeout=60)
-        assert cli.main(["load", "bulk_load.orders", folder, *place]) == 0
-        assert found(session) == wanted(100)
+        assert cli.main(["load", "bulk_load.orders", folder, *server]) == 0
+        assert stored_orders(session) == expected_orders(100)
 
 
 KILLED = """
@@ -229,13 +231,13 @@ def test_a_loader_that_is_killed_goes_on_from_its_checkpoint(
         capture_output=True,
         text=True,
         timeout=120,
-        cwd=tmp_path,  # a tree that is not built must not stand before the installed driver
+        cwd=tmp_path,  # the unbuilt tree must not hide the installed driver
     )
     assert done.returncode == -signal.SIGKILL, done.stderr
     written = int(done.stdout.split()[-1])
-    assert found(session) >= wanted(written)
+    assert stored_orders(session) >= expected_orders(written)
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 500)
     report = session.load("orders", str(path), checkpoint=checkpoint)
     assert (report.skipped, report.written) == (written, 4000 - written)
-    assert found(session) == wanted(4000)
+    assert stored_orders(session) == expected_orders(4000)
     assert not checkpoint.exists()

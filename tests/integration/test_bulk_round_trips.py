@@ -1,4 +1,4 @@
-"""Tables that are unloaded, emptied and loaded again: they are what they were."""
+"""Tables that are unloaded, emptied and loaded again are unchanged."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def session(node: LocalCluster) -> Iterator[Session]:
         yield session
 
 
-def made(session: Session, name: str, columns: str) -> None:
+def create_table(session: Session, name: str, columns: str) -> None:
     session.execute(f"DROP TABLE IF EXISTS {name}", timeout=60)
     session.execute(f"CREATE TABLE {name} ({columns})", timeout=60)
 
@@ -45,8 +45,10 @@ def rows_of(session: Session, name: str) -> list[Any]:
 def test_static_columns_alone_and_empty_keys(session: Session, tmp_path: Path, form: str) -> None:
     if form == "parquet":
         pytest.importorskip("pyarrow")
-    made(session, "s", "p text, b blob, c text, s text static, v int, PRIMARY KEY ((p, b), c)")
-    made(session, "n", "p int, c int, s text static, v int, PRIMARY KEY (p, c)")
+    create_table(
+        session, "s", "p text, b blob, c text, s text static, v int, PRIMARY KEY ((p, b), c)"
+    )
+    create_table(session, "n", "p int, c int, s text static, v int, PRIMARY KEY (p, c)")
     for text in (
         "INSERT INTO s (p, b, s) VALUES ('p', 0x00, 'alone')",
         "INSERT INTO s (p, b, c, v, s) VALUES ('', 0x, '', 1, 'one')",
@@ -68,7 +70,7 @@ def test_static_columns_alone_and_empty_keys(session: Session, tmp_path: Path, f
 def test_moments_and_days_that_datetime_does_not_have(
     session: Session, tmp_path: Path, form: str
 ) -> None:
-    made(session, "far", "id int PRIMARY KEY, t timestamp, d date")
+    create_table(session, "far", "id int PRIMARY KEY, t timestamp, d date")
     insert = session.prepare("INSERT INTO far (id, t, d) VALUES (?, ?, ?)")
     far = ((253_402_300_800_000, 2_932_897), (-62_135_596_800_001, -719_163), (-1, -(2**31)))
     for number, (millis, days) in enumerate(far):
@@ -82,14 +84,14 @@ def test_moments_and_days_that_datetime_does_not_have(
 
 def test_rows_of_a_select_go_by_their_names(session: Session) -> None:
     for name in ("one", "other"):
-        made(session, name, "id int PRIMARY KEY, a text, b text")
+        create_table(session, name, "id int PRIMARY KEY, a text, b text")
     session.execute("INSERT INTO one (id, a, b) VALUES (1, 'a', 'b')")
     assert session.load("other", session.execute("SELECT b, id, a FROM one").all()).written == 1
     assert rows_of(session, "other") == [(1, "a", "b")]
 
 
 def test_rows_that_are_there_are_not_applied(session: Session) -> None:
-    made(session, "once", "id int PRIMARY KEY, a text")
+    create_table(session, "once", "id int PRIMARY KEY, a text")
     insert = session.prepare("INSERT INTO once (id, a) VALUES (?, ?) IF NOT EXISTS")
     assert session.load(insert, [(1, "first")]).written == 1
     report = session.load(insert, [(n, "second") for n in range(5)])
@@ -101,7 +103,7 @@ def test_encrypted_columns_are_loaded_from_files(
     session: Session, node: LocalCluster, tmp_path: Path
 ) -> None:
     pytest.importorskip("cryptography")
-    made(session, "secrets", "id int PRIMARY KEY, n blob")
+    create_table(session, "secrets", "id int PRIMARY KEY, n blob")
     policy = AES256ColumnEncryptionPolicy()
     policy.add_column(ColDesc(KEYSPACE, "secrets", "n"), os.urandom(32), "int")
     (tmp_path / "a.csv").write_text("id,n\n1,5\n")

@@ -1,4 +1,4 @@
-"""Scans of whole tables on a real node: each row once, on both faces and by columns."""
+"""Scans of whole tables on a real node return each row once, in both APIs and as columns."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_scan_goes_on_where_it_was_left(session: Session, tmp_path: Path) -> N
     scan = session.scan("t", page_size=300, splits=8, checkpoint=path)
     for number, page in enumerate(scan.pages()):
         if number == 8:
-            break  # this page was not used
+            break  # this page is thrown away
         got += page.current_rows
     assert 0 < len(got) < COUNT
     got += session.scan("t", page_size=300, splits=8, checkpoint=path)
@@ -128,23 +128,23 @@ async def test_copy_on_asyncio(session: Session, node: LocalCluster) -> None:
     async with aio.Cluster(node.contact_points, port=node.port) as cluster:
         face = await cluster.connect(session.keyspace)
         report = await acopy(face, "t", face, "t4", where="c < ?", parameters=(3,))
-    wanted = [row for row in ROWS if row[1] < 3]
-    assert (report.read, report.written) == (len(wanted), len(wanted))
-    assert report.requests < len(wanted)
-    assert sorted(tuple(row) for row in session.scan("t4")) == wanted
+    expected = [row for row in ROWS if row[1] < 3]
+    assert (report.read, report.written) == (len(expected), len(expected))
+    assert report.requests < len(expected)
+    assert sorted(tuple(row) for row in session.scan("t4")) == expected
 
 
 def test_copy_by_the_command(
     session: Session, node: LocalCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     session.execute('CREATE TABLE t5 ("P" int, c int, t text, PRIMARY KEY ("P", c))')
-    places = [f"{session.keyspace}.t", f"{session.keyspace}.t5"]
+    tables = [f"{session.keyspace}.t", f"{session.keyspace}.t5"]
     near = ["--hosts", *node.contact_points, "--port", str(node.port)]
     far = ["--to-hosts", *node.contact_points, "--to-port", str(node.port)]
-    assert cli.main(["copy", *places, *near, *far]) == 0
+    assert cli.main(["copy", *tables, *near, *far]) == 0
     assert f"{COUNT:,} rows read, {COUNT:,} written" in capsys.readouterr().out
     assert sorted(tuple(row) for row in session.scan("t5")) == ROWS
-    assert cli.main(["copy", places[0], f"{session.keyspace}.none", *near]) == 1
+    assert cli.main(["copy", tables[0], f"{session.keyspace}.none", *near]) == 1
     assert "has no table 'none'" in capsys.readouterr().err
 
 

@@ -1,4 +1,4 @@
-"""A short campaign of faults on real nodes (`python -m tests.chaos` is the long one)."""
+"""A short campaign of faults on real nodes (`python -m tests.chaos` is the long campaign)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Encrypted columns on a real node: the guide's examples, and what cassandra-driver 3.30 writes and
-reads. That driver runs in an environment of its own, which needs the network.
+"""Encrypted columns on a real node: the guide's examples, and values that cassandra-driver 3.30
+writes and reads. That driver runs in its own environment, which needs the network.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KEY = bytes(range(32))
 IV = bytes(range(16))
 TIMEOUT = 600  # seconds; pip may have to fetch packages
 
-# Column, type, and a value of each row that JSON can hold.
+# Column, type, and for each row a value that JSON can hold.
 COLUMNS: list[tuple[str, str, list[Any]]] = [
     ("i", "int", [1, -(1 << 31), 0]),
     ("t", "text", ["ada", "", "é" * 40]),
@@ -46,8 +46,8 @@ COLUMNS: list[tuple[str, str, list[Any]]] = [
     ("a", "inet", ["127.0.0.1", "::1", "10.0.0.7"]),
 ]
 
-# What the other driver runs: arguments are address, port, keyspace and what to do. `python -I` keeps  # noqa: E501
-# this project's directory, which has a package of the same name, off its path.
+# The program for the other driver. Its arguments are address, port, keyspace and the action.
+# `python -I` keeps this project's directory, which has a package of the same name, off its path.
 PEER = """
 import json, sys
 from importlib.metadata import files
@@ -84,10 +84,10 @@ cluster.shutdown()
 
 @pytest.fixture(scope="module")
 def peer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment with cassandra-driver."""
-    given = os.environ.get("TURBOCQL_PEER_PYTHON")
-    if given:
-        return Path(given)
+    """Return the interpreter of an environment with cassandra-driver."""
+    interpreter = os.environ.get("TURBOCQL_PEER_PYTHON")
+    if interpreter:
+        return Path(interpreter)
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=True)
     scripts = folder / ("Scripts" if sys.platform == "win32" else "bin")
@@ -110,8 +110,8 @@ def run(*command: object) -> str:
 
 @pytest.fixture
 def tables(node: LocalCluster, keyspace: str) -> Iterator[Session]:
-    """A session with the policy, in a keyspace with the tables."""
-    with policied(node, keyspace) as cluster, cluster.connect(keyspace) as session:
+    """Yield a session with the policy, in a keyspace with the tables."""
+    with connect_with_policy(node, keyspace) as cluster, cluster.connect(keyspace) as session:
         described = ", ".join(f"{name} blob" for name, _, _ in COLUMNS)
         session.execute(f"CREATE TABLE t (k int PRIMARY KEY, {described})")
         session.execute("CREATE TABLE by_key (name blob PRIMARY KEY, v int)")
@@ -119,7 +119,7 @@ def tables(node: LocalCluster, keyspace: str) -> Iterator[Session]:
         yield session
 
 
-def policied(node: LocalCluster, keyspace: str, **settings: Any) -> Cluster:
+def connect_with_policy(node: LocalCluster, keyspace: str, **settings: Any) -> Cluster:
     policy = AES256ColumnEncryptionPolicy(**settings)
     for name, kind, _ in COLUMNS:
         policy.add_column(ColDesc(keyspace, "t", name), KEY, kind)
@@ -128,22 +128,22 @@ def policied(node: LocalCluster, keyspace: str, **settings: Any) -> Cluster:
 
 
 def task(peer: Path, node: LocalCluster, keyspace: str, name: str) -> Any:
-    place = (node.contact_points[0], node.port, keyspace, name, json.dumps(COLUMNS))
-    out = run(peer, "-I", "-c", PEER, *place)
+    arguments = (node.contact_points[0], node.port, keyspace, name, json.dumps(COLUMNS))
+    out = run(peer, "-I", "-c", PEER, *arguments)
     return json.loads(out) if out else None
 
 
 EXPECTED = [{"k": k, **{name: values[k] for name, _, values in COLUMNS}} for k in range(3)]
 
 
-def test_what_another_driver_writes_is_read(
+def test_values_written_by_another_driver_are_read(
     peer: Path, node: LocalCluster, tables: Session, keyspace: str
 ) -> None:
     task(peer, node, keyspace, "write")
     prepared = tables.prepare("SELECT * FROM t WHERE k = ?")
     assert [tables.execute(prepared, (k,)).one() for k in range(3)] == EXPECTED
-    found = tables.execute("SELECT * FROM t").to_arrow().to_pylist()
-    assert sorted(found, key=lambda row: int(row["k"])) == EXPECTED
+    rows = tables.execute("SELECT * FROM t").to_arrow().to_pylist()
+    assert sorted(rows, key=lambda row: int(row["k"])) == EXPECTED
 
 
 def test_another_driver_reads_what_is_written(
@@ -160,16 +160,19 @@ def test_another_driver_reads_what_is_written(
 def test_another_driver_finds_rows_by_an_encrypted_key(
     peer: Path, node: LocalCluster, tables: Session, keyspace: str
 ) -> None:
-    with policied(node, keyspace, iv=IV) as cluster, cluster.connect(keyspace) as session:
+    with (
+        connect_with_policy(node, keyspace, iv=IV) as cluster,
+        cluster.connect(keyspace) as session,
+    ):
         insert = session.prepare("INSERT INTO by_key (name, v) VALUES (?, ?)")
         session.execute(insert, ("ada", 7))
-        found = session.prepare("SELECT name, v FROM by_key WHERE name IN ?")
-        assert list(session.execute(found, (["ada", "bob"],))) == [("ada", 7)]
+        select = session.prepare("SELECT name, v FROM by_key WHERE name IN ?")
+        assert list(session.execute(select, (["ada", "bob"],))) == [("ada", 7)]
     assert task(peer, node, keyspace, "find") == {"v": 7}
 
 
 def test_columns_of_the_primary_key_are_refused(node: LocalCluster, keyspace: str) -> None:
-    """The schema tells of clustering columns, which a prepared statement does not."""
+    """Clustering columns are refused too: the schema reports them, unlike a prepared statement."""
     policy = AESGCMColumnEncryptionPolicy()
     for name in "pcv":
         policy.add_column(ColDesc(keyspace, "t", name), KEY, "int")
@@ -184,7 +187,7 @@ def test_columns_of_the_primary_key_are_refused(node: LocalCluster, keyspace: st
 
 
 class Person(Model):
-    """A table whose names are encrypted."""
+    """A model whose names are encrypted."""
 
     id: Any = columns.Integer(primary_key=True)
     name: Any = columns.Text()
@@ -234,7 +237,7 @@ def shop(node: LocalCluster) -> Iterator[None]:
 
 
 def test_the_guide(node: LocalCluster, shop: None, capsys: pytest.CaptureFixture[str]) -> None:
-    first, texts, sealed, keys, own = python_blocks("docs/column-encryption.rst")
+    first, texts, sealed, keys, custom = python_blocks("docs/column-encryption.rst")
     names: dict[str, Any] = {}
     try:
         run_block(first, node, names)
@@ -249,7 +252,7 @@ def test_the_guide(node: LocalCluster, shop: None, capsys: pytest.CaptureFixture
         "['2025', '2026']",
         "2026",
     ]
-    run_block(own, node, names)
+    run_block(custom, node, names)
     with connect(node, column_encryption_policy=names["Vault"]()) as cluster:
         session = cluster.connect("shop")
         insert = session.prepare("INSERT INTO people (id, ssn) VALUES (?, ?)")

@@ -1,4 +1,4 @@
-"""The examples of README and documentation run as they stand, against a real node."""
+"""The examples of README and documentation run unchanged, against a real node."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def python_blocks(name: str, language: str = "python") -> list[str]:
-    """The code blocks of a document in one language."""
-    found = re.findall(
+    """Return the code blocks of a document in one language."""
+    blocks = re.findall(
         rf"\.\. code-block:: {language}\n\n((?:(?:   .*)?\n)+)", (ROOT / name).read_text()
     )
-    return [textwrap.dedent(block) for block in found]
+    return [textwrap.dedent(block) for block in blocks]
 
 
 @pytest.fixture(scope="module")
 def shop(node: LocalCluster) -> Iterator[Session]:
-    """A session in the keyspace that the examples use."""
+    """Yield a session in the keyspace that the examples use."""
     with connect(node) as cluster, cluster.connect() as session:
         create_keyspace(session, "shop")
         session.set_keyspace("shop")
@@ -47,8 +47,8 @@ def shop(node: LocalCluster) -> Iterator[Session]:
 
 
 def run_block(block: str, local: LocalCluster, names: dict[str, Any]) -> dict[str, Any]:
-    """Run one example with `local`'s addresses in it; ``await`` at its top level is allowed, as in
-    a coroutine.
+    """Run one example with the node's address in it; ``await`` at its top level is allowed, as in a
+    coroutine.
     """
     addresses = repr(local.contact_points)
     code = re.sub(r'\["(?:127\.0\.0|10\.0\.0)\.\d"(?:, "10\.0\.0\.\d")*\]', addresses, block)
@@ -65,14 +65,14 @@ async def _finish(coroutine: Any) -> None:
 
 def test_the_readmes_program_is_the_example() -> None:
     example = ast.parse((ROOT / "examples" / "first.py").read_text())
-    # Lines are broken in other places, and only the file has a docstring.
+    # Line breaks differ, and only the file has a docstring.
     assert ast.unparse(ast.parse(python_blocks("README.rst")[0])) == ast.unparse(
         ast.Module(example.body[1:], [])
     )
 
 
 def test_the_readmes_program(node: LocalCluster, tmp_path: Path) -> None:
-    """As printed, with the output that is printed under it."""
+    """The README's program prints the output that is shown below it."""
     (host,) = node.contact_points
     with connect(node) as cluster, cluster.connect() as session:
         session.execute("DROP KEYSPACE IF EXISTS shop")
@@ -86,10 +86,10 @@ def test_the_readmes_program(node: LocalCluster, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    shown = python_blocks("README.rst", "text")[0]
+    expected = python_blocks("README.rst", "text")[0]
     timing = r"in [\d.]+ s \([\d,]+ rows/s"
     assert sorted(re.sub(timing, "", done.stdout).splitlines()) == sorted(
-        re.sub(timing, "", shown).split("\n")[:-2]
+        re.sub(timing, "", expected).split("\n")[:-2]
     )
 
 
@@ -145,40 +145,43 @@ def test_results_guide(
     for name in ("pyarrow", "pandas", "polars", "numpy", "duckdb"):
         pytest.importorskip(name)
     names: dict[str, Any] = {"session": shop}
-    shown = []
+    printed = []
     for block in python_blocks("docs/results.rst"):
         run_block(block, node, names)
-        shown.append(capsys.readouterr().out.splitlines())
-    assert shown[0] == []
-    assert (len(shown[1]), shown[1][1]) == (10, "s1 0.5")
-    assert shown[2] == [
+        printed.append(capsys.readouterr().out.splitlines())
+    assert printed[0] == []
+    assert (len(printed[1]), printed[1][1]) == (10, "s1 0.5")
+    assert printed[2] == [
         "Reading(sensor='s1', value=None, tags=frozenset({'x'}))",
         "Reading(sensor='s1', value=0.5, tags=frozenset({'x'}))",
     ]
-    assert shown[3] == ["True [Reading(sensor='s1', value=None, tags=frozenset({'x'}))]", "True []"]
-    assert shown[4] == ["4 4 True"]
-    assert shown[5] == ["10 (10, 4) (10, 4) (10, 3)"]
-    assert shown[6] == ["13.5"]
-    assert shown[7] == ["[(10, 4.0)]", "10"]
-    assert shown[8] == ["10", "10"]
+    assert printed[3] == [
+        "True [Reading(sensor='s1', value=None, tags=frozenset({'x'}))]",
+        "True []",
+    ]
+    assert printed[4] == ["4 4 True"]
+    assert printed[5] == ["10 (10, 4) (10, 4) (10, 3)"]
+    assert printed[6] == ["13.5"]
+    assert printed[7] == ["[(10, 4.0)]", "10"]
+    assert printed[8] == ["10", "10"]
 
 
 def test_batches(node: LocalCluster, shop: Session) -> None:
     shop.execute(
         "TRUNCATE orders"
-    )  # what other examples left there would stay where these leave a value unset
+    )  # values of other examples would stay where these leave a column unset
     blocks = python_blocks("docs/batches.rst")
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks:
         run_block(block, node, names)
     names["cluster"].shutdown()
-    found = {
+    stored = {
         row.id: (row.customer, row.total)
         for row in shop.execute("SELECT * FROM orders")
         if 31 <= row.id <= 39
     }
-    assert math.isnan(found.pop(39)[1])
-    assert found == {
+    assert math.isnan(stored.pop(39)[1])
+    assert stored == {
         31: ("ada", 12.5),
         32: ("bob", None),
         33: ("eve", 3.5),

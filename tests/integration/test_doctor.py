@@ -1,4 +1,4 @@
-"""The doctor and the report, on a real node."""
+"""The doctor and the report describe a real node."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def test_a_node_that_is_well(node: LocalCluster, tmp_path: Path) -> None:
         cwd=tmp_path, capture_output=True, text=True, timeout=180,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    told = json.loads(done.stdout)["findings"]
-    texts = "\n".join(f"{one['subject']}: {one['text']}" for one in told)
-    assert "problem" not in {one["level"] for one in told}, texts
+    findings = json.loads(done.stdout)["findings"]
+    texts = "\n".join(f"{finding['subject']}: {finding['text']}" for finding in findings)
+    assert "problem" not in {finding["level"] for finding in findings}, texts
     for part in ("accepts connections", "is up and connected", "all hosts agree on version",
                  "its clock is", "median of 10", "tokens"):  # fmt: skip
         assert part in texts
@@ -40,4 +40,4 @@ def test_the_report_of_a_real_cluster(node: LocalCluster) -> None:
     (host,) = report.hosts
     assert (host.state, host.is_control) == ("up", True)
     assert host.version is not None
-    assert host.version.startswith(("3.", "4.", "5."))
+    assert host.version == node.version

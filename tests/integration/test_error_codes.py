@@ -1,5 +1,5 @@
-"""Errors that a real cluster can be brought to send: each comes out as its exception, with its
-fields, in each version.
+"""Each error that a real cluster can be made to send raises its exception with all fields, in each
+protocol version.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture(params=[3, 4, 5])
 def session(impatient: LocalCluster, request: pytest.FixtureRequest) -> Iterator[Session]:
-    """A session that talks to the first node alone, and never tries again."""
+    """Yield a session that uses the first node only, and never retries."""
     profile = ExecutionProfile(
         load_balancing_policy=WhiteListRoundRobinPolicy(impatient.contact_points[:1]),
         retry_policy=FallthroughRetryPolicy(),
@@ -59,8 +59,8 @@ def session(impatient: LocalCluster, request: pytest.FixtureRequest) -> Iterator
 
 
 def version(session: Session) -> int:
-    asked: int = session.cluster.protocol_version
-    return asked
+    negotiated: int = session.cluster.protocol_version
+    return negotiated
 
 
 def test_a_replica_that_hangs_makes_reads_and_writes_time_out(
@@ -89,13 +89,13 @@ def test_too_many_tombstones_make_a_read_fail(session: Session) -> None:
         session.execute(f"DELETE v FROM errors.t WHERE k = 2 AND c = {i}")
     if (
         version(session) == 3
-    ):  # which has no code for failures: the server calls it a time-out there
+    ):  # the server reports a timeout, because that version has no code for failures
         with pytest.raises(ReadTimeout):
             session.execute("SELECT * FROM errors.t WHERE k = 2")
         return
     with pytest.raises(ReadFailure) as caught:
         session.execute("SELECT * FROM errors.t WHERE k = 2")
-    assert caught.value.failures in (1, 2)  # the coordinator does not wait for the second one
+    assert caught.value.failures in (1, 2)  # the coordinator does not wait for the second replica
     assert caught.value.required_responses == 2
     if version(session) >= 5:
         assert set(caught.value.error_code_map.values()) == {1}  # type: ignore[union-attr]
@@ -139,7 +139,7 @@ def test_a_coordinator_that_knows_of_too_few_replicas(session: Session) -> None:
 
 
 class ThrowOnOverload:
-    """Asks the server to refuse instead of making the client wait."""
+    """A startup option that makes the server refuse requests when it is overloaded."""
 
     def add_startup_options(self, options: dict[str, str]) -> None:
         options["THROW_ON_OVERLOAD"] = "1"

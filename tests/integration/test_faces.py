@@ -1,4 +1,6 @@
-"""Each face against real nodes, over each protocol version: the same work, the same outcome."""
+"""The blocking and the asyncio API do the same work on real nodes over each protocol version, with
+the same results.
+"""
 
 from __future__ import annotations
 
@@ -156,8 +158,8 @@ def check_version_3(cluster: Cluster) -> None:
         session.execute(
             f"CREATE TABLE {name}.t (k int PRIMARY KEY, v list<text>, n smallint, d date)"
         )
-        # With a USEd keyspace Cassandra 4.0 wants to warn of it, which it cannot do in version 3:
-        # it fails instead.
+        # Cassandra 4.0 warns if a keyspace was selected with USE. Version 3 of the protocol has no
+        # warnings, so the request would fail.
         insert = session.prepare(f"INSERT INTO {name}.t (k, v, n, d) VALUES (?, ?, ?, ?)")
         session.execute(insert, (1, ["a", "b"], 7, datetime.date(2026, 11, 20)))
         row = session.execute(f"SELECT * FROM {name}.t").one()
@@ -183,7 +185,7 @@ def test_compression(node: LocalCluster, keyspace: str, version: int, compressio
     ):
         session.execute("CREATE TABLE t (k int PRIMARY KEY, v text)")
         insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
-        # Smaller than what is compressed, larger than one segment, and not compressible.
+        # Texts that are too short to compress, longer than one segment, and not compressible.
         texts = ["", "x" * 300_000, "".join(map(chr, range(1000, 0xD800, 3)))]
         for i, text in enumerate(texts):
             session.execute(insert, (i, text))
@@ -237,7 +239,7 @@ def test_a_blocking_call_in_a_callback_is_refused(node: LocalCluster) -> None:
                     seen.append(error)
             done.set()
 
-        # Before it is sent: on a future that is over already, the callback is called right here.
+        # The callback is added before the request is sent: a finished future would call it here.
         session.add_request_init_listener(lambda future: future.add_callback(call_back))
         session.execute_async("SELECT key FROM system.local")
         assert done.wait(10)

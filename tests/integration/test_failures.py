@@ -1,5 +1,5 @@
-"""Three real nodes under load, one of them killed, paused, restarted: nothing acknowledged is lost,
-nothing hangs.
+"""Three real nodes under load, one of them killed, paused or restarted: no acknowledged row is
+lost, no request hangs.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from .conftest import create_keyspace, new_keyspace_name
 pytestmark = pytest.mark.integration
 
 WRITERS = 4
-# Seconds between two writes of a writer: hundreds come each second, and nodes can start meanwhile.
+# Seconds between two writes of a writer. Hundreds of writes come each second, and nodes can still
+# start.
 PAUSE = 0.005
 IN_FLIGHT = 128
 
 
 class States(HostStateListener):
-    """Waits for hosts to be seen up or down."""
+    """A listener that waits until hosts are up or down."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -59,7 +60,7 @@ class States(HostStateListener):
 
 
 class Load:
-    """Writers that each insert one row after the other, at QUORUM, until they are told to stop."""
+    """Writers that each insert one row after the other, at QUORUM, until they are stopped."""
 
     def __init__(self, session: Session) -> None:
         self._insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
@@ -88,10 +89,10 @@ class Load:
             k += WRITERS
 
     def go_on(self, rows: int = 500, timeout: float = 60) -> None:
-        """Wait until so many further rows are acknowledged."""
+        """Wait until `rows` further rows are acknowledged."""
         with self._lock:
-            wanted = len(self.acknowledged) + rows
-            assert self._lock.wait_for(lambda: len(self.acknowledged) >= wanted, timeout), (
+            target = len(self.acknowledged) + rows
+            assert self._lock.wait_for(lambda: len(self.acknowledged) >= target, timeout), (
                 self.failed[-3:]
             )
 
@@ -103,8 +104,8 @@ class Load:
 
 
 class Flood:
-    """Inserts at QUORUM with many in flight, until it is told to stop; knows how long it went
-    without an acknowledgement at the longest.
+    """Inserts at QUORUM with many in flight until it is stopped; records the longest time without
+    an acknowledgement.
     """
 
     def __init__(self, session: Session) -> None:
@@ -144,10 +145,10 @@ class Flood:
         self._room.release()
 
     def go_on(self, rows: int = 500, timeout: float = 120) -> None:
-        """Wait until so many further rows are acknowledged."""
+        """Wait until `rows` further rows are acknowledged."""
         with self._changed:
-            wanted = len(self.acknowledged) + rows
-            assert self._changed.wait_for(lambda: len(self.acknowledged) >= wanted, timeout), (
+            target = len(self.acknowledged) + rows
+            assert self._changed.wait_for(lambda: len(self.acknowledged) >= target, timeout), (
                 self.failed
             )
 
@@ -166,7 +167,7 @@ def run_under_load(
     disturb: Callable[[States, Writers], None],
     make_load: Callable[[Session], Writers],
 ) -> Writers:
-    """Disturb the nodes under load; then everything acknowledged has to be there."""
+    """Disturb the nodes under load; afterwards each acknowledged row must be there."""
     profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=5)
     with Cluster(
         local.contact_points,
@@ -192,9 +193,9 @@ def run_under_load(
         finally:
             load.stop()
         statement = SimpleStatement("SELECT k, v FROM t", consistency_level=ConsistencyLevel.ALL)
-        found = {row.k: row.v for row in session.execute(statement, timeout=60)}
-        assert load.acknowledged <= found.keys()
-        assert all(value == str(key) for key, value in found.items())
+        stored = {row.k: row.v for row in session.execute(statement, timeout=60)}
+        assert load.acknowledged <= stored.keys()
+        assert all(value == str(key) for key, value in stored.items())
         session.execute(f"DROP KEYSPACE {name}", timeout=60)
     return load
 
@@ -209,7 +210,7 @@ def test_a_node_is_killed_and_comes_back(fragile: LocalCluster) -> None:
         states.wait_for("up", address)
 
     load = run_under_load(fragile, disturb, Load)
-    # Idempotent writes go to the next host: none of them has to fail.
+    # Idempotent writes go to the next host, so none has to fail.
     assert load.failed == []
 
 
@@ -288,5 +289,5 @@ def test_a_hundred_thousand_writes_survive_a_kill_a_pause_and_a_restart(
         record_property(name, value)
     print(figures)
     assert len(flood.acknowledged) >= 100_000
-    # What the pause held up may run into its own time-out; all else goes to the next host.
+    # Requests held up by the pause may time out; all others go to the next host.
     assert set(flood.failed) <= {"OperationTimedOut", "WriteTimeout"}

@@ -1,7 +1,7 @@
-"""The guides: each page's Python, run in its order as one program, against a real node.
+"""Each guide's Python runs in its order as one program, against a real node.
 
-A page starts from nothing: it makes its keyspace. Code that is not run by this test stands in other
-kinds of blocks (text, shell), or in a file of examples/ that has a test of its own.
+A page creates its own keyspace. Code that this test does not run is in other kinds of blocks (text,
+shell), or in a file of examples/ that has its own test.
 """
 
 from __future__ import annotations
@@ -20,27 +20,28 @@ from cassandra.testing import LocalCluster
 pytestmark = pytest.mark.integration
 
 DOCS = Path(__file__).parents[2] / "docs"
+TRANSACTIONS = DOCS / "guides" / "transactions.rst"
 PAGES = [
     DOCS / "tutorial.rst",
     DOCS / "cookbook.rst",
-    *sorted((DOCS / "guides").glob("*.rst")),
+    *sorted(set((DOCS / "guides").glob("*.rst")) - {TRANSACTIONS}),
 ]
 PYTHON = ".. code-block:: python"
 # Pages that only refer to examples.
 WITHOUT = {"web", "coming-from"}
-# A block that shows what the blocks before it print. In it, "..." is for any text.
+# A block with the output of the blocks before it. In it, "..." matches any text.
 OUTPUT = re.compile(r"( *)\.\. code-block:: text\n +:caption: Output\n\n((?:\1 +.*\n|\n)+)")
 
 
 def blocks(page: Path, directive: str = PYTHON) -> Iterator[tuple[int, str]]:
-    """The blocks of a page: the line that each begins in, and its text."""
+    """Yield the blocks of a page: the line on which each begins, and its text."""
     lines = page.read_text().splitlines()
     for number, line in enumerate(lines):
         if line.strip() != directive:
             continue
         indent = len(line) - len(line.lstrip())
         taken: list[str] = []
-        # Options are no part of the text.
+        # Directive options are not part of the text.
         while number + 1 < len(lines) and re.match(r"\s+:\w+:", lines[number + 1]):
             number += 1
         for following in lines[number + 1 :]:
@@ -51,10 +52,12 @@ def blocks(page: Path, directive: str = PYTHON) -> Iterator[tuple[int, str]]:
 
 
 def program(page: Path) -> str:
-    """The page's blocks, each in its lines, so that tracebacks name the page's."""
+    """Return the page's blocks at their own line numbers, so that tracebacks show the
+    page's lines.
+    """
     lines: list[str] = []
-    for at, text in blocks(page):
-        lines += [""] * (at - len(lines))
+    for line_number, text in blocks(page):
+        lines += [""] * (line_number - len(lines))
         lines += text.splitlines()
     return "\n".join(lines) + "\n"
 
@@ -67,14 +70,23 @@ def test_a_program_has_the_lines_of_its_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_its_examples_run(page: Path, node: LocalCluster, tmp_path: Path) -> None:
+def test_the_examples_of_a_page_run(page: Path, node: LocalCluster, tmp_path: Path) -> None:
+    run(page, node, tmp_path)
+
+
+def test_examples_of_transactions_run(transactional_node: LocalCluster, tmp_path: Path) -> None:
+    run(TRANSACTIONS, transactional_node, tmp_path)
+
+
+def run(page: Path, node: LocalCluster, tmp_path: Path) -> None:
+    """Run the program of a page on a node, and compare its output with the page."""
     text = program(page)
     if page.stem in WITHOUT:
         assert not text.strip()
         return
     (host,) = node.contact_points
     assert text.strip(), "a guide has examples"
-    # Not under the page's name alone: that may be a module's of the standard library.
+    # The page's name alone may be that of a standard module, so it gets a prefix.
     file = tmp_path / f"guide_{page.stem}.py"
     file.write_text(text.replace("127.0.0.1", host))
     done = subprocess.run(
@@ -90,14 +102,14 @@ def test_its_examples_run(page: Path, node: LocalCluster, tmp_path: Path) -> Non
 
 
 def check_output(text: str, printed: str) -> None:
-    """Check that a program prints what its page shows, in this order."""
-    at = 0
-    for _, shown in OUTPUT.findall(text):
-        for line in textwrap.dedent(shown).strip("\n").splitlines():
+    """Check that a program prints the outputs that its page shows, in this order."""
+    position = 0
+    for _, excerpt in OUTPUT.findall(text):
+        for line in textwrap.dedent(excerpt).strip("\n").splitlines():
             pattern = re.escape(line).replace(re.escape("..."), ".*")
-            found = re.compile(rf"^{pattern}$", re.MULTILINE).search(printed, at)
-            assert found, f"{line!r} is shown, but not printed after {printed[:at][-200:]!r}"
-            at = found.end()
+            match = re.compile(rf"^{pattern}$", re.MULTILINE).search(printed, position)
+            assert match, f"{line!r} is shown, but not printed after {printed[:position][-200:]!r}"
+            position = match.end()
 
 
 def test_the_output_of_a_page_is_compared() -> None:

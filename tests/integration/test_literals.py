@@ -1,4 +1,6 @@
-"""Nasty values as ``%s`` parameters: a real node reads each as one value, and gives it back."""
+"""Nasty values as ``%s`` parameters: a real node reads each as one value, and returns
+it unchanged.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,15 @@ from tests.unit.test_encoder_stays_in_its_literal import EVIL, evil
 
 pytestmark = pytest.mark.integration
 
-# What texts of CQL have a meaning for, and characters that UTF-8 has.
+# Characters with a meaning in CQL, and all characters that UTF-8 can encode.
 TEXTS = st.text(
     st.one_of(st.sampled_from("'\"$-/*%;:?\\\x00\n{}[]()"), st.characters(codec="utf-8")),
     max_size=30,
 )
 FLOATS = st.floats(allow_nan=False)
 DECIMALS = st.decimals(allow_nan=False, allow_infinity=False, places=3)
-# The server makes an IPv4 address of one that stands for such.
-ADDRESSES = st.ip_addresses().filter(lambda one: getattr(one, "ipv4_mapped", None) is None)
+# The server converts an IPv4-mapped address to an IPv4 address.
+ADDRESSES = st.ip_addresses().filter(lambda address: getattr(address, "ipv4_mapped", None) is None)
 
 SINGLES = st.floats(width=32, allow_nan=False)
 SOME_TEXTS = st.lists(TEXTS, min_size=1, max_size=3)
@@ -36,7 +38,7 @@ SETS = st.frozensets(TEXTS, min_size=1, max_size=3)
 
 
 def whole(bits: int) -> st.SearchStrategy[int]:
-    """Integers of so many bits."""
+    """Return a strategy for integers of at most `bits` bits."""
     numbers = st.integers(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
     return st.one_of(numbers, numbers.map(evil(int)))
 
@@ -48,7 +50,7 @@ class Pair(NamedTuple):
     ys: list[str]
 
 
-# Column, and values of it.
+# Columns, with strategies for their values.
 COLUMNS: dict[str, tuple[str, st.SearchStrategy[Any]]] = {
     "x": ("text", TEXTS),
     "b": ("blob", st.one_of(st.binary(max_size=30), st.binary(max_size=30).map(evil(bytes)))),
@@ -74,7 +76,7 @@ COLUMNS: dict[str, tuple[str, st.SearchStrategy[Any]]] = {
     "f4": ("float", st.one_of(SINGLES, SINGLES.map(evil(float)))),
     "tu": ("timeuuid", st.uuids(version=1)),
     "v": ("vector<float, 3>", st.lists(SINGLES, min_size=3, max_size=3)),
-    # Nested, and with elements of classes that say something else of themselves.
+    # Nested types, with elements whose classes override `__str__` and `__repr__`.
     "l1": ("list<blob>", st.lists(st.binary(max_size=9).map(evil(bytes)), min_size=1, max_size=3)),
     "l2": ("list<frozen<list<text>>>", st.lists(SOME_TEXTS, min_size=1, max_size=3)),
     "m2": ("map<text, frozen<list<text>>>", st.dictionaries(TEXTS, SOME_TEXTS, min_size=1)),
@@ -108,8 +110,8 @@ def session(node: LocalCluster) -> Iterator[Session]:
         session.execute("DROP KEYSPACE literals")
 
 
-def shown(value: Any) -> Any:
-    """`value` as a row has it."""
+def as_read(value: Any) -> Any:
+    """Return `value` as a row contains it."""
     if isinstance(value, datetime.datetime):
         return value.replace(microsecond=value.microsecond // 1000 * 1000)
     if isinstance(value, (ipaddress.IPv4Address, ipaddress.IPv6Address)):
@@ -119,7 +121,7 @@ def shown(value: Any) -> Any:
 
 @pytest.fixture
 def tuples_are_tuples(session: Session) -> Iterator[None]:
-    """Other drivers' way to say that a tuple is no list."""
+    """Encode tuples as tuples, not as lists, in the way of cassandra-driver."""
     encoder = session.encoder
     encoder.mapping[tuple] = encoder.cql_encode_tuple
     yield
@@ -134,10 +136,10 @@ def test_values_come_back(session: Session, column: str) -> None:
     def check(value: Any) -> None:
         session.execute(f"INSERT INTO t (a, {column}) VALUES (%s, %s)", (1, value))
         row: Any = session.execute(f"SELECT {column} FROM t WHERE a = %(key)s", {"key": 1}).one()
-        found = row[0]
+        returned = row[0]
         if column == "i":
-            found = ipaddress.ip_address(found).packed
-        assert found == shown(value)
+            returned = ipaddress.ip_address(returned).packed
+        assert returned == as_read(value)
 
     check()
 
@@ -145,7 +147,7 @@ def test_values_come_back(session: Session, column: str) -> None:
 def test_a_text_of_a_class_that_says_something_else(session: Session) -> None:
     session.execute("INSERT INTO t (a, x) VALUES (7, %s)", (evil(str)("mild"),))
     row: Any = session.execute("SELECT x FROM t WHERE a = 7").one()
-    assert row.x == EVIL  # what str() of it is, as with other drivers
+    assert row.x == EVIL  # the driver uses str(), as cassandra-driver does
 
 
 @pytest.mark.parametrize("make", [ipaddress.ip_address, ipaddress.ip_interface])

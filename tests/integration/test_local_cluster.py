@@ -1,5 +1,5 @@
-"""`cassandra.testing.LocalCluster` with real nodes. What nodes say is asked with the probe, so that
-no part of the driver is needed.
+"""`cassandra.testing.LocalCluster` with real nodes. The tests query nodes with the probe, which
+needs no other part of the driver.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def alive(pid: int) -> bool:
 
 
 def pids(cluster: LocalCluster) -> list[int]:
-    found = [node.pid for node in cluster.nodes if node.pid is not None]
+    node_pids = [node.pid for node in cluster.nodes if node.pid is not None]
     assert cluster.supervisor_pid is not None
-    return [*found, cluster.supervisor_pid]
+    return [*node_pids, cluster.supervisor_pid]
 
 
 def test_one_node_runs_beside_another_and_leaves_nothing_behind(node: LocalCluster) -> None:
@@ -92,13 +92,13 @@ def test_one_node_runs_beside_another_and_leaves_nothing_behind(node: LocalClust
 async def test_async_context_does_not_block_the_loop_and_uses_a_kept_directory_again(
     tmp_path: Path,
 ) -> None:
-    place = tmp_path / "kept"
-    with LocalCluster(1, directory=place, keep=True, progress=False) as cluster:
+    directory = tmp_path / "kept"
+    with LocalCluster(1, directory=directory, keep=True, progress=False) as cluster:
         create_table(cluster, 1)
         ask(cluster, 1, "INSERT INTO k.t (k, v) VALUES (1, 'one')")
     with pytest.raises(LocalClusterError, match="another version"):
-        LocalCluster(1, "4.1", directory=place, progress=False).start()
-    assert (place / "node1").exists()
+        LocalCluster(1, "4.1", directory=directory, progress=False).start()
+    assert (directory / "node1").exists()
     turns = 0
 
     async def count() -> None:
@@ -108,17 +108,17 @@ async def test_async_context_does_not_block_the_loop_and_uses_a_kept_directory_a
             turns += 1
 
     counting = asyncio.create_task(count())
-    again = LocalCluster(1, directory=place, progress=False)
+    again = LocalCluster(1, directory=directory, progress=False)
     async with again:
         started = turns
         supervisor = again.supervisor_pid
         assert supervisor is not None
         assert ask(again, 1, "SELECT v FROM k.t WHERE k = 1") == [{"v": b"one"}]
     counting.cancel()
-    # Blocked, it would have run once or not at all.
+    # If the loop was blocked, the counter would have run once at most.
     assert started > 10
     assert not alive(supervisor)
-    assert not (place / "node1").exists()
+    assert not (directory / "node1").exists()
 
 
 async def test_cancelled_start_cleans_up() -> None:
@@ -146,7 +146,7 @@ def cluster(dismantled: LocalCluster) -> LocalCluster:
 
 
 class TestThreeNodes:
-    """One cluster through its life; the tests build on each other and run in their order."""
+    """One cluster from start to stop; the tests build on each other and run in their order."""
 
     def test_racks_and_replicas(self, cluster: LocalCluster) -> None:
         assert [node.rack for node in cluster.nodes] == ["rack1", "rack2", "rack1"]
@@ -195,8 +195,8 @@ class TestThreeNodes:
         assert cluster.nodes[1].state == "decommissioned"
         assert len(cluster.contact_points) == 3
         assert cluster.nodes[1].address not in cluster.contact_points
-        for one in (1, 3, number):
-            assert len(ask(cluster, one, "SELECT * FROM system.peers")) == 2
+        for node_number in (1, 3, number):
+            assert len(ask(cluster, node_number, "SELECT * FROM system.peers")) == 2
         with pytest.raises(LocalClusterError, match="decommissioned"):
             cluster.restart(2)
 
@@ -222,7 +222,8 @@ def test_mutual_tls(secured: LocalCluster) -> None:
     assert len(ask(secured, 1, "SELECT * FROM system.local")) == 1
     address = secured.contact_points[0]
     without = ssl.create_default_context(cafile=secured.tls.ca_certificate)
-    # Refused in the handshake, or (TLS 1.3) right after it. The password is right.
+    # The server refuses the client without a certificate in the handshake, or (TLS 1.3) right after
+    # it. The password is right.
     with pytest.raises((OSError, ProbeError)):
         Probe(address, secured.port, tls=without, credentials=SUPERUSER)
     with pytest.raises((OSError, ProbeError)):
@@ -273,7 +274,8 @@ def test_nodes_end_when_the_parent_is_killed() -> None:
     program = (
         "import json, sys, threading\n"
         "from cassandra.testing import LocalCluster\n"
-        # Started from a thread that ends: the death signal is bound to threads.
+        # A thread that ends starts the cluster, because the kernel binds the death signal to
+        # threads.
         "cluster = LocalCluster(1, progress=False)\n"
         "thread = threading.Thread(target=cluster.start); thread.start(); thread.join()\n"
         "print(json.dumps([cluster.directory, cluster.supervisor_pid, cluster.nodes[0].pid]), "
@@ -291,7 +293,8 @@ def test_nodes_end_when_the_parent_is_killed() -> None:
         assert alive(node)
         supervisor_ends = os.pidfd_open(supervisor)
         os.kill(parent.pid, signal.SIGKILL)
-        # Readable as soon as the process has ended, whoever's child it is.
+        # The descriptor is readable as soon as the process has ended, whichever process is its
+        # parent.
         ended, _, _ = select.select([supervisor_ends], [], [], 30)
         os.close(supervisor_ends)
     assert ended
@@ -300,22 +303,21 @@ def test_nodes_end_when_the_parent_is_killed() -> None:
 
 
 def test_shipped_class_is_what_its_source_compiles_to(node: LocalCluster, tmp_path: Path) -> None:
-    assert node.version == "5.0.9"  # its jars are there
     (compiler,) = glob.glob(
-        os.path.join(cache_directory("cassandra", "5.0.9"), "jars", "ecj-*.jar")
+        os.path.join(cache_directory("cassandra", node.version), "jars", "ecj-*.jar")
     )
     source = tmp_path / f"{naming.CLASS_NAME}.java"
     source.write_text(naming.SOURCE)
     subprocess.run(
         [
-            find_java(parse_version("5.0.9")).executable,
+            find_java(parse_version(node.version)).executable,
             *("-cp", compiler, "org.eclipse.jdt.internal.compiler.batch.Main"),
             *("--release", "11", "-g:none", "-d", str(tmp_path / "out"), str(source)),
         ],
         check=True,
     )
-    made = tmp_path / "out" / naming.PACKAGE / "rmi" / f"{naming.CLASS_NAME}.class"
-    assert made.read_bytes() == naming.CLASS_FILE
+    compiled = tmp_path / "out" / naming.PACKAGE / "rmi" / f"{naming.CLASS_NAME}.class"
+    assert compiled.read_bytes() == naming.CLASS_FILE
 
 
 def test_plugin_gives_a_session_in_a_fresh_keyspace(tmp_path: Path) -> None:

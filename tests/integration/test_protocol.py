@@ -1,5 +1,5 @@
-"""The protocol layer against real nodes, over a plain socket: every version and compression,
-without the engine in between.
+"""The protocol layer works with real nodes over a plain socket, in every version and compression,
+without the engine.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ONE, SERIAL, LOCAL_SERIAL = 1, 8, 9
 
 
 class Wire:
-    """One blocking connection."""
+    """One blocking connection, which encodes requests and decodes responses."""
 
     def __init__(
         self, address: tuple[str, int], version: int, compression: str | None = None
@@ -108,7 +108,7 @@ class Wire:
     def ask(
         self, message: MessageType, cached: ResultMetadata | None = None, stream: int = 1
     ) -> Any:
-        """The answer to one request, whatever it is."""
+        """Return the answer to one request, whatever it is."""
         opcode, flags, body = encode_request(message, self.version)
         self.writer.add(stream, opcode, flags, body)
         self.socket.sendall(self.writer.take())
@@ -119,7 +119,7 @@ class Wire:
         return decode_response(opcode, flags, body, version, cached=cached)
 
     def run(self, query: str, *values: bytes | None) -> Any:
-        return good(self.ask(QueryMessage(query, ONE, query_params=list(values) or None)))
+        return valid(self.ask(QueryMessage(query, ONE, query_params=list(values) or None)))
 
     def __enter__(self) -> Wire:
         return self
@@ -128,7 +128,7 @@ class Wire:
         self.socket.close()
 
 
-def good(message: Any) -> Any:
+def valid(message: Any) -> Any:
     assert not isinstance(message, ErrorMessage), message
     return message
 
@@ -160,11 +160,11 @@ def old_server(old_node: LocalCluster) -> Server:
 
 @pytest.fixture(params=SETTINGS, ids=lambda setting: f"v{setting[0]}-{setting[1]}")
 def wire(server: Server, request: pytest.FixtureRequest) -> Iterator[Wire]:
-    with Wire(server.address, *request.param) as made:
-        assert made.end.compression == request.param[1]
-        assert made.run(f"USE {server.keyspace}").new_keyspace == server.keyspace
-        made.run("TRUNCATE t")
-        yield made
+    with Wire(server.address, *request.param) as new_wire:
+        assert new_wire.end.compression == request.param[1]
+        assert new_wire.run(f"USE {server.keyspace}").new_keyspace == server.keyspace
+        new_wire.run("TRUNCATE t")
+        yield new_wire
 
 
 def int32(value: int) -> bytes:
@@ -172,13 +172,13 @@ def int32(value: int) -> bytes:
 
 
 def prepare(wire: Wire, query: str) -> Any:
-    return good(wire.ask(PrepareMessage(query)))
+    return valid(wire.ask(PrepareMessage(query)))
 
 
 def everything(wire: Wire, keyspace: str) -> None:
-    """QUERY, PREPARE, EXECUTE and BATCH in their forms, over one connection."""
-    # Full names, not USE: Cassandra 4.0 warns of USE before PREPARE, and then fails requests of
-    # version 3, which has no warnings.
+    """Send QUERY, PREPARE, EXECUTE and BATCH in all their forms, over one connection."""
+    # We use full names, not USE: Cassandra 4.0 warns of USE before PREPARE, and then fails requests
+    # of version 3, which has no warnings.
     table, counters = f"{keyspace}.t", f"{keyspace}.c"
     assert (
         wire.run(
@@ -196,7 +196,7 @@ def everything(wire: Wire, keyspace: str) -> None:
         block = plan.bind(
             [identity, f"name {identity}", last if identity % 2 else b"x" * 2000], wire.version
         )
-        good(wire.ask(ExecuteMessage(insert.query_id, block, ONE, timestamp=1_700_000_000_000_000,
+        valid(wire.ask(ExecuteMessage(insert.query_id, block, ONE, timestamp=1_700_000_000_000_000,
                                      result_metadata_id=insert.result_metadata_id)))  # fmt: skip
     for kind in (LOGGED, UNLOGGED):
         queries = [
@@ -204,9 +204,9 @@ def everything(wire: Wire, keyspace: str) -> None:
             (False, f"INSERT INTO {table} (id, name) VALUES (?, ?)", [int32(200 + kind), None]),
             (False, f"INSERT INTO {table} (id, name) VALUES ({300 + kind}, 'text')", []),
         ]
-        good(wire.ask(BatchMessage(kind, queries, ONE, SERIAL, 1_700_000_000_000_001)))
+        valid(wire.ask(BatchMessage(kind, queries, ONE, SERIAL, 1_700_000_000_000_001)))
     add = prepare(wire, f"UPDATE {counters} SET n = n + ? WHERE id = ?")
-    good(
+    valid(
         wire.ask(
             BatchMessage(COUNTER, [(True, add.query_id, [struct.pack(">q", 5), int32(1)])] * 3, ONE)
         )
@@ -218,20 +218,20 @@ def everything(wire: Wire, keyspace: str) -> None:
 
 
 def paged_select(wire: Wire, table: str) -> None:
-    """All rows, by pages; metadata skipped where that is safe, compared where it is not."""
+    """Read all rows in pages; skip metadata where that is safe, compare it otherwise."""
     select = prepare(wire, f"SELECT id, name, data FROM {table}")
-    cached, state, found = select.result_metadata, None, []
+    cached, state, rows = select.result_metadata, None, []
     skip = wire.version >= 5
     while True:
-        page = good(wire.ask(ExecuteMessage(select.query_id, [], ONE, fetch_size=7, paging_state=state, skip_meta=skip,  # noqa: E501
+        page = valid(wire.ask(ExecuteMessage(select.query_id, [], ONE, fetch_size=7, paging_state=state, skip_meta=skip,  # noqa: E501
                                             result_metadata_id=select.result_metadata_id), cached))  # fmt: skip  # noqa: E501
         assert page.metadata is cached
-        found += page.decode(named_tuple_factory)
+        rows += page.decode(named_tuple_factory)
         state = page.paging_state
         if state is None:
             break
-    assert len(found) == 39 + 6
-    by_id = {row.id: row for row in found}
+    assert len(rows) == 39 + 6
+    by_id = {row.id: row for row in rows}
     assert by_id[4] == (4, "name 4", b"x" * 2000)
     assert by_id[5] == (5, "name 5", None)
     assert by_id[201] == (201, None, None)
@@ -251,7 +251,7 @@ def test_all_requests_on_older_nodes(
 
 def test_large_values_cross_segments(wire: Wire) -> None:
     data = bytes(range(256)) * 4000
-    good(
+    valid(
         wire.ask(
             QueryMessage(
                 "INSERT INTO t (id, data) VALUES (?, ?)", ONE, query_params=[int32(7), data]
@@ -278,7 +278,7 @@ def test_conditional_statements(wire: Wire) -> None:
     for _ in range(2):
         message = ExecuteMessage(insert.query_id, [int32(1), b"n"], ONE, LOCAL_SERIAL, skip_meta=wire.version >= 5,  # noqa: E501
                                  result_metadata_id=insert.result_metadata_id)  # fmt: skip
-        outcomes += good(wire.ask(message, insert.result_metadata)).decode(dict_factory)
+        outcomes += valid(wire.ask(message, insert.result_metadata)).decode(dict_factory)
     assert outcomes == [
         {"[applied]": True},
         {"[applied]": False, "id": 1, "data": None, "name": "n"},
@@ -290,7 +290,7 @@ def test_values_by_name_tracing_and_a_custom_payload(wire: Wire) -> None:
     message.tracing = True
     if wire.version > 3:
         message.custom_payload = {"key": b"value"}
-    assert good(wire.ask(message)).trace_id is not None
+    assert valid(wire.ask(message)).trace_id is not None
 
 
 def test_warnings(wire: Wire) -> None:
@@ -300,7 +300,7 @@ def test_warnings(wire: Wire) -> None:
         (False, f"INSERT INTO t (id, data) VALUES ({identity}, 0x{'ab' * 4000})", [])
         for identity in range(3)
     ]
-    answer = good(wire.ask(BatchMessage(UNLOGGED, queries, ONE)))
+    answer = valid(wire.ask(BatchMessage(UNLOGGED, queries, ONE)))
     assert answer.warnings
     assert "exceed" in answer.warnings[0]
 
@@ -311,19 +311,19 @@ def test_version_5_parameters(server: Server) -> None:
             "INSERT INTO t (id, name) VALUES (1, 'x') USING TTL 100", ONE, keyspace=server.keyspace
         )
         message.now_in_seconds = 1_700_000_000
-        good(wire.ask(message))
-        good(wire.ask(PrepareMessage("SELECT * FROM t", server.keyspace)))
+        valid(wire.ask(message))
+        valid(wire.ask(PrepareMessage("SELECT * FROM t", server.keyspace)))
         batch = BatchMessage(
             UNLOGGED, [(False, "INSERT INTO t (id) VALUES (2)", [])], ONE, keyspace=server.keyspace
         )
         batch.now_in_seconds = 1_700_000_000
-        good(wire.ask(batch))
+        valid(wire.ask(batch))
 
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_another_session_alters_the_table_and_prepares_again(server: Server, version: int) -> None:
-    """On version 4 the answer's metadata is compared; on version 5 the changed id brings new
-    metadata. No row is read by stale columns.
+    """Version 4 compares the answer's metadata; in version 5 the changed id brings new metadata. No
+    row is read with outdated columns.
     """
     with Wire(server.address, version) as first, Wire(server.address, version) as second:
         table = f"{server.keyspace}.altered{version}"
@@ -340,7 +340,7 @@ def test_another_session_alters_the_table_and_prepares_again(server: Server, ver
                 skip_meta=version >= 5,
                 result_metadata_id=prepared.result_metadata_id,
             )
-            return good(first.ask(message, prepared.result_metadata))
+            return valid(first.ask(message, prepared.result_metadata))
 
         before = execute()
         assert before.metadata is prepared.result_metadata
@@ -361,13 +361,13 @@ def test_vectors(server: Server) -> None:
             insert = prepare(wire, f"INSERT INTO {table} (id, v) VALUES (?, ?)")
             plan = bind.BindPlan(insert.bind_metadata, [0])
             block = plan.bind([version, [1.0, 2.0, 3.5]], version)
-            good(wire.ask(BatchMessage(UNLOGGED, [(True, insert.query_id, block)], ONE)))
+            valid(wire.ask(BatchMessage(UNLOGGED, [(True, insert.query_id, block)], ONE)))
             (row,) = wire.run(f"SELECT v FROM {table} WHERE id = {version}").parsed_rows
             assert list(row[0]) == [1.0, 2.0, 3.5]
 
 
 def test_events_and_schema_changes(server: Server, wire: Wire) -> None:
-    good(wire.ask(RegisterMessage(["SCHEMA_CHANGE", "STATUS_CHANGE", "TOPOLOGY_CHANGE"])))
+    valid(wire.ask(RegisterMessage(["SCHEMA_CHANGE", "STATUS_CHANGE", "TOPOLOGY_CHANGE"])))
     change = wire.run("CREATE TABLE seen (id int PRIMARY KEY)")
     expected = {
         "change_type": "CREATED",

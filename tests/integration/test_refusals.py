@@ -1,5 +1,5 @@
-"""What real servers refuse: each refusal is a specific exception that says where and what, and
-leaves nothing behind.
+"""Each refusal of a real server raises a specific exception that names the cause, and leaves the
+session usable.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def test_wrong_password_on_asyncio(guarded: LocalCluster) -> None:
     asyncio.run(work())
 
 
-def test_what_a_role_may_not_do(guarded: LocalCluster) -> None:
+def test_statements_without_permission(guarded: LocalCluster) -> None:
     with login(guarded, "cassandra") as cluster, cluster.connect() as session:
         session.execute("CREATE ROLE IF NOT EXISTS guest WITH PASSWORD = 'guest' AND LOGIN = true")
     provider = PlainTextAuthProvider("guest", "guest")
@@ -115,7 +115,7 @@ def test_syntax_and_names(node: LocalCluster, keyspace: str) -> None:
         with pytest.raises(AlreadyExists) as caught:
             session.execute("CREATE TABLE t (k int PRIMARY KEY)")
         assert (caught.value.keyspace, caught.value.table) == (keyspace, "t")
-        # The session is as good as before.
+        # The session still works.
         assert session.execute("SELECT * FROM t").all() == []
 
 

@@ -1,4 +1,4 @@
-"""Results by rows and by columns from a real node: the same values, whatever the way."""
+"""Results as rows and as columns from a real node have the same values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUERY = f"SELECT {', '.join(NAMES)} FROM wide"
 
 
 def row(number: int) -> tuple[Any, ...]:
-    """The values of row `number`, every seventh with nulls."""
+    """Return the values of row `number`; every seventh row has nulls."""
     optional: tuple[Any, ...] = (
         uuid.UUID(int=number * 7919),
         f"text {number}",
@@ -40,7 +40,7 @@ def row(number: int) -> tuple[Any, ...]:
 
 @pytest.fixture(scope="module")
 def written(node: LocalCluster) -> Iterator[tuple[Session, dict[int, tuple[Any, ...]]]]:
-    """A session in a keyspace with the rows, and the rows by their number."""
+    """Yield a session in a keyspace with the rows, and the rows by their number."""
     name = new_keyspace_name()
     with connect(node) as cluster, cluster.connect() as session:
         create_keyspace(session, name)
@@ -71,10 +71,12 @@ def written(node: LocalCluster) -> Iterator[tuple[Session, dict[int, tuple[Any, 
 
 
 def check(columns: dict[str, list[Any]], rows: dict[int, tuple[Any, ...]]) -> None:
-    """Columns as lists of Python values are all the rows, each once."""
-    found = {values[1]: values for values in zip(*[columns[name] for name in NAMES], strict=True)}
+    """Check that the columns contain all the rows, each once."""
+    values_by_key = {
+        values[1]: values for values in zip(*[columns[name] for name in NAMES], strict=True)
+    }
     assert len(columns["c"]) == COUNT
-    assert found == rows
+    assert values_by_key == rows
 
 
 def test_every_way_gives_the_same(written: tuple[Session, dict[int, tuple[Any, ...]]]) -> None:
@@ -86,7 +88,9 @@ def test_every_way_gives_the_same(written: tuple[Session, dict[int, tuple[Any, .
     assert {values[1]: values for values in session.execute(QUERY)} == rows
 
     columns = session.execute(QUERY).to_arrow().to_pydict()
-    columns["at"] = [None if at is None else at.replace(tzinfo=None) for at in columns["at"]]
+    columns["at"] = [
+        None if moment is None else moment.replace(tzinfo=None) for moment in columns["at"]
+    ]
     check(columns, rows)
 
     batches = [batch.num_rows for batch in session.execute(QUERY).arrow_batches()]
@@ -94,7 +98,9 @@ def test_every_way_gives_the_same(written: tuple[Session, dict[int, tuple[Any, .
     assert len(batches) >= COUNT // 5000
 
     columns = session.execute(QUERY).to_polars().to_dict(as_series=False)
-    columns["at"] = [None if at is None else at.replace(tzinfo=None) for at in columns["at"]]
+    columns["at"] = [
+        None if moment is None else moment.replace(tzinfo=None) for moment in columns["at"]
+    ]
     columns["u"] = [None if u is None else uuid.UUID(bytes=u) for u in columns["u"]]
     check(columns, rows)
 
@@ -124,7 +130,9 @@ async def test_every_way_awaited(
         mine = await cluster.connect(session.keyspace)
         table = await (await mine.execute(QUERY)).to_arrow()
         columns = table.to_pydict()
-        columns["at"] = [None if at is None else at.replace(tzinfo=None) for at in columns["at"]]
+        columns["at"] = [
+            None if moment is None else moment.replace(tzinfo=None) for moment in columns["at"]
+        ]
         check(columns, rows)
         seen = 0
         async for batch in (await mine.execute(QUERY)).arrow_batches():

@@ -1,5 +1,5 @@
-"""A large odd schema, exported, dropped, made again from the export, and compared; and changes by
-others, seen through events.
+"""A large odd schema is exported, dropped, recreated from the export, and compared; events report
+changes by other clients.
 """
 
 from __future__ import annotations
@@ -133,30 +133,30 @@ def build(session: Session, newest: bool) -> None:
 
 
 def rows_of(session: Session, newest: bool) -> dict[str, list[dict[str, Any]]]:
-    """What the server keeps of the keyspace, but for ids."""
+    """Return the server's rows about the keyspace, without ids."""
     session.row_factory = dict_factory
-    found = {}
-    for place in PLACES:
-        if place != "column_masks" or newest:
+    rows_by_table = {}
+    for table in PLACES:
+        if table != "column_masks" or newest:
             rows = session.execute(
-                f"SELECT * FROM system_schema.{place} WHERE keyspace_name = '{NAME}'"
+                f"SELECT * FROM system_schema.{table} WHERE keyspace_name = '{NAME}'"
             ).all()
-            found[place] = [
+            rows_by_table[table] = [
                 {k: v for k, v in row.items() if k not in ("id", "base_table_id")} for row in rows
             ]
-    return found
+    return rows_by_table
 
 
 def statements_of(export: str) -> list[str]:
-    """The statements of an export; none of the schema has a semicolon at a line's end but those
-    that end one.
+    """Return the statements of an export. Only the end of a statement has a semicolon at the end of
+    a line here.
     """
     return [statement.rstrip(";") for statement in export.split(";\n\n")]
 
 
 def keyspace_of(cluster: Cluster) -> KeyspaceMetadata:
-    found: KeyspaceMetadata = cluster.metadata.keyspaces[NAME]
-    return found
+    metadata: KeyspaceMetadata = cluster.metadata.keyspaces[NAME]
+    return metadata
 
 
 def check_round_trip(local: LocalCluster, newest: bool) -> None:
@@ -202,7 +202,7 @@ def test_an_export_makes_the_same_schema_on_older_versions(old_node: LocalCluste
     check_round_trip(old_node, newest=False)
 
 
-def test_what_another_session_changes_is_seen(node: LocalCluster) -> None:
+def test_changes_by_another_session_are_seen(node: LocalCluster) -> None:
     name = new_keyspace_name()
     with connect(node, schema_event_refresh_window=0.05) as watching, watching.connect():
 
@@ -242,7 +242,7 @@ def test_what_another_session_changes_is_seen(node: LocalCluster) -> None:
             assert watching.metadata.replication_of(name) is None
 
 
-def test_what_a_statement_changes_in_views_is_seen(node: LocalCluster, keyspace: str) -> None:
+def test_changes_of_views_by_a_statement_are_seen(node: LocalCluster, keyspace: str) -> None:
     with (
         connect(node, schema_event_refresh_window=-1) as cluster,
         cluster.connect(keyspace) as session,

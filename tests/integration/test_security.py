@@ -1,4 +1,4 @@
-"""TLS, logins and Astra's bundle with real nodes."""
+"""TLS, logins and Astra's bundle work with real nodes."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def test_the_example(secured: LocalCluster, capsys: pytest.CaptureFixture[str]) 
     example = runpy.run_path(str(ROOT / "examples" / "mutual_tls.py"))
     example["run"](secured)
     blocking, awaited, refused = capsys.readouterr().out.splitlines()
-    assert blocking == "blocking: Cassandra 5.0.9"
-    assert awaited == "asyncio: Cassandra 5.0.9"
+    assert blocking == f"blocking: Cassandra {secured.version}"
+    assert awaited == f"asyncio: Cassandra {secured.version}"
     assert "the server wants a client certificate" in refused
     assert f"{secured.contact_points[0]}:{secured.port}" in refused
 
 
-def test_what_the_real_server_says_of_bad_clients(secured: LocalCluster, tmp_path: Path) -> None:
+def test_errors_of_a_real_server_for_bad_clients(secured: LocalCluster, tmp_path: Path) -> None:
     assert secured.tls is not None
     good = secured.tls.client_context()
     cases: list[tuple[dict[str, Any], str]] = [
@@ -72,9 +72,9 @@ async def test_sessions_are_resumed_by_a_real_server(secured: LocalCluster) -> N
         for _ in range(3):
             connection = await core.open_connection(cluster.endpoints_resolved[0])
             assert connection.tls is not None
-            made = connection.tls._object
-            assert made is not None
-            assert made.session_reused
+            ssl_object = connection.tls._object
+            assert ssl_object is not None
+            assert ssl_object.session_reused
             connection.close()
 
 
@@ -83,7 +83,7 @@ CERTIFICATES = ["MutualTlsAuthenticator", "MutualTlsWithPasswordFallbackAuthenti
 
 @pytest.fixture(scope="module")
 def roles(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of a cluster that knows a role by the certificate of `LocalCluster.tls`."""
+    """Return the directory of a cluster with a role for the certificate of `LocalCluster.tls`."""
     directory = tmp_path_factory.mktemp("cluster")
     with LocalCluster(
         1, "5.0.9", tls="mutual", authentication=True, directory=directory, keep=True
@@ -97,7 +97,8 @@ def roles(tmp_path_factory: pytest.TempPathFactory) -> Path:
             auth_provider=login,
         ) as cluster:
             session = cluster.connect()
-            # A superuser: the cluster's own look whether it is ready goes by the certificate, too.
+            # The role is a superuser, because the cluster's own readiness check uses the
+            # certificate too.
             session.execute("CREATE ROLE shop WITH LOGIN = true AND SUPERUSER = true")
             session.execute(f"ADD IDENTITY '{local.tls.client_identity}' TO ROLE 'shop'")
     return directory
@@ -121,9 +122,9 @@ async def test_a_role_that_is_known_by_its_certificate(roles: Path, authenticato
             assert session.execute(QUERY).one().release_version == "5.0.9"
             session.execute("CREATE ROLE IF NOT EXISTS other")
         async with aio.Cluster(local.contact_points, **settings) as awaited:
-            found = await (await awaited.connect()).execute("LIST ROLES")
-            assert {row.role async for row in found} >= {"cassandra", "shop", "other"}
-        # The node's own certificate is of the same CA, and has no identity.
+            result = await (await awaited.connect()).execute("LIST ROLES")
+            assert {row.role async for row in result} >= {"cassandra", "shop", "other"}
+        # The node's own certificate comes from the same CA, but has no identity.
         stranger = local.tls.client_context()
         node = Path(local.tls.directory, local.contact_points[0])
         stranger.load_cert_chain(f"{node}.pem", f"{node}.key")
@@ -137,14 +138,16 @@ async def test_a_role_that_is_known_by_its_certificate(roles: Path, authenticato
 def test_a_bundle_in_front_of_real_nodes(three_nodes: LocalCluster, tmp_path: Path) -> None:
     with Cluster(three_nodes.contact_points, port=three_nodes.port) as cluster:
         cluster.connect()
-        places = {
+        addresses = {
             str(host.host_id): (host.address, three_nodes.port)
             for host in cluster.metadata.all_hosts()
         }
-    with Astra(Authority(tmp_path), places) as astra:
+    with Astra(Authority(tmp_path), addresses) as astra:
         bundle = astra.bundle(tmp_path / "bundle.zip")
         with Cluster(cloud={"secure_connect_bundle": bundle}) as cluster:
             session = cluster.connect(wait_for_all_pools=True)
             assert len(session.get_pools()) == 3
-            assert {session.execute(QUERY).one().release_version for _ in range(9)} == {"5.0.9"}
-            assert set(astra.sent_on) == set(places)
+            assert {session.execute(QUERY).one().release_version for _ in range(9)} == {
+                three_nodes.version
+            }
+            assert set(astra.sent_on) == set(addresses)

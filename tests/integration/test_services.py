@@ -1,4 +1,4 @@
-"""The services of examples/, each by its framework, against a real node."""
+"""The services of examples/ run in their frameworks, against a real node."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def environment(node: LocalCluster) -> dict[str, str]:
 
 @contextmanager
 def running(command: list[str], log: Path, settings: dict[str, str]) -> Iterator[None]:
-    """A server, ended with all of its processes."""
+    """Run a server; end all of its processes afterwards."""
     with log.open("wb") as file:
         process = subprocess.Popen(
             command, env=settings, stdout=file, stderr=subprocess.STDOUT, cwd=log.parent
@@ -62,7 +62,7 @@ def free_port() -> int:
 
 
 def post(url: str) -> dict[str, Any]:
-    """Answer of a server that may be about to start."""
+    """Return the answer of a server that may still be starting."""
     error: OSError | None = None
 
     def answer() -> Any:
@@ -75,10 +75,10 @@ def post(url: str) -> dict[str, Any]:
             error = raised
             return None
 
-    found: dict[str, Any] = until(
+    content: dict[str, Any] = until(
         answer, 60, pause=0.05, reason=lambda: f"(the server does not answer: {error!r})"
     )
-    return found
+    return content
 
 
 def test_fastapi(node: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,14 +89,15 @@ def test_fastapi(node: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     app = service.create_app(node.contact_points, port=node.port)
     with client.TestClient(app) as browser:
         for number in range(45):
-            made = browser.post("/notes/ada", json={"body": f"note {number}"})
-            assert made.status_code == 200, made.text
-        found, token, pages = [], None, 0
+            response = browser.post("/notes/ada", json={"body": f"note {number}"})
+            assert response.status_code == 200, response.text
+        bodies, token, pages = [], None, 0
         while pages == 0 or token:
             page = browser.get("/notes/ada", params={"token": token} if token else {}).json()
-            found += [note["body"] for note in page["notes"]]
+            bodies += [note["body"] for note in page["notes"]]
             token, pages = page["next"], pages + 1
-        assert (pages, found) == (3, [f"note {number}" for number in range(45)])
+        assert (pages, bodies) == (3, [f"note {number}" for number in range(45)])
+        assert browser.get("/ready").json() == {"ready": True}
         for forged in ("Zm9yZ2Vk", "!!!", ""):
             assert browser.get("/notes/ada", params={"token": forged}).status_code == 400
 
@@ -110,8 +111,8 @@ def test_flask_under_gunicorn(node: LocalCluster, tmp_path: Path) -> None:
         "--threads", "4", "--bind", f"127.0.0.1:{port}", "service_flask:create_app()",
     ]  # fmt: skip
     with running(command, tmp_path / "gunicorn.log", environment(node)):
-        found = [post(f"http://127.0.0.1:{port}/visits/home") for _ in range(30)]
-    assert [one["count"] for one in found] == list(range(1, 31))
+        visits = [post(f"http://127.0.0.1:{port}/visits/home") for _ in range(30)]
+    assert [visit["count"] for visit in visits] == list(range(1, 31))
 
 
 def test_celery(node: LocalCluster, tmp_path: Path) -> None:
@@ -145,7 +146,7 @@ def test_celery(node: LocalCluster, tmp_path: Path) -> None:
         def all_mails() -> Any:
             try:
                 rows = session.execute("SELECT address FROM service.mails").all()
-            except Exception:  # the worker makes the table
+            except Exception:  # the worker creates the table
                 return None
             return rows if len(rows) == 20 else None
 

@@ -1,5 +1,5 @@
-"""Every CQL type and every nesting of depth two, written to a real node through prepared and simple
-statements and read back.
+"""Values of every CQL type, nested up to two levels, are written to a real node through prepared
+and simple statements and read back.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.integration.conftest import connect
 
 pytestmark = pytest.mark.integration
 
-# CQL name to two values, in the server's order.
+# CQL name, and two values in the server's order.
 SCALARS: dict[str, tuple[Any, Any]] = {
     "ascii": ("a", "b's"),
     "bigint": (-(2**63), 2**63 - 1),
@@ -53,7 +53,8 @@ SCALARS: dict[str, tuple[Any, Any]] = {
     "varint": (-(1 << 200), 1 << 200),
 }
 
-# A container as (CQL of the type, value of two elements), from those of an element.
+# Each function returns (CQL, value with two elements) of a container, from CQL and values of an
+# element.
 CONTAINERS: dict[str, Any] = {
     "list": lambda cql, a, b: (f"list<{cql}>", [a, b, a]),
     "set": lambda cql, a, b: (f"set<{cql}>", SortedSet([a, b])),
@@ -65,29 +66,31 @@ COLUMNS = 50
 
 
 def written_types() -> list[tuple[str, Any]]:
-    """(CQL, value) of all scalars, of containers of scalars, and of containers of containers."""
-    found: list[tuple[str, Any]] = [(cql, values[1]) for cql, values in SCALARS.items()]
-    one: list[tuple[str, str, Any]] = []
+    """Return (CQL, value) of all scalars, of containers of scalars, and of containers of
+    containers.
+    """
+    pairs: list[tuple[str, Any]] = [(cql, values[1]) for cql, values in SCALARS.items()]
+    containers: list[tuple[str, str, Any]] = []
     for cql, (first, second) in SCALARS.items():
         for name, container in CONTAINERS.items():
             if not (cql == "duration" and name == "set"):  # the server orders no durations
-                one.append((name, *container(cql, first, second)))
+                containers.append((name, *container(cql, first, second)))
         if cql != "duration":
-            found.append((f"map<{cql}, int>", {first: 1, second: 2}))
-    found.extend((cql, value) for _, cql, value in one)
-    for inner_name, inner, value in one:
+            pairs.append((f"map<{cql}, int>", {first: 1, second: 2}))
+    pairs.extend((cql, value) for _, cql, value in containers)
+    for inner_name, inner, value in containers:
         for name, container in CONTAINERS.items():
             if name == "set" and "duration" in inner:
                 continue
             element = f"frozen<{inner}>" if inner_name in ("list", "set", "map") else inner
             cql, nested = container(element, value, value)
-            found.append((cql, nested))
-    return found
+            pairs.append((cql, nested))
+    return pairs
 
 
 def plain(value: Any) -> Any:
-    """A value in forms that compare whatever the order: the server sorts maps and sets by its own
-    rules.
+    """Return a value in a form that ignores order: the server sorts maps and sets by
+    its own rules.
     """
     if hasattr(value, "items"):
         return sorted([(plain(key), plain(item)) for key, item in value.items()], key=repr)
@@ -101,10 +104,10 @@ def plain(value: Any) -> Any:
 
 
 class Literals(Encoder):
-    """Literals of sets, which the values here hold as lists."""
+    """Encodes sets, which the values here hold as lists."""
 
     def of(self, cql: str, value: Any) -> str:
-        """The literal of `value` for a column of the type `cql`."""
+        """Return the literal of `value` for a column of the type `cql`."""
         cql = cql.removeprefix("frozen<").removesuffix(">") if cql.startswith("frozen<") else cql
         name, _, rest = cql.partition("<")
         inner = rest[:-1]
@@ -137,7 +140,7 @@ class Literals(Encoder):
 
 
 def split(cql: str) -> list[str]:
-    """The parameters of a type, split at the commas outside brackets."""
+    """Return the parameters of a type, split at the commas outside brackets."""
     parts, depth = [""], 0
     for letter in cql:
         depth += {"<": 1, ">": -1}.get(letter, 0)
@@ -150,29 +153,29 @@ def split(cql: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def session(node: LocalCluster) -> Iterator[Session]:
-    """A session in a keyspace of its own."""
+    """Yield a session in a new keyspace."""
     with connect(node) as cluster:
-        made = cluster.connect()
-        made.execute(
+        new_session = cluster.connect()
+        new_session.execute(
             "CREATE KEYSPACE types WITH replication = {'class': 'SimpleStrategy', "
             "'replication_factor': 1}"
         )
-        made.set_keyspace("types")
-        yield made
-        made.execute("DROP KEYSPACE types", timeout=60)
+        new_session.set_keyspace("types")
+        yield new_session
+        new_session.execute("DROP KEYSPACE types", timeout=60)
 
 
 def chunks() -> list[list[tuple[str, Any]]]:
-    """The types in tables' worth."""
+    """Return the types in groups that fit into a table."""
     everything = written_types()
-    return [everything[at : at + COLUMNS] for at in range(0, len(everything), COLUMNS)]
+    return [everything[start : start + COLUMNS] for start in range(0, len(everything), COLUMNS)]
 
 
 @pytest.mark.parametrize("number", range(len(chunks())))
 def test_written_and_read_back(session: Session, number: int) -> None:
     columns = chunks()[number]
     table = f"t{number}"
-    names = [f"c{at}" for at in range(len(columns))]
+    names = [f"c{index}" for index in range(len(columns))]
     declared = ", ".join([f"{name} {cql}" for name, (cql, _) in zip(names, columns, strict=True)])
     session.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, {declared})", timeout=60)
     into = f"INSERT INTO {table} (id, {', '.join(names)}) VALUES"
@@ -187,9 +190,9 @@ def test_written_and_read_back(session: Session, number: int) -> None:
         list(session.execute(selected + "1").one()),
         list(session.execute(selected + "2").one()),
     ):
-        for (cql, value), found in zip(columns, row, strict=True):
-            assert plain(found) == plain(value), cql
-        # What came can be written again.
+        for (cql, value), stored in zip(columns, row, strict=True):
+            assert plain(stored) == plain(value), cql
+        # Values that were read can be written again.
         session.execute(session.prepare(f"{into} ({marks})"), [1, *row])
     assert [plain(value) for value in session.execute(selected + "1").one()] == [
         plain(value) for _, value in columns
@@ -208,13 +211,13 @@ def test_user_types(session: Session) -> None:
         "vector<frozen<addr>, 2>)"
     )
     insert = session.prepare("INSERT INTO users (id, one, many, v) VALUES (?, ?, ?, ?)")
-    whole = ("x", ["a", "b"], (1, "c"), [1.5, -0.5])
-    session.execute(insert, [1, whole, [whole, {"street": "y"}], [whole, whole]])
+    street = ("x", ["a", "b"], (1, "c"), [1.5, -0.5])
+    session.execute(insert, [1, street, [street, {"street": "y"}], [street, street]])
     row = session.execute("SELECT one, many, v FROM users WHERE id = 1").one()
-    assert row.one == whole
+    assert row.one == street
     assert row.one.more.b == "c"
-    assert list(row.many) == [whole, ("y", None, None, None)]
-    assert list(row.v) == [whole, whole]
+    assert list(row.many) == [street, ("y", None, None, None)]
+    assert list(row.v) == [street, street]
     session.execute("ALTER TYPE addr ADD later int")
     session.execute("INSERT INTO users (id, one) VALUES (2, {street: 'z', more: {a: 5}})")
     assert tuple(session.execute("SELECT one FROM users WHERE id = 2").one().one)[:3] == (
@@ -243,10 +246,14 @@ def test_arrays_into_vectors_and_lists(session: Session) -> None:
 
 
 def test_the_servers_tokens_are_our_hashes(session: Session) -> None:
-    """The bytes of the tail are sign-extended: blobs of every length, with high bytes."""
+    """The bytes of the last block are sign-extended, so we hash blobs of every length with high
+    bytes.
+    """
     session.execute("CREATE TABLE tokens (id blob PRIMARY KEY)")
     insert = session.prepare("INSERT INTO tokens (id) VALUES (?)")
-    keys = {bytes((at * 37 + size * 101) % 256 for at in range(size)) for size in range(1, 40)}
+    keys = {
+        bytes((index * 37 + size * 101) % 256 for index in range(size)) for size in range(1, 40)
+    }
     for key in keys:
         session.execute(insert, [key])
     rows = list(session.execute("SELECT id, token(id) FROM tokens"))

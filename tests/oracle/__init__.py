@@ -1,4 +1,4 @@
-"""Drivers that others wrote, run against the fake ScyllaDB cluster: they check it as we do.
+"""Other projects' drivers run against the fake ScyllaDB cluster, and so check the fake.
 
-``python tests/oracle`` (``tox -e oracle``) installs each in an environment of its own.
+``python tests/oracle`` (``tox -e oracle``) installs each driver in its own environment.
 """

@@ -1,4 +1,6 @@
-"""Install other drivers, run them against fake ScyllaDB nodes, and judge what arrives."""
+"""Install other drivers, run them against fake ScyllaDB nodes, and check the requests
+that arrive.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +12,24 @@ import tempfile
 import venv
 from pathlib import Path
 
-if not __package__:  # run as a folder: behind what is installed, whose modules are compiled
+# run as a folder: import the installed driver first, because its modules are compiled
+if not __package__:
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from cassandra.testing.fake import FakeCluster, Scylla
-from tests.proxies import behind
+from tests.proxies import put_proxies_before
 
 PROGRAMS = Path(__file__).parent / "programs"
-# Distribution, program, and if it has to install: a driver without a wheel for this Python may not.
+# Distribution, program, and whether it must install: a driver may have no wheel for this Python.
 ROUTES = {"scylla_driver.py": "scylla_driver_routes.py"}
 ORACLES = [("scylla-driver", "scylla_driver.py", True), ("scyllapy", "scyllapy.py", False)]
 
 
 def environment(folder: str, distribution: str) -> str | None:
-    """Make an environment with one driver; return its Python, or None if it does not install."""
-    place = Path(folder) / distribution
-    venv.create(place, with_pip=True)
-    python = place / ("Scripts" if os.name == "nt" else "bin") / "python"
+    """Create an environment with one driver; return its Python, or None if it does not install."""
+    directory = Path(folder) / distribution
+    venv.create(directory, with_pip=True)
+    python = directory / ("Scripts" if os.name == "nt" else "bin") / "python"
     installed = subprocess.run(
         [python, "-I", "-m", "pip", "install", "-q", "--only-binary=:all:", distribution],
         check=False,
@@ -35,7 +38,7 @@ def environment(folder: str, distribution: str) -> str | None:
 
 
 def run(python: str, program: str, count: int) -> list[str]:
-    """Run a program against a cluster of its own; return what was wrong."""
+    """Run a program against a new fake cluster; return the faults."""
     faults = []
     with FakeCluster(3, scylla=Scylla([7, 5, 8])) as nodes:
         scylla = nodes.scylla
@@ -47,13 +50,13 @@ def run(python: str, program: str, count: int) -> list[str]:
         assert process.stdout is not None
         for line in process.stdout:
             if line.startswith("done"):
-                found = scylla.arrivals
+                arrivals = scylla.arrivals
                 keyspace = line.split()[1]
-                print(f"  {keyspace}: {found}")
-                # A driver that does not ask for tablets cannot know them.
+                print(f"  {keyspace}: {arrivals}")
+                # A driver that does not request tablet routing cannot know the tablets.
                 knows = keyspace != "tb" or _asks_for_tablets(scylla)
-                if found.counted != count or (knows and found.right != count):
-                    faults.append(f"{keyspace}: {found}")
+                if arrivals.counted != count or (knows and arrivals.right != count):
+                    faults.append(f"{keyspace}: {arrivals}")
                 if not knows:
                     print("  it does not ask for tablets")
             scylla.forget_arrivals()
@@ -69,35 +72,35 @@ def started(
     python: str, program: str, nodes: FakeCluster, *arguments: str
 ) -> subprocess.Popen[str]:
     """Start a program that connects to the nodes."""
-    place = [",".join(nodes.contact_points), str(nodes.port)]
+    address = [",".join(nodes.contact_points), str(nodes.port)]
     return subprocess.Popen(
-        [python, str(PROGRAMS / program), *place, *arguments],
+        [python, str(PROGRAMS / program), *address, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        # Its own packages alone: this project has a package of the same name.
+        # Hide this project's package of the same name.
         env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
         cwd=tempfile.gettempdir(),
     )
 
 
 def run_routes(python: str, program: str) -> list[str]:
-    """Run a program that knows nodes by their routes; return what was wrong."""
+    """Run a program that knows nodes by their client routes; return the faults."""
     faults = []
     with FakeCluster(3, scylla=Scylla(3)) as nodes:
-        proxies = behind(nodes)
+        proxies = put_proxies_before(nodes)
         process = started(python, program, nodes)
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdout.readline()
         try:
             for node in nodes.nodes:
-                node.wait_for(lambda one: proxies[one.host_id].now == 3, timeout=20)
-            asked = _readings(nodes)
+                node.wait_for(lambda proxied: proxies[proxied.host_id].now == 3, timeout=20)
+            readings = _readings(nodes)
             nodes.scylla.route("c1", nodes[0].host_id, "127.0.0.1", 1)
             for node in nodes.nodes:
-                if any(one.event_types for one in node.connections):
-                    node.wait_for(lambda _: _readings(nodes) > asked, timeout=20)
+                if any(connection.event_types for connection in node.connections):
+                    node.wait_for(lambda _: _readings(nodes) > readings, timeout=20)
             print("  routes: followed")
         except AssertionError as error:
             faults.append(f"routes: {error}")
@@ -116,12 +119,12 @@ def _readings(nodes: FakeCluster) -> int:
 
 
 def _asks_for_tablets(scylla: Scylla) -> bool:
-    options = [one.options for node in scylla.nodes for one in node.connections]
-    return any(name.startswith("TABLETS_ROUTING") for own in options for name in own)
+    options = [connection.options for node in scylla.nodes for connection in node.connections]
+    return any(name.startswith("TABLETS_ROUTING") for startup in options for name in startup)
 
 
 def main() -> int:
-    """Return how many drivers disagree with the fake nodes."""
+    """Return the number of drivers that disagree with the fake nodes."""
     parser = argparse.ArgumentParser(prog="python tests/oracle", description=__doc__)
     parser.add_argument("--count", type=int, default=2000, help="reads of each keyspace")
     options = parser.parse_args()

@@ -1,1 +1,1 @@
-"""The shims, installed for real: ``tox -e shims``. They need the network."""
+"""Tests that install the shims: ``tox -e shims``. They need the network."""

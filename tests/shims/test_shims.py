@@ -1,7 +1,7 @@
-"""Packages that require another driver are satisfied by the shims, and bring none back.
+"""The shims satisfy packages that require another driver, and do not install that driver.
 
-A fresh environment gets this driver, the shims and then a package that requires cassandra-driver.
-Another one goes over from cassandra-driver and back by the commands of the documentation.
+A fresh environment gets this driver, the shims and then a package that requires cassandra-driver. A
+second one moves from cassandra-driver to this driver and back with the documented commands.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ def run(*command: object, **environment: str) -> str:
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment with this driver and both shims."""
+    """Return the interpreter of an environment with this driver and both shims."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=True)
     scripts = folder / ("Scripts" if sys.platform == "win32" else "bin")
-    made = scripts / ("python.exe" if sys.platform == "win32" else "python")
-    run(made, "-m", "pip", "install", "-q", ROOT, *(ROOT / "shims" / name for name in SHIMS))
-    return made
+    interpreter = scripts / ("python.exe" if sys.platform == "win32" else "python")
+    run(interpreter, "-m", "pip", "install", "-q", ROOT, *(ROOT / "shims" / name for name in SHIMS))
+    return interpreter
 
 
 def installed(python: Path) -> dict[str, str]:

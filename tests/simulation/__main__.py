@@ -1,16 +1,15 @@
-"""Live many lives: ``python -m tests.simulation --seeds 200``.
+"""Run many simulated lives: ``python -m tests.simulation --seeds 200``.
 
-* ``--seeds N`` how many. ``--seed S`` the first one; by default they are drawn, and named.
-* ``--fixed N`` lives the seeds 0 to N - 1 before, and plans that once failed.
-* ``--impl python`` or ``c``: the implementation; by default that which the driver takes.
-* ``--replay S`` lives one seed, and shows its log. ``--shrink S`` makes its plan small, and prints
-  it as a test.
-* ``--mutants`` puts each of the mistakes of `tests.simulation.mutants` into the driver, and says
-  which seed found it; ``--only NAME,NAME`` takes some of them. On the Python implementation by
-  default: the compiled one takes those alone whose classes have no compiled twins.
+* ``--seeds N``: the number of lives. ``--seed S``: the first seed; by default seeds are random, and
+printed. * ``--fixed N``: first run the seeds 0 to N - 1, and plans that once failed. * ``--impl
+python`` or ``c``: the implementation; by default the driver's choice. * ``--replay S``: run one
+seed, and show its log. ``--shrink S``: make its plan small, and print it as a test. *
+``--mutants``: put each bug of `tests.simulation.mutants` into the driver, and report the seed that
+found it; ``--only NAME,NAME`` selects some. This uses the Python implementation by default; the
+compiled one supports only bugs in classes without compiled twins.
 
-Each tenth seed is lived twice, and both logs must be the same. A seed that fails is printed with
-the command that replays it, and the exit code is 1.
+Each tenth seed runs twice, and both logs must be the same. A seed that fails is printed with the
+command that replays it, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -25,10 +24,11 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
-MOST_SHOWN = 20  # seeds that fail, each with its violations
+REPORT_EVERY = 500  # lives
+MOST_SHOWN = 20  # failing seeds, each with its violations
 
 
-def _arguments(given: Sequence[str]) -> argparse.Namespace:
+def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("tests.simulation", description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--seed", type=int)
@@ -39,11 +39,11 @@ def _arguments(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--shrink", type=int)
     parser.add_argument("--mutants", action="store_true")
     parser.add_argument("--only", help="names of mutants, with commas between")
-    return parser.parse_args(given)
+    return parser.parse_args(argv)
 
 
-def lived(seed: int, mutant: str | None = None) -> tuple[int, list[str], float]:
-    """Live one seed; return it, what was violated, and the seconds that it took."""
+def run_seed(seed: int, mutant: str | None = None) -> tuple[int, list[str], float]:
+    """Run one seed; return it, its violations, and the seconds that it took."""
     from tests.simulation.life import live
     from tests.simulation.plan import drawn
 
@@ -66,7 +66,7 @@ def lived(seed: int, mutant: str | None = None) -> tuple[int, list[str], float]:
 
 
 def _live_known() -> int:
-    """Live the plans that once failed; return how many do so again."""
+    """Run the plans that once failed; return how many fail again."""
     from tests.simulation.known import KNOWN
     from tests.simulation.life import live
 
@@ -90,9 +90,11 @@ def _run(seeds: Iterable[int], jobs: int, knows: bool) -> int:
     if knows:
         failures += _live_known()
     with ProcessPoolExecutor(jobs) as pool:
-        for seed, violations, seconds in pool.map(lived, seeds, chunksize=4):
+        for seed, violations, seconds in pool.map(run_seed, seeds, chunksize=4):
             count += 1
             used += seconds
+            if count % REPORT_EVERY == 0:
+                print(f"{count} lives so far, {failures} failed", flush=True)
             if not violations:
                 continue
             failures += 1
@@ -139,23 +141,23 @@ def _shrink(seed: int) -> int:
     return 1
 
 
-def _find(name: str, jobs: int, most: int) -> int | None:
-    """Return the first seed that a mutant fails, and the driver as it is does not."""
+def _find(name: str, jobs: int, limit: int) -> int | None:
+    """Return the first seed that fails with a mutant but not without it."""
     from tests.simulation.mutants import MUTANTS
     from tests.simulation.shrink import IN_ANOTHER_KEYSPACE, kind_of
 
     ignored = set() if MUTANTS[name].is_about_keyspaces else {IN_ANOTHER_KEYSPACE}
     with ProcessPoolExecutor(jobs) as pool:
-        for start in range(0, most, 20):
+        for start in range(0, limit, 20):
             seeds = range(start, start + 20)
-            for seed, violations, _ in pool.map(partial(lived, mutant=name), seeds):
-                kinds = {kind_of(one) for one in violations} - ignored
-                if kinds and kinds - {kind_of(one) for one in lived(seed)[1]}:
+            for seed, violations, _ in pool.map(partial(run_seed, mutant=name), seeds):
+                kinds = {kind_of(violation) for violation in violations} - ignored
+                if kinds and kinds - {kind_of(violation) for violation in run_seed(seed)[1]}:
                     return seed
     return None
 
 
-def _mutants(jobs: int, most: int, only: str | None) -> int:
+def _mutants(jobs: int, limit: int, only: str | None) -> int:
     from tests.simulation.mutants import MUTANTS
 
     survivors = 0
@@ -165,21 +167,21 @@ def _mutants(jobs: int, most: int, only: str | None) -> int:
         if mutant.is_compiled:
             print(f"{name:32} {'left out: it is compiled':28} {mutant.what}", flush=True)
             continue
-        seed = _find(name, jobs, most)
+        seed = _find(name, jobs, limit)
         survivors += seed is None
-        how = f"found by seed {seed}" if seed is not None else f"NOT FOUND in {most} seeds"
+        how = f"found by seed {seed}" if seed is not None else f"NOT FOUND in {limit} seeds"
         print(f"{name:32} {how:28} {mutant.what}", flush=True)
     print(f"{len(MUTANTS)} mutants, {survivors} not found")
     return 1 if survivors else 0
 
 
-def main(given: Sequence[str]) -> int:
-    """Do what the command line says."""
-    arguments = _arguments(given)
+def main(argv: Sequence[str]) -> int:
+    """Run the command."""
+    arguments = _arguments(argv)
     if arguments.seeds is None:
         arguments.seeds = 1_000 if arguments.mutants else 100
     if arguments.impl == "both":
-        rest = [one for one in given if one not in ("--impl", "both")]
+        rest = [argument for argument in argv if argument not in ("--impl", "both")]
         if arguments.seed is None and arguments.seeds:
             rest += ["--seed", str(random.SystemRandom().randrange(1_000, 10**9))]
         command = [sys.executable, "-m", "tests.simulation", *rest, "--impl"]
@@ -187,7 +189,7 @@ def main(given: Sequence[str]) -> int:
     if arguments.mutants:
         arguments.impl = arguments.impl or "python"
     if arguments.impl is not None:
-        # Before the driver is imported, which is why nothing above imports it.
+        # This must happen before the driver is imported, so no module above imports it.
         os.environ["CASS_DRIVER_IMPL"] = arguments.impl
     if arguments.replay is not None:
         return _replay(arguments.replay)

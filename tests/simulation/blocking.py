@@ -1,7 +1,7 @@
-"""The blocking API as coroutines: each call runs in a simulated thread of its own.
+"""The blocking API as coroutines: each call runs in its own simulated thread.
 
-So the steps of `clients` can be done by either API. A step that is cancelled leaves its thread to
-end by itself, as a program's threads do.
+So either API can run the steps of `clients`. If a step is cancelled, its thread goes on to its end,
+as in an application.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ async def _called(function: Callable[..., Any], *arguments: Any, **options: Any)
 
 
 class BlockingCluster:
-    """A `Cluster` whose waits are coroutines."""
+    """A `Cluster` whose blocking methods are coroutines."""
 
     def __init__(self, life: Life, settings: dict[str, Any]) -> None:
         self._cluster = Cluster(**settings)
@@ -53,7 +53,7 @@ class BlockingCluster:
 
 
 class _BlockingSession:
-    """A `Session` whose waits are coroutines."""
+    """A `Session` whose blocking methods are coroutines."""
 
     def __init__(self, life: Life, session: Any) -> None:
         self._life = life
@@ -64,7 +64,7 @@ class _BlockingSession:
         return getattr(self._session, name)
 
     async def execute(self, *arguments: Any, **options: Any) -> _BlockingResult:
-        """Execute by one of the ways of the blocking API, in turn."""
+        """Execute a request, using the ways of the blocking API in turn."""
         self._executions += 1
         way = self._executions % 3
         if way == 0:
@@ -76,7 +76,7 @@ class _BlockingSession:
         return _BlockingResult(await _called(future.result))
 
     async def _called_back(self, future: Any) -> None:
-        """Wait for a callback, which is called in the thread of the cluster's loop."""
+        """Wait for a callback, which runs in the thread of the cluster's loop."""
         loop = asyncio.get_running_loop()
         over: asyncio.Future[None] = loop.create_future()
         calls, is_paged = 0, False
@@ -110,11 +110,11 @@ class _BlockingSession:
         await _called(self._session.set_keyspace, keyspace)
 
     async def wait_for_schema_agreement(self, *arguments: Any) -> Any:
-        """Wait for the nodes."""
+        """Wait until the nodes agree on the schema."""
         return await _called(self._session.wait_for_schema_agreement, *arguments)
 
     async def load(self, *arguments: Any, **options: Any) -> None:
-        """Do nothing: a load of the blocking API sleeps by `time.sleep`."""
+        """Do nothing, because a load of the blocking API sleeps with `time.sleep`."""
 
     async def execute_concurrent(self, pairs: Any, **options: Any) -> AsyncIterator[Any]:
         """Execute many statements, in one thread."""
@@ -130,7 +130,7 @@ class _BlockingSession:
 
 
 class _BlockingResult:
-    """A `ResultSet` whose pages come by coroutines."""
+    """A `ResultSet` whose pages are fetched by coroutines."""
 
     def __init__(self, result: Any) -> None:
         self._result = result

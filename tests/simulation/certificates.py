@@ -1,6 +1,7 @@
-"""TLS contexts for lives.
+"""TLS contexts for simulated lives.
 
-The key is RSA's: signatures of elliptic curves vary in length, and with it the segments of a life.
+The key is an RSA key: elliptic curve signatures vary in length, and so would the segments of a
+life.
 """
 
 from __future__ import annotations

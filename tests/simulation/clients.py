@@ -1,8 +1,9 @@
-"""The applications of a life: they do its steps, and note what they asked for and got."""
+"""The applications of a life: they run its steps, and record requests and results."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra.errors import DriverException
 from cassandra.protocol.messages.errors import PreparedQueryNotFound
 from cassandra.query import BatchStatement, BatchType, SimpleStatement
+from tests.simulation.mapped import Mapped
 from tests.simulation.plan import Line
 from tests.simulation.store import KEYSPACES, PAGES_ROWS, SCANNED, SCANNED_ROWS
 
@@ -22,15 +24,15 @@ INSERT = "INSERT INTO w (k, op) VALUES (?, ?)"
 SELECT = "SELECT k, op, v, ks FROM w WHERE k = ? AND op = ?"
 COUNT = "UPDATE c SET n = n + 1 WHERE k = ? AND op = ?"
 
-# Errors that a program must expect while its cluster fails.
+# Errors that applications must expect while their cluster fails.
 EXPECTED = (DriverException, OSError, asyncio.CancelledError, asyncio.TimeoutError)
-MOST_SECONDS = 300.0  # that anything may take; a request with a time-out ends by that
-SLACK = 0.5  # seconds that a time-out may be late, beside stalls: slots of 100 ms, busy moments
+MOST_SECONDS = 300.0  # for any call; requests with a timeout end by that
+SLACK = 0.5  # seconds that a timeout may be late, apart from stalls: slots of 100 ms, busy moments
 
 
 @dataclass
 class Operation:
-    """One request, or what a batch, a page or a generator asks with one number."""
+    """One request, or one numbered part of a batch, a page or a generator."""
 
     number: int
     is_idempotent: bool
@@ -39,22 +41,32 @@ class Operation:
     is_acknowledged: bool = False
     what: str = ""
     is_bound: bool = False
-    """True if the keyspace was known when it began: it may run in no other one."""
+    """True if the keyspace was known at the beginning: the request may not run in another."""
+    cluster: Any = None
+    request: int = 0
+    """The number of the first operation in its request."""
+    timestamp: int | None = None
+    """The timestamp that the application set; None for a timestamp of the driver's generator."""
+    begun: int = 0
+    ended: int = 0
+    """Logical times of its beginning and end; 0 if the end is unknown."""
+    earliest: int = 0
+    """Microseconds of the machine's clock at the beginning."""
 
 
 @dataclass(eq=False)
 class User:
-    """A session, what it prepared, and the keyspaces that it may be in now."""
+    """A session, its prepared statements, and the keyspaces that it may be in now."""
 
     cluster: Any
     session: Any
     switching: dict[int, str] = field(default_factory=dict)
     prepared: dict[str, tuple[Any, frozenset[str]]] = field(default_factory=dict)
     open: set[int] = field(default_factory=set)
-    """Numbers of the operations under way."""
+    """Numbers of the operations in flight."""
 
     def keyspaces(self) -> set[str]:
-        """Return the keyspaces that a request may run in which begins now."""
+        """Return the keyspaces in which a request that begins now may run."""
         return {self.session.keyspace or "", *self.switching.values()}
 
 
@@ -67,7 +79,9 @@ class Clients:
         self.clusters: list[Any] = []
         self.operations: dict[int, Operation] = {}
         self.tasks: list[asyncio.Task[None]] = []
+        self.mapped = Mapped(self)
         self._number = 0
+        self._moments = itertools.count(1)
 
     # -- operations --------------------------------------------------------------------------------
 
@@ -76,14 +90,17 @@ class Clients:
         self._number += 1
         operation = Operation(self._number, idempotent, user.keyspaces(), write, what=what)
         self.operations[operation.number] = operation
+        operation.cluster, operation.request = user.cluster, operation.number
+        operation.begun = self.next_moment()
+        operation.earliest = self.life.loop.wall_time_ns() // 1000
         user.open.add(operation.number)
         return operation
 
     def begin_text(self, user: User, what: str, *, idempotent: bool, write: bool) -> Operation:
-        """Return a new operation whose text names no keyspace, and which is executed at once.
+        """Return a new operation for a statement without a keyspace name, executed at once.
 
-        It belongs to the keyspace that the session is in at this moment, whatever USE is under way
-        or begins later. A thread of the blocking API may get its turn later.
+        The operation belongs to the session's keyspace at this moment, even if a USE is in flight
+        or begins later. A thread of the blocking API may run later.
         """
         operation = self.begin(user, what, idempotent=idempotent, write=write)
         if self.life.threads is None:
@@ -92,25 +109,38 @@ class Clients:
         return operation
 
     def end(self, user: User, *operations: Operation) -> None:
-        """Take note that operations are over."""
+        """Record that operations are over."""
         for operation in operations:
             if not operation.is_bound:
                 operation.keyspaces |= user.keyspaces()
+            self.close(user, operation)
+
+    def close(self, user: User, *operations: Operation) -> None:
+        """Record that operations with known keyspaces are over."""
+        for operation in operations:
             user.open.discard(operation.number)
+            # If the caller has given up, its thread may not have begun yet.
+            if self.life.threads is None or operation.is_acknowledged:
+                operation.ended = self.next_moment()
+
+    def next_moment(self) -> int:
+        """Return a number greater than all before, which gives the order of events."""
+        return next(self._moments)
 
     def note_keyspaces(self, user: User) -> None:
-        """Let operations under way run in the keyspaces of this moment, too."""
+        """Let operations in flight run in the current keyspaces, too."""
         for number in user.open:
             operation = self.operations[number]
             if not operation.is_bound:
                 operation.keyspaces |= user.keyspaces()
 
     def start(self, line: Line) -> None:
-        """Begin a step, and watch its end."""
+        """Begin a step, and check that it ends."""
         if line.what not in ("new_cluster",) and not self.users:
             return
         user = self.users[line.who % len(self.users)] if self.users else None
-        work: Callable[[User | None, Line], Awaitable[Any]] = getattr(self, f"do_{line.what}")
+        owner = self.mapped if line.what.startswith("mapped") else self
+        work: Callable[[User | None, Line], Awaitable[Any]] = getattr(owner, f"do_{line.what}")
         task = asyncio.ensure_future(self._watch(work, user, line))
         self.tasks.append(task)
 
@@ -118,7 +148,7 @@ class Clients:
         life = self.life
         loop = life.loop
         began, stalled = loop.time(), life.stalled
-        # Callers of the blocking API begin while the loop is stalled.
+        # Callers of the blocking API may begin while the loop is stalled.
         stalled -= max(0.0, life.stalled_until - began)
         task = asyncio.ensure_future(work(user, line))
         limit = MOST_SECONDS
@@ -143,13 +173,13 @@ class Clients:
         if error is not None:
             self.check_error(label, error)
         if line.what in LIMITED and line.seconds >= 0:
-            most = line.seconds + SLACK + (life.stalled - stalled)
-            if took > most and line.cancel < 0:
+            allowed = line.seconds + SLACK + (life.stalled - stalled)
+            if took > allowed and line.cancel < 0:
                 life.violate(f"{label} took {took:.2f} s with a time-out of {line.seconds} s")
 
     def check_error(self, label: str, error: BaseException) -> None:
-        """See that an application may get an error."""
-        # It may if the node forgot the statement again, right after it was prepared.
+        """Check that an application may get this error."""
+        # The error is allowed if the node forgot the statement right after it was prepared.
         notes = getattr(error, "__notes__", ())
         if isinstance(error, PreparedQueryNotFound) and not any(
             "just prepared" in n for n in notes
@@ -162,21 +192,21 @@ class Clients:
 
     async def prepared(self, user: User, text: str) -> tuple[Any, frozenset[str]]:
         """Return a prepared statement, and the keyspaces that it may belong to."""
-        known = user.prepared.get(text)
-        if known is None:
+        cached = user.prepared.get(text)
+        if cached is None:
             holder = self.begin_text(user, "prepare", idempotent=True, write=False)
             try:
                 statement = await user.session.prepare(text)
             finally:
                 self.end(user, holder)
-            known = (statement, frozenset(holder.keyspaces))
-            user.prepared[text] = known
-        return known
+            cached = (statement, frozenset(holder.keyspaces))
+            user.prepared[text] = cached
+        return cached
 
     async def run(
         self, user: User, statement: Any, values: Any, operations: list[Operation], line: Line
     ) -> Any:
-        """Execute a statement that belongs to operations."""
+        """Execute the statement of some operations, and mark them if it succeeds."""
         try:
             result = await user.session.execute(statement, values, **self.options(line))
             for operation in operations:
@@ -186,7 +216,7 @@ class Clients:
             self.end(user, *operations)
 
     def check_row(self, operation: Operation, row: Any, key: int | None = None) -> None:
-        """See that a row answers the question."""
+        """Check that a row belongs to the operation that has read it."""
         if row.op != operation.number or (key is not None and row.k != key):
             self.life.violate(f"op {operation.number} got the answer to another question: {row}")
         if row.ks not in operation.keyspaces:
@@ -206,7 +236,7 @@ class Clients:
             await user.session.execute(bound, **self.options(line), **options)
             operation.is_acknowledged = True
         finally:
-            user.open.discard(operation.number)
+            self.close(user, operation)
 
     async def do_write(self, user: User, line: Line) -> None:
         await self._write(user, line, INSERT, False)
@@ -246,7 +276,7 @@ class Clients:
         try:
             result = await user.session.execute(bound, **self.options(line))
         finally:
-            user.open.discard(operation.number)
+            self.close(user, operation)
         if result is not None and (row := result.one()) is not None:
             self.check_row(operation, row, key)
 
@@ -266,11 +296,13 @@ class Clients:
         operations = [
             self.begin_text(user, line.what, idempotent=not once, write=True) for _ in range(2)
         ]
+        for operation in operations:
+            operation.request = bound.number
         kind = BatchType.LOGGED if line.number % 2 else BatchType.UNLOGGED
         batch = BatchStatement(kind)
         batch.is_idempotent = not once
-        # On protocol 5 the keyspace of the prepared statement is that of the texts beside it, as
-        # with other drivers.
+        # On protocol 5 the prepared statement's keyspace applies to the batch's simple statements,
+        # as in cassandra-driver.
         if user.cluster.protocol_version >= 5:
             for operation in operations:
                 operation.keyspaces = set(keyspaces)
@@ -285,7 +317,7 @@ class Clients:
             for operation in (bound, *operations):
                 operation.is_acknowledged = True
         finally:
-            user.open.discard(bound.number)
+            self.close(user, bound)
             self.end(user, *operations)
 
     async def do_batch(self, user: User, line: Line) -> None:
@@ -310,9 +342,9 @@ class Clients:
             self.life.violate(f"op {operation.number} read the rows {seen}")
 
     async def do_scan(self, user: User, line: Line) -> None:
-        """Read a whole table: each row comes once, whatever has to be asked for again."""
+        """Read a whole table: each row comes once, whatever must be requested again."""
         if self.life.plan.settings["scylla"] or self.life.threads is not None:
-            return  # has no schema; sleeps by `time.sleep`
+            return  # the blocking API has no schema here, and sleeps with `time.sleep`
         options = {} if line.seconds < 0 else {"timeout": line.seconds}
         scan = user.session.scan(
             SCANNED, ["id"], concurrency=1 + line.number % 5, page_size=2, **options
@@ -345,7 +377,7 @@ class Clients:
         finally:
             await everything.aclose()
             statement.is_idempotent = False
-            user.open.difference_update(operation.number for operation in operations)
+            self.close(user, *operations)
 
     async def do_burst(self, user: User, line: Line) -> None:
         kinds = ("write", "read", "simple_write", "simple_read")
@@ -353,7 +385,7 @@ class Clients:
             Line(line.at, kinds[number % len(kinds)], line.who, line.seconds, number)
             for number in range(30)
         ]
-        works = [getattr(self, f"do_{one.what}")(user, one) for one in lines]
+        works = [getattr(self, f"do_{step.what}")(user, step) for step in lines]
         for error in await asyncio.gather(*works, return_exceptions=True):
             if error is not None and not isinstance(error, EXPECTED):
                 self.life.violate(f"a burst failed by {error!r}", error)
@@ -362,22 +394,23 @@ class Clients:
 
     async def do_load(self, user: User, line: Line) -> None:
         statement, keyspaces = await self.prepared(user, INSERT)
-        made: list[Operation] = []
+        operations: list[Operation] = []
 
         def rows() -> Any:
             for number in range(25):
-                # The rows of a load may be written again: the statement is an INSERT.
+                # A load may write its rows again, because the statement is an INSERT.
                 operation = self.begin(user, line.what, idempotent=True, write=True)
                 operation.keyspaces = set(keyspaces)
-                made.append(operation)
+                operations.append(operation)
+                operation.request = operations[0].number  # a load groups rows
                 yield number % 50, operation.number
 
         try:
             await user.session.load(statement, rows(), progress=False, concurrency=5)
-            for operation in made:
+            for operation in operations:
                 operation.is_acknowledged = True
         finally:
-            user.open.difference_update(operation.number for operation in made)
+            self.close(user, *operations)
 
     async def do_trace(self, user: User, line: Line) -> None:
         operation = self.begin_text(user, line.what, idempotent=True, write=True)
@@ -454,7 +487,7 @@ class Clients:
         await self.connect(cluster, KEYSPACES[line.number % len(KEYSPACES)])
 
     async def do_close_cluster(self, user: User, line: Line) -> None:
-        others = [one for one in self.users if one.cluster is not user.cluster]
+        others = [other for other in self.users if other.cluster is not user.cluster]
         if others:
             self.users[:] = others
             await user.cluster.shutdown()
@@ -468,7 +501,7 @@ class Clients:
         try:
             await cluster.connect()
         except ValueError:
-            pass  # it belongs to one cluster
+            pass  # the resource belongs to one cluster
         else:
             self.life.violate("two clusters share a throttler")
         finally:
@@ -481,5 +514,5 @@ class Clients:
             self.users.append(User(cluster, session))
 
 
-# Steps that are one request, which its time-out ends. Those that prepare first may take longer.
+# Steps of a single request, which its timeout ends. Steps that prepare first may take longer.
 LIMITED = {"simple_write", "simple_read", "lwt"}

@@ -1,4 +1,4 @@
-"""What goes wrong in a life: one function for each kind of fault, and the way back."""
+"""The faults of a life: one method for each kind of fault, and its end."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _ERRORS: list[tuple[int, dict[str, Any], str]] = [
 
 
 class Faults:
-    """Does the faults of a life."""
+    """Causes the faults of a life."""
 
     def __init__(self, life: Life) -> None:
         self.life = life
@@ -58,7 +58,7 @@ class Faults:
         self._has_moved = False
 
     def start(self, line: Line) -> None:
-        """Begin a fault, which takes itself back after its time."""
+        """Begin a fault, which ends by itself after its time."""
         self.life.log(f"fault {line.what} {line.who} for {line.seconds}")
         self.tasks.append(asyncio.ensure_future(getattr(self, f"do_{line.what}")(line)))
 
@@ -68,7 +68,7 @@ class Faults:
         return nodes[line.who % len(nodes)]
 
     def heal(self) -> None:
-        """Take back all that may be left."""
+        """End all faults that are left."""
         life = self.life
         for task in self.tasks:
             task.cancel()
@@ -82,8 +82,8 @@ class Faults:
             node.accept_connections()
             node.start_reading()
             node.peers = [other for other in life.fake.nodes if other is not node]
-            # Connections that hang stay so: heartbeats have to find them. But a request without
-            # a time-out waits for its answer as long as the connection lives.
+            # Hanging connections stay so, since heartbeats have to find them. But a request without
+            # a timeout waits for its answer as long as the connection lives.
             if life.plan.settings["request_timeout"] is None:
                 for connection in node.withholding:
                     connection.end(True)
@@ -91,7 +91,7 @@ class Faults:
         self.tell("STATUS_CHANGE", "UP")
 
     def tell(self, event_type: str, change: str) -> None:
-        """Have each node tell of each other one."""
+        """Have each node send an event about each other node."""
         for node in self.life.fake.nodes:
             self.life.fake.tell(event_type, change, node)
 
@@ -200,8 +200,35 @@ class Faults:
             self.life.fake.tell("STATUS_CHANGE", "UP", node)
 
     async def do_rolling(self, line: Line) -> None:
-        for place in range(len(self.life.fake.nodes)):
-            await self.do_crash(Line(line.at, line.what, place, line.seconds / 4, line.number))
+        for number in range(len(self.life.fake.nodes)):
+            await self.do_crash(Line(line.at, line.what, number, line.seconds / 4, line.number))
+
+    async def do_drain(self, line: Line) -> None:
+        """Announce that the node will stop, as in CEP-59; then stop, or stay after all."""
+        node = self.node(line)
+        graceful = self.life.plan.settings.get("graceful")
+        if not graceful or node.address in self._down or not node.is_running:
+            return
+        self._down.add(node.address)
+        try:
+            node.say_drain()
+            await asyncio.sleep(line.seconds)
+            if line.number % 5:
+                node._drop(False)  # end the rest of the grace period
+                node.stop()
+                await asyncio.sleep(line.seconds / 2)
+        finally:
+            self._down.discard(node.address)
+            if node in self.life.fake.nodes:
+                if node.is_running:
+                    node.accept_connections()
+                node.start()
+        if line.number % 3:
+            self.life.fake.tell("STATUS_CHANGE", "UP", node)
+
+    async def do_rolling_drain(self, line: Line) -> None:
+        for number in range(len(self.life.fake.nodes)):
+            await self.do_drain(Line(line.at, line.what, number, line.seconds / 4, line.number))
 
     async def do_forget(self, line: Line) -> None:
         nodes = self.life.fake.nodes if line.number % 2 else [self.node(line)]
@@ -232,18 +259,18 @@ class Faults:
         if self._down.intersection(node.address for node in nodes):
             return
         if self.life.plan.settings["scylla"]:
-            return  # its state knows nodes by their address
-        places = [node.address for node in nodes]
-        self._down.update(places)
+            return  # its state contains the nodes' addresses
+        addresses = [node.address for node in nodes]
+        self._down.update(addresses)
         old = [(node, node.address) for node in nodes]
         for node in nodes:
             node.stop()
         try:
             await asyncio.sleep(line.seconds / 3)
         finally:
-            self._down.difference_update(places)
+            self._down.difference_update(addresses)
             for node in nodes:
-                node.stop()  # the healing may have started it already
+                node.stop()  # `heal` may have started it already
             if all(node in fake.nodes for node in nodes):
                 change()
             for node in nodes:
@@ -259,7 +286,7 @@ class Faults:
 
     async def do_move(self, line: Line) -> None:
         node = self.node(line)
-        # A cluster that has left all the addresses that a program knows cannot be found again.
+        # A program cannot find a cluster again that has left all known addresses.
         if len(self.life.fake.nodes) < 3 or self._down or self._has_moved:
             return
         self._has_moved = True
@@ -278,12 +305,12 @@ class Faults:
         nodes = self.life.fake.nodes
         if len(nodes) < 2:
             return
-        one, other = self.node(line), nodes[(line.who + 1) % len(nodes)]
+        first, other = self.node(line), nodes[(line.who + 1) % len(nodes)]
 
         def change() -> None:
-            one.address, other.address = other.address, one.address
+            first.address, other.address = other.address, first.address
 
-        await self._restarted([one, other], line, change)
+        await self._restarted([first, other], line, change)
 
     async def do_replace(self, line: Line) -> None:
         node = self.node(line)
@@ -331,7 +358,7 @@ class Faults:
 
     async def do_peers_nulls(self, line: Line) -> None:
         class Ghost:
-            """A row of nulls but for the address, as gossip leaves them behind."""
+            """A row of nulls except for the address, which gossip may leave behind."""
 
             address, port = "10.0.0.77", 9042
             datacenter = rack = host_id = schema_version = release_version = None
@@ -348,7 +375,7 @@ class Faults:
     # -- answers -----------------------------------------------------------------------------------
 
     async def _trouble(self, line: Line, count: int, answer: Callable[..., Any]) -> None:
-        """Treat the next requests of a node in another way, for some time."""
+        """Answer the next requests of a node differently, for some time."""
         node = self.node(line)
         left = count
 
@@ -377,7 +404,7 @@ class Faults:
             if fate in ("write", "b", "log") and (is_read or is_batch != (fate in ("b", "log"))):
                 return None
             if fate == "write" and fields.get("received"):
-                # One replica has it: a policy may take that for a success.
+                # One replica has the write, which a policy may count as a success.
                 node.answer_of(request, "unclear")
                 return "again", error(code, **fields)
             outcome = "refused" if fate in ("refused", "log") else "unclear"
@@ -386,7 +413,7 @@ class Faults:
         await self._trouble(line, 1 + line.who % 8, self._once(answer))
 
     async def do_withhold(self, line: Line) -> None:
-        """Do what is asked, and say nothing."""
+        """Execute the requests, but do not answer."""
 
         def answer(node: Any, request: Request) -> tuple[str, None]:
             if request.connection not in node.withholding:
@@ -420,20 +447,22 @@ class Faults:
 
     @staticmethod
     def _once(answer: Callable[..., Any]) -> Callable[..., Any]:
-        """Leave requests alone that the node would refuse: their answers are made otherwise."""
+        """Wrap `answer` to skip requests that the node would refuse, since it answers
+        those itself.
+        """
 
         def checked(node: Any, request: Request) -> Any:
-            wanted = len(request.statements) if request.opcode == Opcode.BATCH else 1
+            count = len(request.statements) if request.opcode == Opcode.BATCH else 1
             parts = node._parts(request)
-            if len(parts) < wanted or not all(part[3] for part in parts):
+            if len(parts) < count or not all(part[3] for part in parts):
                 return None
             return answer(node, request)
 
         return checked
 
-    async def _lag(self, line: Line, name: str, most: float) -> None:
+    async def _lag(self, line: Line, name: str, longest: float) -> None:
         node = self.node(line)
-        setattr(node, name, most * (1 + line.number) / 1000)
+        setattr(node, name, longest * (1 + line.number) / 1000)
         await asyncio.sleep(line.seconds)
         setattr(node, name, 0.0)
 
@@ -458,13 +487,20 @@ class Faults:
     async def do_stall(self, line: Line) -> None:
         life, seconds = self.life, line.seconds / 3
         life.stalled += seconds
-        # Of the blocking API, one of the loops that the driver has made.
+        # With the blocking API, stall one of the loops that the driver has made.
         loops = [loop for loop in life.loop.children if not loop.is_closed()]
         if loops:
             loop = loops[line.who % len(loops)]
             loop.call_soon_threadsafe(self._stall, loop, seconds)
         else:
             self._stall(life.loop, seconds)
+
+    async def do_clock(self, line: Line) -> None:
+        """Set the machine's clock ahead or back, by little or by minutes. Timers do not follow."""
+        life = self.life
+        seconds = line.seconds * (1, -1, 100, -100)[line.number % 4]
+        life.loop.step_wall_clock(seconds)
+        life.note_clock()
 
     def _stall(self, loop: SimulatedLoop, seconds: float) -> None:
         life = self.life

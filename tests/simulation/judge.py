@@ -1,4 +1,4 @@
-"""What must never be so, whatever happens."""
+"""Rules that must hold in every life."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ from typing import TYPE_CHECKING, Any
 from cassandra.query import SimpleStatement
 
 if TYPE_CHECKING:
+    from tests.simulation.clients import Operation
     from tests.simulation.life import Life
 
 __all__ = [
     "check_deadlines",
+    "check_drains",
     "check_hosts",
     "check_leftovers",
     "check_operations",
     "check_pools",
     "check_retries",
     "check_timers",
+    "check_timestamps",
 ]
 
 
 def check_pools(life: Life) -> None:
-    """A pool never has more connections than its size."""
+    """Check that no pool has more connections than its size."""
     for user in life.clients.users:
         for pool in user.session.get_pools():
             size = pool.size
@@ -39,7 +42,7 @@ def check_pools(life: Life) -> None:
 
 
 def check_retries(life: Life) -> None:
-    """A request that is over has no retry that is still due."""
+    """Check that a finished request has no retry scheduled."""
     for loop in [life.loop, *life.loop.children]:
         scheduled: list[Any] = getattr(loop, "_scheduled", [])
         for handle in scheduled:
@@ -50,14 +53,14 @@ def check_retries(life: Life) -> None:
 
 
 async def check_hosts(life: Life) -> None:
-    """Once all is well, each host is used again, and each pool is full."""
+    """Check that after all faults each host is used again, and each pool is full."""
     for user in list(life.clients.users):
         session, cluster = user.session, user.cluster
-        known = {host.address for host in cluster.metadata.all_hosts()}
+        addresses = {host.address for host in cluster.metadata.all_hosts()}
         there = {node.address for node in life.fake.nodes}
-        if known != there:
-            life.violate(f"the cluster has {sorted(there)}, the driver knows {sorted(known)}")
-        for host in sorted(cluster.metadata.all_hosts(), key=lambda one: str(one.endpoint)):
+        if addresses != there:
+            life.violate(f"the cluster has {sorted(there)}, the driver knows {sorted(addresses)}")
+        for host in sorted(cluster.metadata.all_hosts(), key=lambda host: str(host.endpoint)):
             operation = life.clients.begin(user, "check", idempotent=True, write=False)
             text = f"SELECT k, op, v, ks FROM w WHERE k = 1 AND op = {operation.number}"
             statement = SimpleStatement(text, is_idempotent=True)
@@ -83,33 +86,77 @@ async def check_hosts(life: Life) -> None:
 
 
 def check_operations(life: Life) -> None:
-    """Look at all that arrived."""
+    """Check all requests that arrived."""
     store = life.store
     for number, operation in life.clients.operations.items():
         arrivals = store.arrivals.get(number, [])
         label = f"op {number} ({operation.what})"
         if operation.is_write and operation.is_acknowledged and not store.applied.get(number):
             life.violate(f"{label} was acknowledged, and was lost")
-        strays = {one.keyspace or "no keyspace" for one in arrivals} - operation.keyspaces
+        strays = {arrival.keyspace or "no keyspace" for arrival in arrivals} - operation.keyspaces
         if strays:
             life.violate(f"{label} ran in {sorted(strays)}, not in {sorted(operation.keyspaces)}")
         if not operation.is_idempotent:
-            for one, later in pairwise(arrivals):
-                if one.fate != "refused":
+            for earlier, later in pairwise(arrivals):
+                if earlier.fate != "refused":
                     life.violate(
-                        f"{label} was sent again at {later.time:.3f} after it was {one.fate}"
+                        f"{label} was sent again at {later.time:.3f} after it was {earlier.fate}"
                     )
-        stamps = {one.timestamp for one in arrivals}
-        # A load writes a row that failed again, as a request of its own.
+        stamps = {arrival.timestamp for arrival in arrivals}
+        # A load writes a failed row again with another request.
         if len(stamps) > 1 and operation.what != "load":
             life.violate(f"{label} came with the timestamps {sorted(map(str, stamps))}")
 
 
+def check_timestamps(life: Life) -> None:
+    """Check that the generator's timestamps increase, whatever happens to the machine's clock.
+
+    The generator belongs to a cluster. If a request began after another ended, its timestamp is
+    later; no two timestamps are the same. No timestamp is behind the clock, unless the clock was
+    set back.
+    """
+    requests: dict[tuple[int, int], Operation] = {}
+    latest: dict[int, int] = {}
+    moments: list[tuple[int, bool, Operation, int]] = []
+    for number, operation in life.clients.operations.items():
+        for stamp in sorted(
+            arrival.timestamp or 0 for arrival in life.store.arrivals.get(number, [])
+        ):
+            label = f"op {number} ({operation.what})"
+            if operation.timestamp is not None:
+                if stamp != operation.timestamp:
+                    life.violate(f"{label} has the time {stamp}, not {operation.timestamp}")
+                continue
+            other = requests.setdefault((id(operation.cluster), stamp), operation)
+            if other.request != operation.request:
+                life.violate(f"{label} has the timestamp {stamp} of op {other.number}")
+            steps = [now for moment, now in life.clock_steps if moment > operation.begun]
+            if stamp < min([operation.earliest, *steps]):
+                life.violate(f"{label} has the timestamp {stamp}, which is behind the clock")
+            moments.append((operation.begun, False, operation, stamp))
+            if operation.ended:
+                moments.append((operation.ended, True, operation, stamp))
+    for _, is_end, operation, stamp in sorted(moments, key=lambda moment: moment[:2]):
+        cluster = id(operation.cluster)
+        before = latest.get(cluster, 0)
+        if is_end:
+            latest[cluster] = max(before, stamp)
+        elif stamp <= before:
+            label = f"op {operation.number} ({operation.what})"
+            life.violate(f"{label} has the timestamp {stamp}, which is not after {before}")
+
+
+def check_drains(life: Life) -> None:
+    """Check that a connection that has read GRACEFUL_DISCONNECT gets no new request."""
+    for late in life.store.late:
+        life.violate(late)
+
+
 async def check_leftovers(life: Life) -> None:
-    """After the end nothing is left of the driver."""
-    own = asyncio.current_task()
+    """Check that nothing of the driver is left at the end."""
+    this_task = asyncio.current_task()
     for task in sorted(asyncio.all_tasks(), key=hash):
-        if task is not own and task not in life.faults.tasks:
+        if task is not this_task and task not in life.faults.tasks:
             life.violate(f"a task is left: {task.get_coro()}"[:200])
     if life.threads is not None and life.threads.alive:
         life.violate(f"threads are left: {sorted(life.threads.alive)}")
@@ -126,7 +173,7 @@ async def check_leftovers(life: Life) -> None:
 
 
 def check_timers(life: Life) -> None:
-    """As soon as `shutdown` has returned, no timer of the driver is left."""
+    """Check that no timer of the driver is left after `shutdown`."""
     loop: Any = life.loop
     for handle in loop._scheduled:
         if not handle.cancelled():
@@ -137,7 +184,7 @@ def check_timers(life: Life) -> None:
 
 
 def check_deadlines(life: Life) -> None:
-    """While nothing is under way, no request has a deadline."""
+    """Check that no deadline exists while no request is in flight."""
     for cluster in life.clients.clusters:
         core = cluster._core
         if core is not None and not core.closed and len(core.timers):

@@ -1,6 +1,6 @@
-"""Plans that once failed, made small by `tests.simulation.shrink`: mended mistakes stay so.
+"""Plans that once failed, reduced by `tests.simulation.shrink`, so that fixed bugs stay fixed.
 
-The lane lives them before the fixed seeds.
+The lane runs them before the fixed seeds.
 """
 
 from __future__ import annotations

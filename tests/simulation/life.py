@@ -1,11 +1,10 @@
-"""One life: a plan is put into a world, lived, and judged."""
+"""One life: the cluster of a plan is created, run, and judged."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import hashlib
-import itertools
 import logging
 import random
 import traceback
@@ -50,18 +49,19 @@ from tests.simulation.blocking import BlockingCluster
 from tests.simulation.certificates import contexts
 from tests.simulation.clients import MOST_SECONDS, Clients
 from tests.simulation.faults import Faults
+from tests.simulation.mapped_table import TABLE
 from tests.simulation.plan import LENGTH, Plan
 from tests.simulation.store import KEYSPACES, ScyllaStoreNode, Store, StoreNode
 
 __all__ = ["Life", "Outcome", "live"]
 
 _CONNECT_TRIES = 20
-_LONGEST = 3_600.0  # virtual seconds of a life; none that ends takes half of that
+_LONGEST = 3_600.0  # virtual seconds of a life; a life that ends takes at most half of that
 
 
 @dataclass
 class Outcome:
-    """What a life has shown."""
+    """The outcome of a life."""
 
     seed: int
     violations: list[str] = field(default_factory=list)
@@ -91,7 +91,7 @@ class _Loop(SimulatedLoop):
             async def limited(make: Callable[[], Any], *where: Any, **how: Any) -> None:
                 def make_limited() -> Any:
                     connection = make()
-                    # The control connection asks for more at once than that.
+                    # The control connection sends more requests than that at once.
                     if not connection.is_control_connection:
                         connection.set_stream_limit(limit)
                     return connection
@@ -103,7 +103,7 @@ class _Loop(SimulatedLoop):
 
 
 class _Errors(logging.Handler):
-    """Collects what the driver logs at ERROR."""
+    """Collects the driver's log messages at ERROR."""
 
     def __init__(self, life: Life) -> None:
         super().__init__(logging.ERROR)
@@ -115,7 +115,7 @@ class _Errors(logging.Handler):
 
 
 class Life:
-    """The world of a plan."""
+    """The simulated cluster of a plan, its users, and its faults."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -136,7 +136,8 @@ class Life:
         if settings.get("jitter"):
             self.store.jitter = random.Random(f"{plan.seed}/store")
         self._tls = contexts() if settings.get("tls") else None
-        self._timestamps = itertools.count(1_000_000)
+        self.clock_steps: list[tuple[int, int]] = []
+        """The time of the machine's clock after each step, with its logical time."""
         self.fake = self._make_nodes()
         self.clients = Clients(self)
         self.faults = Faults(self)
@@ -148,12 +149,18 @@ class Life:
         self.outcome.lines.append(f"{self.loop.time():.6f} {line}")
 
     def violate(self, what: str, error: BaseException | None = None) -> None:
-        """Note what must never be so."""
+        """Record a violation of a rule."""
         if error is not None:
             where = traceback.extract_tb(error.__traceback__)[-1:]
-            what = f"{what} ({', '.join(f'{one.filename}:{one.lineno}' for one in where)})"
+            what = f"{what} ({', '.join(f'{frame.filename}:{frame.lineno}' for frame in where)})"
         self.outcome.violations.append(what)
         self.log(f"VIOLATION {what}")
+
+    def note_clock(self) -> None:
+        """Record that the machine's clock was set."""
+        now = self.loop.wall_time_ns() // 1000
+        self.clock_steps.append((self.clients.next_moment(), now))
+        self.log(f"the clock says {now}")
 
     # -- the cluster -------------------------------------------------------------------------------
 
@@ -170,6 +177,7 @@ class Life:
             store=self.store,
             max_version=settings["server_version"],
             ssl_context=self._tls[1] if self._tls is not None else None,
+            graceful_disconnect=settings.get("graceful", False),
         )
         fake.start()
         if scylla is not None:
@@ -178,6 +186,7 @@ class Life:
                 tablets = 4 if settings["tablets"] else None
                 columns = {"k": "int", "op": "int"}
                 scylla.table(keyspace, "w", columns, tablets=tablets)
+                scylla.table(keyspace, TABLE, {**columns, "v": "int"}, tablets=tablets)
         for node in fake.nodes:
             node.keyspaces = {*KEYSPACES, "big"}
         return fake
@@ -222,7 +231,7 @@ class Life:
     def make_cluster(self, throttler: Any = None) -> aio.Cluster | BlockingCluster:
         """Return a new cluster object with the settings of the life.
 
-        :param throttler: another cluster's; None for one of its own.
+        :param throttler: another cluster's throttler; None creates a new one.
         """
         settings = self.plan.settings
         interval, timeout = settings["heartbeat"]
@@ -234,7 +243,7 @@ class Life:
             options["connections_per_host"] = settings["connections"]
         if self._tls is not None:
             options["ssl_context"] = self._tls[0]
-        made: dict[str, Any] = dict(
+        arguments: dict[str, Any] = dict(
             contact_points=self.fake.contact_points[:3],
             port=self.fake.port,
             execution_profiles={EXEC_PROFILE_DEFAULT: self._profile()},
@@ -253,15 +262,18 @@ class Life:
             reprepare_on_up=settings["reprepare_on_up"],
             request_throttler=throttler if throttler is not None else self._throttler(),
             metrics_enabled=settings["metrics"],
-            timestamp_generator=self._timestamps.__next__,
             monitor_reporting_enabled=False,
             **options,
         )
-        return aio.Cluster(**made) if self.threads is None else BlockingCluster(self, made)
+        return (
+            aio.Cluster(**arguments) if self.threads is None else BlockingCluster(self, arguments)
+        )
 
     @property
     def longest_delay(self) -> float:
-        """Seconds after which each host must be used again, once all is well."""
+        """Return the seconds after which each host must be used again, once all
+        faults have ended.
+        """
         settings = self.plan.settings
         return float(
             settings["reconnection"][1] * 1.2
@@ -274,14 +286,14 @@ class Life:
     # -- the life ----------------------------------------------------------------------------------
 
     def live(self) -> Outcome:
-        """Live it, and say what was seen."""
+        """Run the life, and return its outcome."""
         handler = _Errors(self)
         logger = logging.getLogger("cassandra")
         propagates, level = logger.propagate, logger.level
         logger.addHandler(handler)
         logger.propagate = False
         logger.setLevel(logging.WARNING)
-        # Finalizers must not run in the middle: their moment is not the seed's.
+        # Finalizers must not run in the middle, because the seed does not decide their moment.
         gc.disable()
         try:
             self.loop.run(self._live_bounded())
@@ -293,6 +305,7 @@ class Life:
             self.violate(f"the life broke: {error!r}", error)
         finally:
             gc.enable()
+            self.clients.mapped.close()
             logger.removeHandler(handler)
             logger.propagate = propagates
             logger.setLevel(level)
@@ -303,7 +316,7 @@ class Life:
         return outcome
 
     async def _live_bounded(self) -> None:
-        # Not `asyncio.wait_for`: its task would look like one that is left.
+        # We do not use `asyncio.wait_for`, because its task would look like a leftover.
         task = asyncio.current_task()
         assert task is not None
         timer = self.loop.call_later(_LONGEST, self._give_up, task)
@@ -341,9 +354,9 @@ class Life:
         self.log("all is healed")
         self.faults.heal()
         await asyncio.sleep(0)
-        self.faults.heal()  # what the ends of faults have undone
+        self.faults.heal()  # also undo the changes that ended faults have left
         if plan.settings["abrupt"]:
-            # What is under way has to end soon.
+            # Requests in flight must end soon.
             await asyncio.sleep(self.loop.random.random() * 0.2)
             await self._end(closes=True)
             return
@@ -355,7 +368,7 @@ class Life:
         await self._end(closes=False)
 
     async def _connect(self, cluster: Any, keyspace: str) -> None:
-        """Open a first session: a slow network may need some tries."""
+        """Open the first session, which may need some tries on a slow network."""
         for left in range(_CONNECT_TRIES, 0, -1):
             try:
                 await asyncio.wait_for(self.clients.connect(cluster, keyspace), MOST_SECONDS)
@@ -378,10 +391,12 @@ class Life:
             if pending:
                 self.violate(f"{len(pending)} steps did not end with their cluster")
         judge.check_operations(self)
+        judge.check_timestamps(self)
+        judge.check_drains(self)
         await judge.check_leftovers(self)
         self.fake.stop()
 
 
 def live(plan: Plan) -> Outcome:
-    """Live a plan."""
+    """Run a plan."""
     return Life(plan).live()

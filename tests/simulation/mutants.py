@@ -1,20 +1,22 @@
-"""Mistakes that are put into the driver, each of which lives must find.
+"""Bugs that are put into the driver, each of which lives must find.
 
-They replace functions of the Python modules. ``python -m tests.simulation --mutants`` takes the
-pure implementation by default; on the compiled one, those of classes with compiled twins are left
-out. A mutant is found by a seed whose life shows a kind of violation with the mistake
-that it does not show without it.
+They replace functions of the Python modules. ``python -m tests.simulation --mutants`` uses the pure
+implementation by default; on the compiled one, bugs in classes with compiled twins are left out. A
+seed finds a mutant if its life has a kind of violation with the bug that it does not have without.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from cassandra._impl import happy_path
 from cassandra.cluster import ResponseFuture, response_future
+from cassandra.cqlengine import statements
+from cassandra.cqlengine.query import batch, dml
 from cassandra.engine import (
     connection as connections,
     core as cores,
@@ -31,16 +33,17 @@ from cassandra.engine.control import connection as control
 from cassandra.engine.happy_path import ExecuteBodyBase, RequestBase
 from cassandra.engine.hosts import debouncing, reconnect, status_events, watch
 from cassandra.engine.pools.pool import HostPool
-from cassandra.engine.prepare import again
+from cassandra.engine.prepare import reprepare
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.policies import retry
 from cassandra.throttling import RequestThrottler
+from cassandra.timestamps import MonotonicTimestampGenerator
 
 __all__ = ["MUTANTS", "Mutant"]
 
 
 class Mutant(NamedTuple):
-    """One mistake: `make` is given the right function, and returns the wrong one.
+    """One bug: `make` takes the correct function, and returns the wrong one.
 
     Only a mutant that is about keyspaces counts as found by a request in another keyspace.
     """
@@ -53,29 +56,29 @@ class Mutant(NamedTuple):
 
     @property
     def is_compiled(self) -> bool:
-        """True if the driver has a compiled class in the place of the owner: it has no effect."""
+        """Return True if a compiled class replaces the owner, so the mutant has no effect."""
         twin = getattr(happy_path, getattr(self.owner, "__name__", ""), self.owner)
         return twin is not self.owner
 
     @contextlib.contextmanager
     def planted(self) -> Iterator[None]:
-        """Have the mistake in the driver for a while."""
-        own = vars(self.owner).get(self.name)
-        setattr(self.owner, self.name, self.make(own or getattr(self.owner, self.name)))
+        """Put the bug into the driver for a while."""
+        original = vars(self.owner).get(self.name)
+        setattr(self.owner, self.name, self.make(original or getattr(self.owner, self.name)))
         try:
             yield
         finally:
-            if own is None:  # it was a base's
+            if original is None:  # a base class has it
                 delattr(self.owner, self.name)
             else:
-                setattr(self.owner, self.name, own)
+                setattr(self.owner, self.name, original)
 
 
 MUTANTS: dict[str, Mutant] = {}
 
 
 def mutant(what: str, owner: Any, name: str, keyspaces: bool = False) -> Callable[[Any], Any]:
-    """Register a function that makes a wrong one of the right one."""
+    """Register a function that turns a correct function into a wrong function."""
 
     def register(make: Any) -> Any:
         MUTANTS[make.__name__] = Mutant(what, owner, name, make, keyspaces)
@@ -107,8 +110,8 @@ def orphans_are_dropped(right: Any) -> Any:
 def answers_are_crossed(right: Any) -> Any:
     def wrong(table: Any, connection: Any, envelopes: list[Any]) -> None:
         if len(envelopes) == 2:
-            (one, *first), (other, *second) = envelopes
-            envelopes = [(other, *first), (one, *second)]
+            (first_envelope, *first), (other, *second) = envelopes
+            envelopes = [(other, *first), (first_envelope, *second)]
         right(table, connection, envelopes)
 
     return wrong
@@ -302,7 +305,7 @@ def the_last_connection_is_skipped(right: Any) -> Any:
 @mutant(
     "requests do not wait until their connection is in their keyspace",
     session.EngineSession,
-    "let_through",
+    "pass_or_hold",
     keyspaces=True,
 )
 def nobody_waits_for_a_keyspace(right: Any) -> Any:
@@ -389,6 +392,24 @@ def loop_threads_are_left(right: Any) -> Any:
     return _nothing
 
 
+# -- nodes that say that they will stop ------------------------------------------------------------
+
+
+@mutant("GRACEFUL_DISCONNECT is ignored", connections.Connection, "_announces_close")
+def drains_are_not_heard(right: Any) -> Any:
+    return lambda self, body: False
+
+
+@mutant("a draining pool takes requests", cores.Core, "_on_draining")
+def draining_pools_take_requests(right: Any) -> Any:
+    def wrong(self: Any, host: Any, connection: Any) -> None:
+        # Only the control connection leaves the host.
+        connection.is_draining = False
+        self.control.leave(host)
+
+    return wrong
+
+
 # -- ends ------------------------------------------------------------------------------------------
 
 
@@ -427,6 +448,75 @@ def places_in_the_queue_stay(right: Any) -> Any:
     return _nothing
 
 
-@mutant("a repreparation that fails ends nothing", again.Reprepare, "on_connection_lost")
+@mutant("a repreparation that fails ends nothing", reprepare.Reprepare, "on_connection_lost")
 def repreparations_are_lost(right: Any) -> Any:
     return _nothing
+
+
+# -- clocks ----------------------------------------------------------------------------------------
+
+
+def _stamping(call: Callable[[Any, Callable[[], int]], int]) -> Callable[[Any], Any]:
+    """Return a wrong `read_from`, after which a generator gets timestamps from `call`.
+
+    Compiled code does not call generators of the stock class, so they get another class.
+    """
+
+    class Wrong(MonotonicTimestampGenerator):
+        def __call__(self) -> int:
+            return call(self, super().__call__)
+
+    def make(right: Any) -> Any:
+        def read_from(self: Any, time_ns: Callable[[], int]) -> None:
+            right(self, time_ns)
+            self.__class__ = Wrong
+
+        return read_from
+
+    return make
+
+
+@mutant("timestamps go back with the clock", MonotonicTimestampGenerator, "read_from")
+def timestamps_go_back(right: Any) -> Any:
+    def call(generator: Any, stamp: Callable[[], int]) -> int:
+        generator.last = 0
+        return stamp()
+
+    return _stamping(call)(right)
+
+
+@mutant("requests get the timestamp before", MonotonicTimestampGenerator, "read_from")
+def timestamps_are_doubled(right: Any) -> Any:
+    def call(generator: Any, stamp: Callable[[], int]) -> int:
+        last: int = generator.last
+        value = stamp()
+        return last if last and value % 5 == 0 else value
+
+    return _stamping(call)(right)
+
+
+@mutant("timestamps run behind the clock", MonotonicTimestampGenerator, "read_from")
+def timestamps_are_late(right: Any) -> Any:
+    return _stamping(lambda generator, stamp: stamp() - 60_000_000)(right)
+
+
+@mutant("the mapper counts from the system's clock", statements, "wall_time_ns")
+def the_mapper_has_another_clock(right: Any) -> Any:
+    return time.time_ns
+
+
+# -- the mapper ------------------------------------------------------------------------------------
+
+
+@mutant("the mapper does not write what was changed", dml, "changed_positions")
+def changes_are_not_written(right: Any) -> Any:
+    return lambda values, mapping: []
+
+
+@mutant("a batch of the mapper leaves its last statement out", batch.BatchRequest, "statement")
+def the_last_statement_is_left_out(right: Any) -> Any:
+    def wrong(self: Any, prepared: Any, level: Any) -> Any:
+        self.entries = self.entries[:-1]
+        return right(self, prepared, level)
+
+    return wrong

@@ -1,7 +1,7 @@
-"""A life as data: what is set, what clients do, and what goes wrong, each line by itself.
+"""A life as data: its settings, the steps of clients, and the faults, one per line.
 
-A plan is drawn from a seed. A line can be left out without a change of the others, so that a plan
-that fails can be made small, and printed as a test.
+A plan is drawn from a seed. You can leave out a line without changing the others, so a plan that
+fails can be made small and printed as a test.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.simulation.store import KEYSPACES
 
 __all__ = ["FAULTS", "STEPS", "Line", "Plan", "drawn"]
 
-# How long the clients work and faults come, in virtual seconds.
+# Virtual seconds in which clients work and faults occur.
 LENGTH = 12.0
 
 
@@ -23,12 +23,10 @@ LENGTH = 12.0
 class Line:
     """One step of a client, or one fault.
 
-    :param at: seconds since the clusters are connected.
-    :param what: a key of `STEPS` or `FAULTS`.
-    :param who: number of a session or node; taken modulo how many there are.
-    :param seconds: how long a fault holds, or the time-out of a request; -1 for none.
-    :param number: a further number, whose meaning depends on `what`.
-    :param cancel: seconds after which the caller gives up; -1 for never.
+    :param at: seconds after the clusters are connected. :param what: a key of `STEPS` or `FAULTS`.
+    :param who: number of a session or node; taken modulo their count. :param seconds: the duration
+    of a fault, or the timeout of a request; -1 for none. :param number: a further number, whose
+    meaning depends on `what`. :param cancel: seconds after which the caller gives up; -1 for never.
     """
 
     at: float
@@ -43,8 +41,8 @@ class Line:
 class Plan:
     """One life.
 
-    :param seed: decides all that the plan does not: latencies, order, jitter.
-    :param settings: see `tests.simulation.life`.
+    :param seed: decides everything that the plan does not: latencies, order, jitter. :param
+    settings: see `tests.simulation.life`.
     """
 
     seed: int
@@ -60,11 +58,11 @@ class Plan:
             faults=[line for line in self.faults if line not in left_out],
         )
 
-    def as_test(self, found: Sequence[str]) -> str:
+    def as_test(self, violations: Sequence[str]) -> str:
         """Return the source of a test that lives this plan."""
         lines = [
             f"def test_seed_{self.seed}() -> None:",
-            *(f"    # {one[:90]}" for one in found[:3]),
+            *(f"    # {violation[:90]}" for violation in violations[:3]),
             "    plan = Plan(",
             f"        {self.seed},",
             f"        {self.settings!r},",
@@ -80,7 +78,7 @@ class Plan:
         return "\n".join(lines)
 
 
-# What clients do, by how often.
+# The steps of clients, with their relative frequency.
 STEPS = {
     "write": 16,  # a prepared INSERT, idempotent
     "write_once": 10,  # the same, not idempotent
@@ -110,12 +108,17 @@ STEPS = {
     "refresh": 1,
     "resize": 1,
     "agreement": 0.5,
+    "mapped": 4,  # the object mapper
+    "mapped_lwt": 1.5,
+    "mapped_batch": 2,
+    "mapped_later": 1.5,
+    "mapped_many": 1,
 }
 
-# What goes wrong, by how often.
+# The faults, with their relative frequency.
 FAULTS = {
     "refuse": 2,
-    "hang": 2,  # accepts, and says nothing
+    "hang": 2,  # accepts connections, but does not answer
     "drop_syns": 2,
     "reset_one": 3,
     "reset_all": 2,
@@ -125,9 +128,11 @@ FAULTS = {
     "partition_in": 2,  # nothing reaches the node
     "partition_out": 2,
     "slow_reader": 2,
-    "crash": 3,  # with RST, and back without prepared statements
-    "power": 3,  # without a word
+    "crash": 3,  # closes with RST, and comes back without prepared statements
+    "power": 3,  # loses power: the connections are not closed
     "rolling": 2,
+    "drain": 4,  # announces that it will stop, and stops (CEP-59), or stays after all
+    "rolling_drain": 2,
     "forget": 4,  # all prepared statements
     "event_down": 2,
     "event_up": 2,
@@ -138,7 +143,7 @@ FAULTS = {
     "join": 1,
     "move": 2,  # a node comes back at another address
     "swap": 1,  # two nodes come back at each other's address
-    "replace": 1,  # another node takes the place of one, at its address
+    "replace": 1,  # another node replaces one, at its address
     "peers_nulls": 1,
     "peers_doubled": 1,
     "peers_missing": 1,
@@ -150,12 +155,13 @@ FAULTS = {
     "late": 4,
     "alter": 2,
     "stall": 3,
+    "clock": 3,  # sets the machine's clock ahead or back
     "drip": 1,
     "cut_frame": 2,
 }
 
 
-# Steps whose cancellation half-way is most likely to leave something behind.
+# Steps that are most likely to leave something behind if they are cancelled half-way.
 _ENDS = {"new_session", "close_session", "new_cluster", "close_cluster"}
 
 
@@ -195,6 +201,7 @@ def _settings(draws: random.Random) -> dict[str, Any]:
         "blocking": draws.random() < 0.2,
         "tls": draws.random() < 0.1,
         "jitter": draws.random() < 0.4,
+        "graceful": not scylla and draws.random() < 0.6,  # nodes announce that they will stop
     }
 
 
@@ -208,7 +215,7 @@ def _step(draws: random.Random, number: int, cancels: bool) -> Line:
     share = 0.3 if what in _ENDS else 0.04
     cancel = round(draws.random() ** 3 * 2.0, 4) if cancels and draws.random() < share else -1.0
     if cancel >= 0 and what in _ENDS:
-        cancel /= 20  # while it is under way, which is not long
+        cancel /= 20  # while the request is in flight, which is not long
     return Line(
         round(draws.random() * LENGTH, 4),
         what,
@@ -222,8 +229,8 @@ def _step(draws: random.Random, number: int, cancels: bool) -> Line:
 def _fault(draws: random.Random) -> Line:
     what = _chosen(draws, FAULTS)
     seconds = round(0.01 + draws.random() ** 2 * 5.0, 4)
-    at = round(draws.random() * LENGTH, 4)
-    return Line(at, what, draws.randrange(100), seconds, draws.randrange(1000))
+    moment = round(draws.random() * LENGTH, 4)
+    return Line(moment, what, draws.randrange(100), seconds, draws.randrange(1000))
 
 
 def drawn(seed: int) -> Plan:

@@ -1,4 +1,4 @@
-"""Leaving lines out of a plan that fails, as long as it fails in the same way."""
+"""Removes lines from a failing plan, as long as it fails in the same way."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def kind_of(violation: str) -> str:
 def shrunk(
     plan: Plan, violations: Sequence[str], live: Callable[[Plan], Outcome]
 ) -> tuple[Plan, Outcome | None]:
-    """Return the smallest plan that is found to show one of the kinds of violations.
+    """Return the smallest plan found that still has one of the kinds of violations.
 
-    :param live: lives a plan.
+    :param live: runs a plan.
     """
-    kinds = {kind_of(one) for one in violations}
+    kinds = {kind_of(violation) for violation in violations}
     lives = 0
     best: Outcome | None = None
 
@@ -38,7 +38,7 @@ def shrunk(
         nonlocal lives, best
         lives += 1
         outcome = live(candidate)
-        if kinds & {kind_of(one) for one in outcome.violations}:
+        if kinds & {kind_of(violation) for violation in outcome.violations}:
             best = outcome
             return True
         return False

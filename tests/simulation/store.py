@@ -1,11 +1,11 @@
-"""Nodes with a store behind them: it remembers each arrival, and in which keyspace it ran.
+"""Nodes with a store that records each arrival, and the keyspace in which it ran.
 
-The tables are the same in each keyspace, and statements name no keyspace. As on a real server, one
-runs in the keyspace of the request (protocol 5), else in that of the connection; a prepared one
-in the keyspace that it was prepared in, which is a part of its id. So a request in the wrong
-keyspace works without an error, and only the store can tell.
+The tables are the same in each keyspace, and statements name no keyspace. As on a real server, a
+statement runs in the keyspace of the request (protocol 5), otherwise in that of the connection. A
+prepared statement runs in the keyspace in which it was prepared, which is part of its id. So a
+request in the wrong keyspace works without an error, and only the store notices.
 
-Each statement has the number of the client's operation in it: ``op``.
+Each statement contains the number of the client's operation: ``op``.
 """
 
 from __future__ import annotations
@@ -19,9 +19,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.testing.fake import Answer, ErrorCode, Message, delay, error, paged, rows, void
 from cassandra.testing.fake.answers import Prepared, schema_change
+from cassandra.testing.fake.events import DRAIN_EVENT
 from cassandra.testing.fake.node import FakeNode
 from cassandra.testing.fake.primitives import Opcode
 from cassandra.testing.fake.scylla_node import ScyllaNode
+from tests.simulation.mapped_table import (
+    STAMP,
+    TABLE,
+    VERBS,
+    Write,
+    number_of,
+    prepared_of,
+    result_of,
+)
 from tests.unit.metadata.schema.rows import schema
 
 if TYPE_CHECKING:
@@ -33,9 +43,9 @@ __all__ = ["KEYSPACES", "Arrival", "ScyllaStoreNode", "Store", "StoreNode", "Tro
 KEYSPACES = ("ka", "kb", "kc")
 PAGES_ROWS = 20
 SCANNED = "big.t0"
-"""A table that the schema has, unlike the others: a scan must know its key."""
+"""The only table in the schema: a scan must know its key."""
 SCANNED_ROWS = 40
-_RANGE = "token("  # in the text of its reads
+_RANGE = "token("  # part of the scan's statements
 
 _OP = re.compile(r"\bop = (\d+)|VALUES \(\d+, (\d+)\)|CREATE TABLE t(\d+)")
 _TRACE = re.compile(r"FROM system_traces\.(sessions|events) WHERE session_id = (\S+)")
@@ -62,10 +72,10 @@ _READ = [("k", "int"), ("op", "int"), ("v", "int"), ("ks", "text")]
 
 
 class Arrival(NamedTuple):
-    """One time that an operation came to a node.
+    """One arrival of an operation at a node.
 
-    :param fate: "done"; "refused" if the node has told the client that it was not done; "unclear"
-        if it was done or may have been, and the client was told otherwise or nothing.
+    :param fate: "done"; "refused" if the node has told the client that it was not executed;
+    "unclear" if it was or may have been executed, but the client got no answer or an error.
     """
 
     time: float
@@ -77,13 +87,13 @@ class Arrival(NamedTuple):
 
 
 Trouble = Callable[["Request"], "tuple[str, Answer | None] | None"]
-"""Looks at a request of an application: None to answer as usual, or the fate, and the answer.
-None as an answer is silence.
+"""Takes an application's request; returns None to answer as usual, or (fate, answer). If the answer
+is None, the node stays silent.
 """
 
 
 class Store:
-    """What all nodes of a cluster share."""
+    """The state that all nodes of a cluster share."""
 
     def __init__(self, now: Callable[[], float], log: Callable[[str], None]) -> None:
         self.now = now
@@ -91,30 +101,32 @@ class Store:
         self.arrivals: dict[int, list[Arrival]] = {}
         self.applied: dict[int, int] = {}
         self.values: dict[tuple[str, int], int] = {}
+        self.cells: dict[tuple[str, int, int], Write] = {}
+        """The rows of the mapper, by keyspace and key."""
+        self.late: list[str] = []
+        """Requests on connections that had been announced to close."""
         self.jitter: random.Random | None = None
-        """Draws how long a request takes until it is executed; None for no time."""
+        """Draws the time until a request is executed; None executes it at once."""
         self.altered = 0
-        """How often the table of the reads got another column."""
+        """How often the table that clients read got another column."""
 
-    def arrive(self, request: Request, op: int, keyspace: str, fate: str) -> None:
-        """Note an arrival."""
+    def arrive(
+        self, request: Request, op: int, keyspace: str, fate: str, timestamp: int | None
+    ) -> None:
+        """Record an arrival."""
         node = request.connection.node.address
-        arrival = Arrival(self.now(), node, op, keyspace, request.timestamp, fate)
+        arrival = Arrival(self.now(), node, op, keyspace, timestamp, fate)
         self.arrivals.setdefault(op, []).append(arrival)
         self.log(f"{node} op {op} in {keyspace or '-'}: {fate}")
 
     def apply(self, op: int, keyspace: str, key: int) -> None:
-        """Do a write."""
+        """Execute a write."""
         self.applied[op] = self.applied.get(op, 0) + 1
         self.values[keyspace, key] = op
 
     def read_columns(self) -> list[tuple[str, str]]:
-        """Return the columns of a read, as they are now."""
+        """Return the current columns of a read."""
         return [*_READ, *((f"more{number}", "int") for number in range(self.altered))]
-
-
-def _number(value: Any) -> int:
-    return int.from_bytes(value, "big", signed=True) if isinstance(value, bytes) else -1
 
 
 def _token_of(row: int) -> int:
@@ -125,24 +137,59 @@ def op_of(text: str, values: Any, prepared: Prepared | None) -> int | None:
     """Return the number of the operation that a statement belongs to."""
     if prepared is not None:
         names = [name for name, _ in prepared.columns]
-        return _number(values[names.index("op")]) if "op" in names else None
+        if "op" not in names:
+            return None
+        number = number_of(values[names.index("op")])
+        return number + VERBS.index(text.split()[0]) if prepared.table == TABLE else number
     match = _OP.search(text)
     return int(next(group for group in match.groups() if group)) if match is not None else None
 
 
-class _Stored(FakeNode):
-    """A node before a store."""
+def timestamp_of(request: Request, values: Any, prepared: Prepared | None) -> int | None:
+    """Return the timestamp of a statement: its own, or that of its request."""
+    names = [name for name, _ in prepared.columns] if prepared is not None else []
+    return number_of(values[names.index(STAMP)]) if STAMP in names else request.timestamp
 
+
+class _AfterDrain:
+    """The requests on a connection after the node announced that it will close it.
+
+    If a stream is used twice since then, the client has read an answer that was sent after the
+    event. So it has read the event, however slow or broken the network is.
+    """
+
+    def __init__(self) -> None:
+        self.streams: set[int] = set()
+        self.prepared: set[str] = set()
+
+    def is_late(self, request: Request) -> bool:
+        """Return True if the client has sent a new request nevertheless."""
+        is_second = request.stream in self.streams
+        self.streams.add(request.stream)
+        if request.opcode == Opcode.PREPARE:
+            self.prepared.add(request.query or "")
+        # A request that was in flight may be prepared and sent again.
+        is_again = bool(self.prepared) and (
+            request.opcode == Opcode.BATCH or request.query in self.prepared
+        )
+        return is_second and not is_again
+
+
+class _Stored(FakeNode):
+    """A node with a store."""
+
+    after_drain: dict[ServerConnection, _AfterDrain]
+    """The connections that GRACEFUL_DISCONNECT was sent to."""
     store: Store
     troubles: list[Trouble]
     withholding: list[ServerConnection]
     """Connections on which a request got no answer."""
     lag: float = 0.0
-    """Seconds that each answer takes longer."""
+    """Extra seconds for each answer."""
     use_lag: float = 0.0
-    """Seconds between the switch of a connection by USE, and the answer to it."""
+    """Seconds between the execution of a USE and its answer."""
     prepare_lag: float = 0.0
-    """Seconds that PREPARE takes longer."""
+    """Extra seconds for PREPARE."""
 
     # -- statements --------------------------------------------------------------------------------
 
@@ -162,25 +209,52 @@ class _Stored(FakeNode):
             result = [("id", "int")]
         if text.startswith("SELECT k"):
             result = self.store.read_columns()
+        table = "w"
+        mapped = prepared_of(text)
+        if mapped is not None:
+            table = TABLE
+            keyspace, columns, result = mapped
+        names = [name for name, _ in columns]
         query_id = hashlib.md5(f"{keyspace}/{text}".encode()).digest()
         prepared = Prepared(
             text,
             columns,
             result,
-            [0] if columns and columns[0][0] == "k" else (),
+            [names.index("k")] if "k" in names else (),
             query_id,
             keyspace=keyspace,
-            table="w",
+            table=table,
         )
         self._prepared[query_id] = prepared
         return Message(Opcode.RESULT, prepared.body)
 
+    def say_drain(self) -> None:
+        """Announce to all registered clients that their connections will be closed."""
+        for connection in self.connections:
+            if DRAIN_EVENT in connection.event_types:
+                self.after_drain.setdefault(connection, _AfterDrain())
+        self.drain()
+
+    def _note_late(self, request: Request) -> None:
+        """Record a request if its client was told to send no more."""
+        since = self.after_drain.get(request.connection)
+        if since is None or request.opcode not in (*_USER, Opcode.PREPARE):
+            return
+        is_late = since.is_late(request)
+        if is_late and request.opcode in _USER and not self._is_system(request):
+            self.store.late.append(
+                f"{self.address} got a request on stream {request.stream} of a connection "
+                "whose client had read GRACEFUL_DISCONNECT"
+            )
+
     def _answer(self, request: Request) -> None:
+        if self.after_drain:
+            self._note_late(request)
         lag = self.lag
         if request.opcode == Opcode.PREPARE:
             lag += self.prepare_lag
         if self.store.jitter is not None:
-            # As real servers do, it executes the requests of a connection side by side.
+            # Like real servers, the node executes the requests of a connection concurrently.
             lag += 0.01 * self.store.jitter.random() ** 3
         if lag:
             self.loop.call_later(lag, self._answer_now, request)
@@ -204,7 +278,7 @@ class _Stored(FakeNode):
             outcome = trouble(request)
             if outcome is not None:
                 fate, answer = outcome
-                if fate != "again":  # else it was noted as it was done
+                if fate != "again":  # otherwise it was recorded when it was executed
                     self._arrives(request, fate)
                 if answer is not None:
                     answer.perform(request)
@@ -214,7 +288,7 @@ class _Stored(FakeNode):
 
     @staticmethod
     def _traced(table: str, op: int) -> Message:
-        """Return what a table of system_traces says of an operation."""
+        """Return the rows of a system_traces table for an operation."""
         if table == "events":
             return rows(_EVENTS, [("done", _EVENT_ID, "10.0.0.1", 7, "a thread")])
         return rows(_SESSIONS, [(7, f"op {op}", 0, "10.0.0.1", {}, "10.1.0.1")])
@@ -228,44 +302,61 @@ class _Stored(FakeNode):
         for text, values, prepared, keyspace in self._parts(request):
             op = op_of(text, values, prepared)
             if op is not None:
-                self.store.arrive(request, op, keyspace, fate)
+                self.store.arrive(
+                    request, op, keyspace, fate, timestamp_of(request, values, prepared)
+                )
 
     def _parts(self, request: Request) -> list[tuple[str, Any, Prepared | None, str]]:
         """Return the statements of a request: text, values, preparation, keyspace."""
-        own = request.keyspace or request.connection.keyspace or ""
+        default_keyspace = request.keyspace or request.connection.keyspace or ""
         if request.opcode != Opcode.BATCH:
             pairs = [(request.query_id, request.query, request.values)]
         else:
-            pairs = [(one.query_id, one.query, one.values) for one in request.statements]
+            pairs = [
+                (statement.query_id, statement.query, statement.values)
+                for statement in request.statements
+            ]
         parts = []
         for query_id, text, values in pairs:
             prepared = self._prepared.get(query_id) if query_id is not None else None
             if query_id is not None and prepared is None:
                 continue
-            keyspace = prepared.keyspace if prepared is not None else own
+            keyspace = prepared.keyspace if prepared is not None else default_keyspace
             # The statement may have become known after the request came, which has no text then.
             text = prepared.query if prepared is not None else text
             parts.append((text or "", values, prepared, keyspace))
         return parts
 
     def answer_of(self, request: Request, fate: str = "done") -> Answer:
-        """Do a request, and return the answer to it."""
-        wanted = len(request.statements) if request.opcode == Opcode.BATCH else 1
+        """Execute a request, and return its answer."""
+        count = len(request.statements) if request.opcode == Opcode.BATCH else 1
         parts = self._parts(request)
-        if len(parts) < wanted:
-            # Looked up again: the node may have forgotten it since the request came.
-            ids = [one.query_id for one in request.statements] or [request.query_id]
-            return self._unprepared(next(one for one in ids if one and one not in self._prepared))
+        if len(parts) < count:
+            # Look the statements up again: the node may have forgotten some since the request came.
+            ids = [statement.query_id for statement in request.statements] or [request.query_id]
+            return self._unprepared(
+                next(query_id for query_id in ids if query_id and query_id not in self._prepared)
+            )
+        mapped: Message | None = None
         for text, values, prepared, keyspace in parts:
             op = op_of(text, values, prepared)
+            timestamp = timestamp_of(request, values, prepared)
             if op is not None:
-                self.store.arrive(request, op, keyspace, fate if keyspace else "refused")
+                outcome = fate if keyspace else "refused"
+                self.store.arrive(request, op, keyspace, outcome, timestamp)
             if not keyspace:
                 return _no_keyspace()
+            if prepared is not None and prepared.table == TABLE:
+                mapped = result_of(self.store.cells, prepared, values, timestamp or 0)
             if op is not None and not text.startswith("SELECT"):
-                key = _number(values[0]) if prepared is not None else op
+                key = number_of(values[0]) if prepared is not None else op
                 self.store.apply(op, keyspace, key)
-        answer = self._result(request, *parts[0]) if wanted == 1 else void()
+        if count > 1:
+            answer: Answer = void()
+        elif mapped is not None:
+            answer = mapped
+        else:
+            answer = self._result(request, *parts[0])
         op = op_of(*parts[0][:3])
         if request.traced and isinstance(answer, Message) and op is not None:
             return answer.having(tracing_id=uuid.UUID(int=op))
@@ -276,7 +367,7 @@ class _Stored(FakeNode):
     ) -> Answer:
         op = op_of(text, values, prepared) or 0
         if _RANGE in text:
-            begin, end = _number(values[0]), _number(values[1])
+            begin, end = number_of(values[0]), number_of(values[1])
             ids = [(row,) for row in range(SCANNED_ROWS) if begin < _token_of(row) <= end]
             return paged([("id", "int")], ids, keyspace="big", table="t0")
         if text.startswith("SELECT n"):
@@ -284,7 +375,7 @@ class _Stored(FakeNode):
             return paged([("n", "int"), ("op", "int"), ("ks", "text")], content, keyspace=keyspace)
         if text.startswith("SELECT"):
             key = (
-                _number(values[0])
+                number_of(values[0])
                 if prepared is not None
                 else int(text.split("k = ")[1].split()[0])
             )
@@ -312,6 +403,7 @@ class StoreNode(_Stored):
         self.store = store
         self.troubles = []
         self.withholding = []
+        self.after_drain = {}
 
 
 class ScyllaStoreNode(_Stored, ScyllaNode):
@@ -322,6 +414,7 @@ class ScyllaStoreNode(_Stored, ScyllaNode):
         self.store = store
         self.troubles = []
         self.withholding = []
+        self.after_drain = {}
 
     def _answer(self, request: Request) -> None:
         if request.opcode == Opcode.EXECUTE:

@@ -1,3 +1,3 @@
-"""Programs that do one thing thousands of times under load, and count what hung: ``python -m
-tests.stress.forks --help``.
+"""Programs that repeat one thing thousands of times under load, and count calls that hang: ``python
+-m tests.stress.forks --help``.
 """

@@ -1,8 +1,8 @@
-"""Forks of a process whose threads execute, connect, register callbacks and look at the schema all
-the time.
+"""Forks a process whose threads constantly execute, connect, register callbacks and read the
+schema.
 
-Each child must be able to make a cluster of its own, to be told about the parent's, and to exit by
-itself.
+Each child must be able to create a cluster, to get an error when it uses the parent's cluster, and
+to exit by itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EXECUTING = 3
 
 
 class Load:
-    """Threads that use one session, and one that makes clusters of its own, until `stop`."""
+    """Threads that use one session, and a thread that creates clusters, until `stop`."""
 
     def __init__(self, address: str, port: int) -> None:
         self._place = address, port
@@ -73,7 +73,7 @@ def _nothing(outcome: Any) -> None:
 
 
 def child(load: Load, address: str, port: int) -> None:
-    """What a forked child does; returns if all went as it should."""
+    """Run the checks of a forked child; return if all went well."""
     try:
         load.session.execute("SELECT 1")
     except ConnectionShutdown:
@@ -93,17 +93,17 @@ def child(load: Load, address: str, port: int) -> None:
 
 
 def has_ended(pid: int, patience: float) -> bool:
-    """Whether the child has ended in time, and well; it is killed otherwise."""
+    """Return True if the child ended well and in time; kill it otherwise."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
-        found, status = os.waitpid(pid, os.WNOHANG)
-        if found:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
             code = os.waitstatus_to_exitcode(status)
             if code:
                 print(f"a child ended with {code}", file=sys.stderr)
             return code == 0
         time.sleep(0.002)
-    # Its stacks first, by faulthandler: they say what it waits for.
+    # faulthandler first prints its stacks, which show where it waits.
     os.kill(pid, signal.SIGUSR1)
     time.sleep(1)
     os.kill(pid, signal.SIGKILL)
@@ -112,10 +112,10 @@ def has_ended(pid: int, patience: float) -> bool:
 
 
 def run(count: int) -> int:
-    """How many of `count` children hung or failed."""
+    """Return how many of `count` children hung or failed."""
     warnings.simplefilter(
         "ignore", DeprecationWarning
-    )  # of Python 3.12 on, about forks of processes with threads
+    )  # the warning of Python 3.12 and newer about forks of processes with threads
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     hung = 0
     with node() as (address, port):
@@ -125,7 +125,7 @@ def run(count: int) -> int:
                 pid = os.fork()
                 if pid == 0:
                     child(load, address, port)
-                    sys.exit(0)  # by way of what is registered for the exit
+                    sys.exit(0)  # run the exit handlers
                 hung += not has_ended(pid, PATIENCE)
         finally:
             if os.getpid() == load_pid:

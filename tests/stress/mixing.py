@@ -1,6 +1,6 @@
-"""Thirty-two threads that use one session in every way at a time: blocking calls, futures,
-callbacks that ask again, short time limits, connections that break. Each call has to end, with the
-answer to its own question. Then three threads do the same, whose requests are not joined.
+"""Thirty-two threads use the same session in every way at a time: blocking calls, futures,
+callbacks that send further requests, short timeouts, connections that break. Each call must end,
+with the answer to its own request. Then three threads do the same, whose requests are not batched.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ FAIR = {"done", "ConnectionException", "ConnectionShutdown", "OperationTimedOut"
 _NAMES = "SELECT keyspace_name FROM system_schema.keyspaces"
 
 
-class Wrong(Exception):
-    """An answer to another question."""
+class WrongAnswer(Exception):
+    """Raised for an answer to another request."""
 
 
 class Mix:
-    """What each thread does, and what became of it."""
+    """The work of each thread, and its outcomes."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -43,10 +43,10 @@ class Mix:
         self._lock = threading.Lock()
 
     def check(self, rows: Any, wants_names: bool) -> None:
-        """`system_schema` answers have rows, the others none."""
+        """Check that answers about `system_schema` have rows, and others have none."""
         count = len(list(rows or ()))
         if (count == 20) != wants_names:
-            raise Wrong(f"{count} rows")
+            raise WrongAnswer(f"{count} rows")
 
     def blocking(self, chance: random.Random) -> None:
         wants = chance.random() < 0.5
@@ -56,16 +56,16 @@ class Mix:
     def future(self, chance: random.Random) -> None:
         wants = [chance.random() < 0.5 for _ in range(chance.randrange(1, 8))]
         futures = [
-            self.session.execute_async(self.select if one else "SELECT 1", timeout=LONG)
-            for one in wants
+            self.session.execute_async(self.select if wants_rows else "SELECT 1", timeout=LONG)
+            for wants_rows in wants
         ]
-        for one, future in zip(wants, futures, strict=True):
-            self.check(future.result(), one)
+        for wants_rows, future in zip(wants, futures, strict=True):
+            self.check(future.result(), wants_rows)
 
     def callback(self, chance: random.Random) -> None:
-        """A chain: each callback asks again, in the loop's thread."""
+        """Run a chain in which each callback sends another request, in the loop's thread."""
         over = threading.Event()
-        found: list[Any] = []
+        outcomes: list[Any] = []
         left = chance.randrange(1, 5)
 
         def ask() -> None:
@@ -77,42 +77,42 @@ class Mix:
             if left:
                 ask()
             else:
-                found.append(rows)
+                outcomes.append(rows)
                 over.set()
 
         def fail(error: Any) -> None:
-            found.append(error)
+            outcomes.append(error)
             over.set()
 
         ask()
         if not over.wait(PATIENCE):
             raise TimeoutError("no callback was called")
-        if isinstance(found[0], BaseException):
-            raise found[0]
-        self.check(found[0], True)
+        if isinstance(outcomes[0], BaseException):
+            raise outcomes[0]
+        self.check(outcomes[0], True)
 
     def many(self, chance: random.Random) -> None:
-        """Usual statements and others in turn, all of them or some of the outcomes read."""
+        """Execute many statements, ordinary and others, and read all or some of the outcomes."""
         wants = [chance.random() < 0.7 for _ in range(20)]
         outcomes = execute_concurrent(
             self.session,
-            [(self.select, ()) if one else ("SELECT 1", None) for one in wants],
+            [(self.select, ()) if wants_rows else ("SELECT 1", None) for wants_rows in wants],
             concurrency=chance.randrange(1, 25),
             raise_on_first_error=False,
             results_generator=chance.random() < 0.5,
         )
         read = 20 if chance.random() < 0.9 else chance.randrange(20)
-        for (success, outcome), one in zip(outcomes, wants[:read], strict=False):
+        for (success, outcome), wants_rows in zip(outcomes, wants[:read], strict=False):
             if not success:
                 raise outcome
-            self.check(outcome, one)
+            self.check(outcome, wants_rows)
 
     def hurried(self, chance: random.Random) -> None:
-        """With a time limit that is often too short."""
+        """Execute with a timeout that is often too short."""
         self.check(self.session.execute(self.select, timeout=chance.uniform(0, 0.02)), True)
 
     def breaking(self, chance: random.Random) -> None:
-        """A connection breaks under all the others."""
+        """Break a connection that all threads use."""
         if chance.random() > RARELY:
             return
         loop = self.session._loop_thread.loop
@@ -145,21 +145,36 @@ class Mix:
                 self.outcomes[outcome] += 1
 
 
-def use(place: tuple[str, int], thread_count: int, calls: int, patience: float) -> int:
-    """One session; how many threads hung, calls were late, or answers were not those asked for."""
-    with Cluster([place[0]], port=place[1]) as cluster:
+def wait_while_calls_end(threads: list[threading.Thread], mix: Mix) -> int:
+    """Wait until all threads have ended, or no call has ended for `PATIENCE` seconds.
+
+    A busy machine makes the threads slow, which is not a fault.
+
+    :returns: the number of threads that hang.
+    """
+    ended, deadline = -1, 0.0
+    while any(thread.is_alive() for thread in threads):
+        total = mix.outcomes.total()
+        if total != ended:
+            ended, deadline = total, time.monotonic() + PATIENCE
+        elif time.monotonic() > deadline:
+            break
+        time.sleep(0.01)
+    return sum(thread.is_alive() for thread in threads)
+
+
+def use(server: tuple[str, int], thread_count: int, calls: int) -> int:
+    """Return the number of hung threads plus late or wrong calls."""
+    with Cluster([server[0]], port=server[1]) as cluster:
         mix = Mix(cluster.connect())
         threads = [
             threading.Thread(target=mix.work, args=(seed, calls), daemon=True)
             for seed in range(thread_count)
         ]
-        end = time.monotonic() + patience
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join(max(0.0, end - time.monotonic()))
-        hung = sum(thread.is_alive() for thread in threads)
-        # NoHostAvailable, while the only host is being connected to again.
+        hung = wait_while_calls_end(threads, mix)
+        # NoHostAvailable, while the driver reconnects to the only host.
         wrong = {
             what: times
             for what, times in mix.outcomes.items()
@@ -167,7 +182,7 @@ def use(place: tuple[str, int], thread_count: int, calls: int, patience: float) 
         }
         if wrong or hung:
             print(wrong, mix.outcomes, flush=True)
-        # What has ended has no deadline any more.
+        # No deadline may be left after a call has ended.
         timers = mix.session._engine.timers
         end = time.monotonic() + PATIENCE
         while len(timers) and time.monotonic() < end:
@@ -176,13 +191,15 @@ def use(place: tuple[str, int], thread_count: int, calls: int, patience: float) 
 
 
 def run(count: int) -> int:
-    """What went wrong in all sessions: of many threads, and of a few that write by themselves."""
+    """Return the number of faults in all sessions: of many threads, and of a few that write by
+    themselves.
+    """
     wrong = 0
-    with node() as place:
+    with node() as server:
         for thread_count, idle_after in ((THREADS, engine_loop.IDLE_AFTER), (FEW_THREADS, -1.0)):
             engine_loop.IDLE_AFTER = idle_after
             calls = count * PER_COUNT * THREADS // thread_count
-            wrong += use(place, thread_count, calls, PATIENCE + 2 * count)
+            wrong += use(server, thread_count, calls)
     return wrong
 
 

@@ -1,5 +1,5 @@
-"""What the stress programs share: a node in a process of its own, the choice of the loop, the count
-of what hung.
+"""Shared parts of the stress programs: a node in another process, the choice of the loop, the count
+of hung calls.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 30.0  # seconds; what has not ended by then hangs
+PATIENCE = 30.0  # seconds; a call that has not ended by then hangs
 
 SELECT = "SELECT k, v FROM stress.t WHERE k = ?"
 INSERT = "INSERT INTO stress.t (k, v) VALUES (?, ?)"
@@ -23,12 +23,12 @@ ALTER = "ALTER KEYSPACE ks0"
 
 
 def rows_of(key: int) -> list[tuple[int, str]]:
-    """Return what the node answers to `SELECT` for a key: 0 to 9 rows."""
+    """Return the node's answer to `SELECT` for a key: 0 to 9 rows."""
     return [(key, f"{key}.{number}") for number in range(key % 10)]
 
 
 def _serve() -> None:
-    """Be the node, until standard input ends."""
+    """Run the node until standard input ends."""
     from cassandra.testing import FakeNode
     from cassandra.testing.fake import BatchStatement, Request, paged, rows, schema_change, void
 
@@ -43,8 +43,8 @@ def _serve() -> None:
 
     def insert(request: Request) -> Any:
         parts: Sequence[BatchStatement | Request] = request.statements or [request]
-        for one in parts:
-            key = one.values[0]
+        for part in parts:
+            key = part.values[0]
             assert isinstance(key, bytes)
             arrived[0] += 1
             arrived[1] += int.from_bytes(key, "big")
@@ -79,9 +79,9 @@ def _serve() -> None:
 
 @contextmanager
 def node() -> Iterator[tuple[str, int]]:
-    """(address, port) of a fake node, which ends with this process at the latest."""
+    """Yield (address, port) of a fake node, which ends with this process at the latest."""
     owner = os.getpid()
-    server = subprocess.Popen(  # no context manager, which a forked child would wait in, too
+    server = subprocess.Popen(  # no context manager: a forked child would wait in it too
         [sys.executable, "-m", "tests.stress.serving"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -98,8 +98,8 @@ def node() -> Iterator[tuple[str, int]]:
 
 
 def main(what: str, run: Callable[[int], int]) -> None:
-    """Parse the command line, have ``run(count)`` give the number of those that hung, and exit
-    accordingly.
+    """Parse the command line, call ``run(count)`` for the number of hung calls, and exit with 1 if
+    there are any.
     """
     parser = argparse.ArgumentParser(description=what)
     parser.add_argument("--count", type=int, default=1000, help="how many of them")

@@ -1,5 +1,5 @@
-"""Shutdowns of clusters that sixteen threads, or as many tasks, use without time limits: each of
-these has to be told.
+"""Shuts down clusters that sixteen threads or tasks use without timeouts: each caller must get an
+error.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ CALLERS = 16
 
 
 def _calls(session: Any, cluster: Any) -> Sequence[Callable[[], Any]]:
-    """One for each caller, which repeats it until it fails.
+    """Return one call for each caller, which repeats it until it fails.
 
-    The texts name their keyspace: `use` changes the session's meanwhile, and a request that was
-    made for none is refused then.
+    The statements name their keyspace, because `use` changes the session's keyspace, and a request
+    made without one is refused then.
     """
     execute = lambda: session.execute("SELECT 1 FROM ks.t", timeout=None)  # noqa: E731
     prepare = lambda: session.prepare("SELECT ? FROM ks.t")  # noqa: E731
@@ -32,9 +32,9 @@ def _calls(session: Any, cluster: Any) -> Sequence[Callable[[], Any]]:
     return [*[execute] * (CALLERS - 4), prepare, prepare, refresh, use]
 
 
-def blocking(place: tuple[str, int]) -> int:
-    """One shutdown; how many of the callers were not told, or were told something else."""
-    cluster = Cluster([place[0]], port=place[1])
+def blocking(server: tuple[str, int]) -> int:
+    """Shut a cluster down; return how many callers got no error, or a wrong error."""
+    cluster = Cluster([server[0]], port=server[1])
     session = cluster.connect()
     begun = threading.Semaphore(0)
 
@@ -56,9 +56,9 @@ def blocking(place: tuple[str, int]) -> int:
     return len(left) + sum(not isinstance(caller.result(), ConnectionException) for caller in done)
 
 
-async def awaiting(place: tuple[str, int]) -> int:
-    """The same for tasks of one loop."""
-    cluster = aio.Cluster([place[0]], port=place[1])
+async def awaiting(server: tuple[str, int]) -> int:
+    """Do the same for tasks of one loop."""
+    cluster = aio.Cluster([server[0]], port=server[1])
     session = await cluster.connect()
     turns = 0
     enough = asyncio.Event()
@@ -82,14 +82,12 @@ async def awaiting(place: tuple[str, int]) -> int:
 
 
 def run(count: int) -> int:
-    """How many callers hung, or were told something else than that the cluster was shut down; half
-    of the shutdowns on each face.
-    """
+    """Return how many callers hung or got a wrong error; half of the shutdowns use each API."""
     hung = 0
-    with node() as place:
+    with node() as server:
         loop = new_event_loop()
         for number in range(count):
-            hung += loop.run_until_complete(awaiting(place)) if number % 2 else blocking(place)
+            hung += loop.run_until_complete(awaiting(server)) if number % 2 else blocking(server)
         loop.close()
     return hung
 

@@ -1,11 +1,11 @@
-"""Threads that share all that threads may share: statements, types, row plans, blocks, profiles,
-maps of tablets, timers, one session. Each value, byte and row is compared with what one thread alone
-has made, and each call has to end.
+"""Threads share everything that they may share: statements, types, row plans, blocks, profiles,
+maps of tablets, timers, one session. Each value, byte and row is compared with the result of a
+single thread, and each call must end.
 
-    python -m tests.stress.threads --threads 8 --minutes 10
+python -m tests.stress.threads --threads 8 --minutes 10
 
-It is for interpreters without the GIL above all; it says whether there was one.
-"""  # noqa: E501
+This is mainly for interpreters without the GIL; the output says whether there was one.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.query import BatchStatement, PreparedStatement
 from cassandra.util import Duration, OrderedMapSerializedKey, SortedSet
-from tests.stress.mixing import FAIR, LONG, Mix, Wrong
+from tests.stress.mixing import FAIR, LONG, Mix, WrongAnswer
 from tests.stress.serving import ALTER, ARRIVED, INSERT, PATIENCE, SELECT, node, rows_of
 
 VERSION = 5
@@ -49,11 +49,11 @@ KINDS: list[tuple[str, str, Callable[[random.Random], Any]]] = [
 
 
 class StatementA(PreparedStatement):
-    """A program's own."""
+    """A subclass as an application may define it."""
 
 
 class StatementB(PreparedStatement):
-    """Another one, which has a property in the place of an attribute."""
+    """Another subclass, with a property in place of an attribute."""
 
     @property
     def own(self) -> int:
@@ -75,7 +75,9 @@ def type_of(kind: str) -> Any:
     if "<" not in kind:
         return cqltypes.lookup_casstype(TYPES[kind])
     outer, inner = kind.rstrip(">").split("<")
-    return CONTAINERS[outer].apply_parameters([type_of(one.strip()) for one in inner.split(",")])
+    return CONTAINERS[outer].apply_parameters(
+        [type_of(subtype.strip()) for subtype in inner.split(",")]
+    )
 
 
 def columns() -> list[ColumnMetadata]:
@@ -83,15 +85,15 @@ def columns() -> list[ColumnMetadata]:
     return [ColumnMetadata("ks", "t", name, type_of(kind)) for name, kind, _ in KINDS]
 
 
-def prepared(kind: type[PreparedStatement], known: list[ColumnMetadata]) -> Any:
+def prepared(kind: type[PreparedStatement], columns: list[ColumnMetadata]) -> Any:
     """Return a prepared statement of a class."""
-    statement = kind(known, b"id", [0], "INSERT ...", "ks", VERSION, None, b"", False)
+    statement = kind(columns, b"id", [0], "INSERT ...", "ks", VERSION, None, b"", False)
     statement.table_keyspace, statement.table = "ks", "t"
     return statement
 
 
 def plain(value: Any) -> Any:
-    """Return a value so that it can be compared with what was bound."""
+    """Return a value in a form that compares with the bound value."""
     if isinstance(value, SortedSet):
         return set(value)
     if isinstance(value, OrderedMapSerializedKey):
@@ -100,7 +102,7 @@ def plain(value: Any) -> Any:
 
 
 class Work:
-    """What the threads share, and what each of them does with it."""
+    """The objects that the threads share, and the work of each thread."""
 
     def __init__(self, mix: Mix, cluster: Cluster, profile: ExecutionProfile) -> None:
         chance = random.Random(1)
@@ -118,7 +120,7 @@ class Work:
         self.metadata = ResultMetadata(self.columns)
         self.decoded = self.metadata.row_plan.tuples(self.page, 4, ROWS)
         if [tuple(map(plain, row)) for row in self.decoded] != self.rows:
-            raise Wrong("one thread alone")
+            raise WrongAnswer("one thread alone")
         self.shared = _impl.bind.RowsBlock(len(KINDS))
         self.appended = 0
         self.lock = threading.Lock()
@@ -132,19 +134,19 @@ class Work:
         self.sent, self.acknowledged = [0, 0], [0, 0]  # rows, and the sum of their keys
 
     def bind(self, chance: random.Random) -> None:
-        """Bind by statements of several classes, whose settings others change."""
+        """Bind with statements of several classes, whose settings other threads change."""
         for _ in range(50):
-            at = chance.randrange(ROWS)
+            index = chance.randrange(ROWS)
             statement = chance.choice(self.statements)
-            values: Any = self.rows[at]
+            values: Any = self.rows[index]
             if chance.random() < 0.3:
                 values = dict(zip([name for name, _, _ in KINDS], values, strict=True))
             bound: Any = statement.bind(values)
-            if bound.block.data != self.blocks[at]:
-                raise Wrong("bound bytes")
+            if bound.block.data != self.blocks[index]:
+                raise WrongAnswer("bound bytes")
 
     def change(self, chance: random.Random) -> None:
-        """Change what other threads read at the same time."""
+        """Change objects that other threads read at the same time."""
         statement = chance.choice(self.statements)
         statement.consistency_level = chance.choice([None, 1, 4, 6])
         statement.custom_payload = {str(chance.random()): b"x"}
@@ -155,40 +157,40 @@ class Work:
         self.profile.request_timeout = chance.uniform(10, 20)
 
     def decode(self, chance: random.Random) -> None:
-        """Read a page by a plan that several threads use for the first time."""
+        """Read a page with a plan that several threads use for the first time."""
         if chance.random() < 0.3:
             self.metadata = ResultMetadata(self.columns)
         plan = self.metadata.row_plan
         way = chance.choice([plan.tuples, plan.named_tuples, plan.dicts])
-        found = way(self.page, 4, ROWS)
-        got = [tuple(row.values()) if isinstance(row, dict) else tuple(row) for row in found]
+        decoded = way(self.page, 4, ROWS)
+        got = [tuple(row.values()) if isinstance(row, dict) else tuple(row) for row in decoded]
         if got != [tuple(row) for row in self.decoded]:
-            raise Wrong("decoded rows")
+            raise WrongAnswer("decoded rows")
 
     def encode(self, chance: random.Random) -> None:
-        """Write and read single values by shared types."""
+        """Encode and decode single values with shared types."""
         for _ in range(50):
-            at = chance.randrange(len(KINDS) - 1)
-            column, value = self.columns[at], self.rows[chance.randrange(ROWS)][at]
+            index = chance.randrange(len(KINDS) - 1)
+            column, value = self.columns[index], self.rows[chance.randrange(ROWS)][index]
             data = column.type.serialize(value, VERSION)
             if plain(column.type.deserialize(data, VERSION)) != value:
-                raise Wrong("a value's way there and back")
+                raise WrongAnswer("a value's way there and back")
 
     def append(self, chance: random.Random) -> None:
         """Append rows to a block that others append to and read."""
         plan = self.statements[0].bind_plan
-        if self.shared.count > 20_000:  # large enough; another one has no old rows to hide behind
+        if self.shared.count > 20_000:  # large enough; a new block starts without rows
             return
         for _ in range(20):
             plan.bind_into(self.shared, self.rows[chance.randrange(ROWS)], VERSION)
         with self.lock:
             self.appended += 20
-        at = chance.randrange(self.shared.count)
-        if self.shared.row(at).data not in self.known:
-            raise Wrong("a row of a block")
+        index = chance.randrange(self.shared.count)
+        if self.shared.row(index).data not in self.known:
+            raise WrongAnswer("a row of a block")
 
     def place(self, chance: random.Random) -> None:
-        """Learn tablets, ask for them, and forget them."""
+        """Add tablets, look them up, and remove them."""
         first = chance.randrange(-100, 100) * 1000
         pair = (
             (28).to_bytes(4, "big") + (16).to_bytes(4, "big") + self.host.host_id.bytes
@@ -196,47 +198,47 @@ class Work:
         )  # fmt: skip
         listed = (1).to_bytes(4, "big") + len(pair).to_bytes(4, "big") + pair
         payload = b"".join(
-            len(one).to_bytes(4, "big") + one
-            for one in (
+            len(bound).to_bytes(4, "big") + bound
+            for bound in (
                 first.to_bytes(8, "big", signed=True),
                 (first + 1000).to_bytes(8, "big", signed=True),
                 listed,
             )
         )
         self.tablets.learn("ks", chance.choice("tu"), payload)
-        found = self.tablets.find("ks", "t", first + 1)
-        if found is not None and found[2][0][0] != self.host.host_id:
-            raise Wrong("a tablet's host")
+        tablet = self.tablets.find("ks", "t", first + 1)
+        if tablet is not None and tablet[2][0][0] != self.host.host_id:
+            raise WrongAnswer("a tablet's host")
         if chance.random() < 0.01:
             self.tablets.clear()
         if chance.random() < 0.01:
             self.tablets.take_hosts([self.host])
 
     def refresh(self, chance: random.Random) -> None:
-        """Read the schema again, while others plan by it."""
+        """Refresh the schema while other threads plan queries with it."""
         if chance.random() < 0.02:
             self.cluster.refresh_schema_metadata(max_schema_agreement_wait=0)
 
     def alter(self, chance: random.Random) -> None:
-        """Change a keyspace, of which the server tells all who listen."""
+        """Change a keyspace; the server notifies all listeners."""
         if chance.random() < 0.2:
             self.mix.session.execute(ALTER, timeout=LONG)
         else:
-            known = self.cluster.metadata.keyspaces["ks0"].replication_strategy
-            if known.replication_factor < 1:
-                raise Wrong("a keyspace's replication")
+            strategy = self.cluster.metadata.keyspaces["ks0"].replication_strategy
+            if strategy.replication_factor < 1:
+                raise WrongAnswer("a keyspace's replication")
 
     def pages(self, chance: random.Random) -> None:
-        """Read a result in pages, each of which must belong to the one before it."""
+        """Read a result in pages, and check that each page follows the page before it."""
         key = chance.randrange(1000)
         bound = self.select.bind((key,))
         bound.fetch_size = chance.randrange(1, 5)
         result = self.mix.session.execute(bound, timeout=LONG)
         if [tuple(row) for row in result] != rows_of(key):
-            raise Wrong("pages")
+            raise WrongAnswer("pages")
 
     def many(self, chance: random.Random) -> None:
-        """Execute one statement with many values, by which the answers are known."""
+        """Execute one statement with many values that determine the answers."""
         keys = [chance.randrange(1000) for _ in range(20)]
         outcomes = execute_concurrent_with_args(
             self.mix.session, self.select, [(key,) for key in keys], raise_on_first_error=False
@@ -245,7 +247,7 @@ class Work:
             if not success:
                 raise outcome
             if [tuple(row) for row in outcome] != rows_of(key):
-                raise Wrong("an answer to other values")
+                raise WrongAnswer("an answer to other values")
 
     def batch(self, chance: random.Random) -> None:
         """Write rows in a batch, which the node counts."""
@@ -263,28 +265,30 @@ class Work:
             counted[1] += sum(keys)
 
     def written(self) -> bool:
-        """Return True if all that was acknowledged has arrived, and nothing that was not sent."""
+        """Return True if all acknowledged rows have arrived, and no rows that were not sent."""
         arrived = self.mix.session.execute(ARRIVED, timeout=LONG).one()
         return all(
-            least <= found <= most
-            for least, found, most in zip(self.acknowledged, arrived, self.sent, strict=True)
+            least <= count <= upper
+            for least, count, upper in zip(self.acknowledged, arrived, self.sent, strict=True)
         )
 
     def execute(self, chance: random.Random) -> None:
-        """One of the ways to use a session."""
+        """Use one of the ways to execute with a session."""
         mix = self.mix
         ways = [mix.blocking, mix.future, mix.callback, mix.many, mix.hurried, mix.breaking]
         chance.choices(ways, [8, 5, 3, 1, 1, 1])[0](chance)
 
     def cancelled(self, chance: random.Random) -> None:
-        """A session of asyncio in this thread, whose tasks are cancelled half-way."""
+        """Cancel tasks of an asyncio session in this thread half-way."""
         if chance.random() > 0.05:
             return
         asyncio.run(self._tasks(chance))
 
     async def _tasks(self, chance: random.Random) -> None:
-        places = [(host.address, self.cluster.port) for host in self.cluster.metadata.all_hosts()]
-        async with aio.Cluster(places) as cluster:
+        contact_points = [
+            (host.address, self.cluster.port) for host in self.cluster.metadata.all_hosts()
+        ]
+        async with aio.Cluster(contact_points) as cluster:
             session = await cluster.connect()
             names = "SELECT keyspace_name FROM system_schema.keyspaces"
             tasks = [asyncio.ensure_future(session.execute(names)) for _ in range(50)]
@@ -299,7 +303,7 @@ class Work:
                 self.mix.check(outcome.all(), True)
 
     def run(self, seed: int, end: float) -> None:
-        """Do one after the other until time is over."""
+        """Run the methods in turn until the time is over."""
         chance = random.Random(seed)
         ways: list[Callable[[random.Random], None]] = [
             self.bind, self.change, self.decode, self.encode, self.append, self.place, self.execute,
@@ -320,17 +324,17 @@ class Work:
 
 
 def main() -> None:
-    """Run the threads, say what they did, and exit with 1 if anything was wrong."""
+    """Run the threads, print their counts, and exit with 1 if anything was wrong."""
     parser = argparse.ArgumentParser(description="threads that share what threads may share")
     parser.add_argument("--threads", type=int, default=8)
     parser.add_argument("--minutes", type=float, default=1.0)
     options = parser.parse_args()
     profile = ExecutionProfile()
     with (
-        node() as place,
+        node() as server,
         Cluster(
-            [place[0]],
-            port=place[1],
+            [server[0]],
+            port=server[1],
             execution_profiles={EXEC_PROFILE_DEFAULT: profile},
             schema_event_refresh_window=0,
         ) as cluster,

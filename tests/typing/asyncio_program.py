@@ -1,4 +1,4 @@
-"""A program of the asyncio face as users write them; type checkers read this file, nothing runs it."""  # noqa: E501
+"""A program as users of the asyncio API write it. Type checkers read this file; nothing runs it."""
 
 from __future__ import annotations
 

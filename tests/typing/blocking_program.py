@@ -1,4 +1,6 @@
-"""A program of the blocking face as users write them; type checkers read this file, nothing runs it."""  # noqa: E501
+"""A program as users of the blocking API write it. Type checkers read this file;
+nothing runs it.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,7 @@ class Line(NamedTuple):
 
 
 class Version:
-    """An `application_info` of the program's own."""
+    """An `application_info` class of the program."""
 
     def add_startup_options(self, options: dict[str, str]) -> None:
         options["APPLICATION_NAME"] = "shop"

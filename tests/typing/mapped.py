@@ -1,4 +1,6 @@
-"""What type checkers know of models with annotations; mypy checks this file, nothing runs it."""
+"""The types that checkers see for models with annotations. mypy checks this file;
+nothing runs it.
+"""
 
 from __future__ import annotations
 
@@ -46,18 +48,18 @@ def blocking() -> None:
     assert_type(User.objects.filter(User.name == "x", User.born > 5), ModelQuerySet[User])
     assert_type(User.objects.order_by(User.near.ann_of([1.0, 2.0, 3.0])), ModelQuerySet[User])
     assert_type(User.objects.create_many([{"name": "x"}, User(name="y")]), list[User])
-    for one in User.objects.limit(3):
-        assert_type(one.name, str)
+    for person in User.objects.limit(3):
+        assert_type(person.name, str)
 
 
 async def asynchronous(rows: list[dict[str, Any]]) -> None:
     assert_type(await User.objects.acreate_many(rows), list[User])
     assert_type((await User.aget(name="x")).name, str)
-    async for one in User.objects:
-        assert_type(one.nick, str | None)
+    async for person in User.objects:
+        assert_type(person.nick, str | None)
 
 
 def wrong(user: User) -> None:
-    # mypy and pyright find each of these: an ignore that is not needed is an error of mypy's.
+    # mypy and pyright report each of these lines; mypy also reports an ignore that is not needed.
     user.name = None  # type: ignore[assignment]
     user.id = "x"  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""What type checkers know of models; mypy checks this file, nothing runs it."""
+"""The types that checkers see for models. mypy checks this file; nothing runs it."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def blocking() -> None:
     assert_type(Person.objects.filter(Person.age > 5, name="x").limit(3), ModelQuerySet[Person])
     assert_type(Person.objects.get(), Person)
     assert_type(Person.objects.first(), Person | None)
-    for one in Person.objects.all():
-        assert_type(one, Person)
+    for found_person in Person.objects.all():
+        assert_type(found_person, Person)
     assert_type(person.ttl(5).save(), Person)
     assert_type(person.save(), Person)
     assert_type(person.update(age=3), Person)
@@ -63,5 +63,5 @@ async def asynchronous() -> None:
     assert_type(await Person.aget(name="x"), Person)
     assert_type(await Person.objects.afirst(), Person | None)
     assert_type(await Person.objects.acount(), int)
-    async for one in Person.objects.all():
-        assert_type(one.age, int)
+    async for person in Person.objects.all():
+        assert_type(person.age, int)

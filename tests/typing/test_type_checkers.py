@@ -1,4 +1,4 @@
-"""Type checkers know the public surface: right programs pass, and each marked mistake is found."""
+"""Type checkers know the public API: correct programs pass, and each marked mistake is reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def marked(path: Path) -> set[int]:
-    """The lines of `path` that a type checker must refuse."""
+    """Return the lines of `path` that a type checker must refuse."""
     lines = path.read_text().splitlines()
     return {number for number, line in enumerate(lines, 1) if line.endswith("  # error")}
 
@@ -41,20 +41,20 @@ def run(*command: object) -> subprocess.CompletedProcess[str]:
 
 
 def mypy_errors(cache: Path, *paths: Path) -> dict[int, str]:
-    """The errors that mypy has for `paths`, by line."""
+    """Return mypy's errors for `paths`, by line."""
     if importlib.util.find_spec("mypy") is None:
         pytest.skip("mypy is not installed: pip install turbocql[typing]")
-    # A cache of its own: another mypy may be at work on the tree's.
+    # We use a separate cache, because another mypy may be using the tree's.
     ended = run("-m", "mypy", "--no-error-summary", "--cache-dir", cache, *paths)
     assert ended.returncode in (0, 1), ended.stdout + ended.stderr
-    found = re.findall(r"^(\S+\.py):(\d+): error: (.*)$", ended.stdout, re.MULTILINE)
-    elsewhere = [error for error in found if not error[0].startswith(("tests/typing", "tests\\"))]
+    errors = re.findall(r"^(\S+\.py):(\d+): error: (.*)$", ended.stdout, re.MULTILINE)
+    elsewhere = [error for error in errors if not error[0].startswith(("tests/typing", "tests\\"))]
     assert elsewhere == []
-    return {int(line): text for _, line, text in found}
+    return {int(line): text for _, line, text in errors}
 
 
 def pyright_errors(tmp_path: Path, *paths: Path) -> dict[int, str]:
-    """The errors that pyright has for `paths`, by line."""
+    """Return pyright's errors for `paths`, by line."""
     if importlib.util.find_spec("pyright") is None:
         pytest.skip("pyright is not installed: pip install pyright")
     settings = tmp_path / "pyrightconfig.json"
@@ -62,7 +62,7 @@ def pyright_errors(tmp_path: Path, *paths: Path) -> dict[int, str]:
         "extraPaths": [str(ROOT)],
         "pythonVersion": "3.10",
         "typeCheckingMode": "basic",
-        # Found by mypy as well, but only in packages that are not installed everywhere.
+        # mypy reports these too, but only in packages that are not installed everywhere.
         "reportMissingModuleSource": False,
         "reportMissingImports": False,
     }

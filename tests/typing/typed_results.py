@@ -1,4 +1,4 @@
-"""What type checkers know of results; mypy checks this file, nothing runs it."""
+"""The types that checkers see for results. mypy checks this file; nothing runs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes that type checkers must find, each in a line that is marked; nothing runs this file."""
+"""Mistakes that type checkers must report, each on a marked line. Nothing runs this file."""
 
 from __future__ import annotations
 
@@ -125,10 +125,10 @@ class Mistaken(Model):
     size: Mapped[str] = columns.Integer()  # error
 
 
-def mapped(one: Mistaken) -> None:
-    one.name = 5  # error
-    one.id = None  # error
-    one.id.upper()  # error
+def mapped(instance: Mistaken) -> None:
+    instance.name = 5  # error
+    instance.id = None  # error
+    instance.id.upper()  # error
     Mistaken.name.upper()  # error
     Mistaken.objects.create_many(5)  # error
     Mistaken.objects.order_by(5)  # error

@@ -1,8 +1,7 @@
-"""A program for a process of its own: everything public of the compiled modules, in the hands of a
-careless caller.
+"""A program for a child process: it passes wrong arguments to everything public in the compiled
+modules.
 
-Errors are welcome, whatever they are; what must not happen is that the process dies. It prints its
-parts as it ends them.
+Any error is fine; the process must not die. The program prints each part when it has finished it.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ ROW = bytes.fromhex("00000004000000070000000178")  # an int and a text
 
 
 class Liar:
-    """Says it has `said` items, and has others; as a number, it is another one each time."""
+    """A container whose `len` is wrong; as a number, it is another number each time."""
 
-    def __init__(self, said: int = 1, *numbers: int) -> None:
-        self.said = said
+    def __init__(self, length: int = 1, *numbers: int) -> None:
+        self.length = length
         self.numbers = itertools.cycle(numbers or (0, 1 << 40, -5))
 
     def __len__(self) -> int:
-        return self.said
+        return self.length
 
     def __iter__(self) -> Iterator[int]:
         return iter([1, 2, 3])
@@ -73,7 +72,7 @@ def prepared() -> PreparedStatement:
 
 
 def execute(statement: Any) -> None:
-    """What happens to a bound statement on its way to the network and back."""
+    """Encode a bound statement and decode its answer."""
     bound = statement.bind((1, "x")) if isinstance(statement, PreparedStatement) else statement
     profile = SimpleNamespace(
         consistency_level=1,
@@ -110,18 +109,18 @@ def _same(thing: Any) -> Any:
 
 
 def object_of(kind: Any) -> Any:
-    """An instance that was never initialised."""
+    """Return an instance that was never initialised."""
     return kind.__new__(kind)
 
 
-def all_of(methods: dict[str, tuple[Any, ...]], thing: Any) -> None:
-    """Each of the calls."""
+def call_all(methods: dict[str, tuple[Any, ...]], thing: Any) -> None:
+    """Make each of the calls."""
     for name, arguments in methods.items():
         drained(getattr(thing, name)(*arguments))
 
 
 def attributes(thing: object) -> list[str]:
-    """What of `thing` may be read from outside and, perhaps, be set."""
+    """Return the attributes of `thing` that can be read from outside and, perhaps, set."""
     return [
         name
         for name in dir(type(thing))
@@ -129,8 +128,8 @@ def attributes(thing: object) -> list[str]:
     ]
 
 
-def overwritten(make: Callable[[], Any], use: Callable[[Any], object]) -> None:
-    """Each attribute of a new object with each bad value, and then the object used."""
+def overwrite_attributes(make: Callable[[], Any], use: Callable[[Any], object]) -> None:
+    """Set each attribute of a new object to each bad value, and then use the object."""
     for name in attributes(make()):
         for value in BAD:
             thing = make()
@@ -141,9 +140,9 @@ def overwritten(make: Callable[[], Any], use: Callable[[Any], object]) -> None:
 
 
 def statements() -> None:
-    overwritten(prepared, execute)
-    overwritten(lambda: prepared().bind((1, "x")), execute)
-    overwritten(lambda: BoundStatement(prepared()), execute)
+    overwrite_attributes(prepared, execute)
+    overwrite_attributes(lambda: prepared().bind((1, "x")), execute)
+    overwrite_attributes(lambda: BoundStatement(prepared()), execute)
 
 
 def requests() -> None:
@@ -177,17 +176,19 @@ def requests() -> None:
         with contextlib.suppress(Exception):
             request.try_next_host()
         for attempt in list(request.attempts or ()):
-            overwritten(
+            overwrite_attributes(
                 partial(_same, attempt),
-                lambda one: request.on_answer(one, owner.connection, 8, 0, VOID_BODY),
+                lambda target: request.on_answer(target, owner.connection, 8, 0, VOID_BODY),
             )
             for body in BAD:
                 with contextlib.suppress(Exception):
                     request.on_answer(attempt, owner.connection, 8, 0, body)
         request.end()
 
-    overwritten(make, use)
-    overwritten(request_body, lambda one: one.render(SimpleNamespace(wire_format=0x105, version=5)))
+    overwrite_attributes(make, use)
+    overwrite_attributes(
+        request_body, lambda body: body.render(SimpleNamespace(wire_format=0x105, version=5))
+    )
     for connection in (SimpleNamespace(streams=value) for value in BAD):
         with contextlib.suppress(Exception):
             _impl.happy_path.first_with_room([connection])
@@ -205,7 +206,7 @@ def requests() -> None:
 
 
 def healthy() -> list[tuple[Callable[[], Any], dict[str, tuple[Any, ...]]]]:
-    """Objects of the compiled classes, and calls that succeed."""
+    """Return constructors of the compiled classes, and calls that succeed."""
     codecs = [_impl.codecs.int32(), _impl.codecs.text()]
     names = ["a", "b"]
     layouts = [layout_of(t.Int32Type), layout_of(t.UTF8Type)]
@@ -233,21 +234,21 @@ def drained(result: object) -> None:
 
 
 def calls() -> None:
-    """Each argument of each call replaced by each bad value, on new objects and on such as were
-    never initialised, or twice.
+    """Replace each argument of each call with each bad value, on new objects, on objects that were
+    never initialised, and on objects initialised twice.
     """
     for make, methods in healthy():
         kind = type(make())
         for name, arguments in methods.items():
-            for place, value in itertools.product(range(len(arguments) + 1), BAD):
-                given = (
-                    [*arguments[:place], value, *arguments[place + 1 :]]
-                    if place < len(arguments)
+            for position, value in itertools.product(range(len(arguments) + 1), BAD):
+                changed = (
+                    [*arguments[:position], value, *arguments[position + 1 :]]
+                    if position < len(arguments)
                     else [*arguments]
                 )
                 for thing in (make(), object_of(kind)):
                     with contextlib.suppress(Exception):
-                        drained(getattr(thing, name)(*given))
+                        drained(getattr(thing, name)(*changed))
         for value, other in itertools.product(BAD, BAD):
             for arguments in (
                 (value,),
@@ -261,11 +262,11 @@ def calls() -> None:
                 for name, usual in methods.items():
                     with contextlib.suppress(Exception):
                         drained(getattr(thing, name)(*usual))
-        overwritten(make, partial(all_of, methods))
+        overwrite_attributes(make, partial(call_all, methods))
 
 
 def functions() -> None:
-    """Every public function of every module with bad arguments of every number."""
+    """Call every public function of every module with all numbers of bad arguments."""
     for name in _impl.TWINS:
         module: ModuleType = _impl.twin(name, "c")
         for public in sorted(getattr(module, "__all__", None) or vars(module)):
@@ -273,13 +274,13 @@ def functions() -> None:
             if public.startswith("_") or not callable(function) or inspect.isclass(function):
                 continue
             for values in itertools.chain([()], ((v,) for v in BAD), itertools.product(BAD, BAD)):
-                for given in (values, (*values, *values), (*values, *values, *values)):
+                for changed in (values, (*values, *values), (*values, *values, *values)):
                     with contextlib.suppress(Exception):
-                        drained(function(*given))
+                        drained(function(*changed))
 
 
-def mutating() -> None:
-    """Values whose own code changes what is being encoded or decoded."""
+def use_mutating_values() -> None:
+    """Encode and decode values whose own code changes the data in use."""
     plan = _impl.bind.BindPlan([ColumnMetadata("k", "t", "a", t.Int32Type)] * 3)
 
     class Evil:
@@ -334,7 +335,9 @@ def mutating() -> None:
 
 
 class _Acts:
-    """Does something whenever it is looked at: as a number, as text, as a member of a class."""
+    """Runs an action whenever its value is read: as a number, as a string, as a
+    member of a class.
+    """
 
     act: Callable[[], object]
 
@@ -378,7 +381,7 @@ class _Acts:
 
 
 def _masked(act: Callable[[], object]) -> Any:
-    """A number that is masked away, whose own code runs when it is asked whether it is."""
+    """Return a masked number whose own code runs when its mask is read."""
 
     class MaskedNumber:
         @property  # type: ignore[misc]
@@ -394,7 +397,7 @@ def _masked(act: Callable[[], object]) -> Any:
 
 
 def _masked_array(act: Callable[[], object]) -> Any:
-    """NumPy's own, with a property; None without NumPy."""
+    """Return a NumPy array with a property that runs an action; None without NumPy."""
     try:
         import numpy
     except ImportError:
@@ -410,22 +413,24 @@ def _masked_array(act: Callable[[], object]) -> Any:
 
 
 def _changed(
-    values: list[Any], make: Callable[[Any], Any], place: int, count: int, behind: bool
+    values: list[Any], make: Callable[[Any], Any], position: int, count: int, behind: bool
 ) -> list[Any]:
-    """`values` with one that changes them, maybe behind one that is null and was looked at so."""
+    """Return `values` with an item that changes them, possibly after a null that was checked
+    already.
+    """
 
     def act() -> None:
         values.clear()
         values.extend([object()] * count)
 
-    values[place] = make(act)
+    values[position] = make(act)
     if behind:
-        values[place - 1] = _masked_array(lambda: None)
+        values[position - 1] = _masked_array(lambda: None)
     return values
 
 
-def changing() -> None:
-    """Containers that change while they are encoded, by code of each kind of their items."""
+def encode_changing_containers() -> None:
+    """Encode containers that change meanwhile, through the code of each kind of item."""
     kinds: list[Any] = [
         t.Int32Type,
         t.LongType,
@@ -435,7 +440,7 @@ def changing() -> None:
         t.DecimalType,
     ]
     makers = (_Acts, _masked, _masked_array)
-    for kind, make, place, count in itertools.product(
+    for kind, make, position, count in itertools.product(
         kinds, makers, (0, 1, 98, 99), (0, 2, 100, 5000)
     ):
         codecs = [
@@ -445,11 +450,13 @@ def changing() -> None:
             t.TupleType.apply_parameters((kind,) * 100).codec(),
         ]
         for codec, behind in itertools.product(codecs, (False, True)):
-            one = 1.5 if kind in (t.FloatType, t.DoubleType) else 1
+            number = 1.5 if kind in (t.FloatType, t.DoubleType) else 1
             with contextlib.suppress(Exception):
-                codec.encode(_changed([one] * 100, make, place, count, behind))
-        mapping: dict[Any, Any] = {at: at for at in range(100)}
-        mapping[_Acts(mapping.clear)] = make(lambda own=mapping: own.update({1000: 1}))
+                codec.encode(_changed([number] * 100, make, position, count, behind))
+        mapping: dict[Any, Any] = {number: number for number in range(100)}
+        mapping[_Acts(mapping.clear)] = make(
+            lambda own_mapping=mapping: own_mapping.update({1000: 1})
+        )
         for sides in ((kind, t.Int32Type), (t.Int32Type, kind)):
             with contextlib.suppress(Exception):
                 t.MapType.apply_parameters(sides).codec().encode(mapping)
@@ -457,7 +464,7 @@ def changing() -> None:
 
 
 def _released() -> None:
-    """Buffers that are let go of while somebody reads them."""
+    """Release buffers while they are being read."""
     plan = _impl.bind.BindPlan([ColumnMetadata("k", "t", "a", t.BytesType)] * 3)
     held = bytearray(10_000)
     view = memoryview(held)
@@ -478,7 +485,9 @@ def _released() -> None:
         @property
         def _row_plan(self) -> Any:
             answer.__init__(metadata, b"", 0)
-            return SimpleNamespace(named_tuples=lambda *given: given, tuples=lambda *given: given)
+            return SimpleNamespace(
+                named_tuples=lambda *values: values, tuples=lambda *values: values
+            )
 
     changes = Metadata()
     answer = _impl.happy_path.RowsAnswer(changes, b"x" * 100_000, 99_990)
@@ -491,10 +500,17 @@ def _released() -> None:
 
 
 def main() -> None:
-    """All parts, or those named in the arguments."""
+    """Run all parts, or those named in the arguments."""
     faulthandler.enable()
     assert _impl.implementation == "c"
-    for part in (statements, requests, calls, functions, mutating, changing):
+    for part in (
+        statements,
+        requests,
+        calls,
+        functions,
+        use_mutating_values,
+        encode_changing_containers,
+    ):
         if part.__name__ in sys.argv[1:] or not sys.argv[1:]:
             part()
             print(part.__name__, flush=True)

@@ -1,10 +1,10 @@
-"""A program for a process of its own: every class of the compiled modules, found by looking for
-them, in the hands of a caller that copies its objects and makes them without ``__init__``.
+"""A program for a child process: it finds every class of the compiled modules, copies its objects,
+and creates objects without ``__init__``.
 
-Each class has a child process, so that one that dies says which class it was. Errors are welcome,
-whatever they are; but a copy or pickle is either good or a TypeError that names the class. It prints
-a line of JSON for each class: its name, how the child ended, and what it complained about.
-"""  # noqa: E501
+Each class has a child process, so the class that made a process die is known. Any error is fine,
+but a copy or pickle must either be correct or raise a TypeError that names the class. The program
+prints a line of JSON for each class: its name, how the child ended, and its complaints.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from cassandra.protocol.columnar.layouts import layout_of
 from tests.unit.abuse import BAD, drained, healthy, object_of
 
 ERRORS = (Exception, asyncio.CancelledError)
-# Python's own words, of classes that pickle leaves to their slots.
+# Python's own message for classes with slots that pickle does not support.
 NO_OLD_PICKLES = "a class that defines __slots__ without"
 LONGEST = 60  # seconds that a child may take
-SAMPLES = 60  # of the combinations of arguments, for each number of them
-# They wait, if they are asked to.
+SAMPLES = 60  # sampled combinations for each number of arguments
+# These calls would wait.
 WAITING = {("Event", "wait")}
 SPECIAL = (
     "__len__", "__iter__", "__next__", "__repr__", "__str__", "__hash__", "__bool__", "__await__",
@@ -45,27 +45,30 @@ COPIES: list[tuple[str, Callable[[Any], Any]]] = [
     ("copy", copy.copy),
     ("deepcopy", copy.deepcopy),
     *(
-        (f"pickle {one}", lambda thing, one=one: pickle.loads(pickle.dumps(thing, one)))
-        for one in range(pickle.HIGHEST_PROTOCOL + 1)
+        (
+            f"pickle {protocol}",
+            lambda thing, protocol=protocol: pickle.loads(pickle.dumps(thing, protocol)),
+        )
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1)
     ),
 ]
 
 
 def classes() -> list[type[Any]]:
-    """All classes of all compiled modules, those that no module shows as well."""
+    """Return all classes of all compiled modules, including those that no module exports."""
     for name in _impl.TWINS:
         importlib.import_module(f"cassandra._accel.{name}")
-    found: set[type[Any]] = set()
+    seen_classes: set[type[Any]] = set()
     left: list[type[Any]] = [object]
     while left:
         for kind in type.__subclasses__(left.pop()):
-            if kind not in found:
-                found.add(kind)
+            if kind not in seen_classes:
+                seen_classes.add(kind)
                 left.append(kind)
-    # A tuple is what its elements are: those of these tests are no rows.
+    # Tuples contain only their elements, and the elements in these tests are not rows.
     ours = [
         kind
-        for kind in found
+        for kind in seen_classes
         if str(kind.__module__).startswith("cassandra._accel.") and not issubclass(kind, tuple)
     ]
     return sorted(ours, key=name_of)
@@ -75,8 +78,8 @@ def name_of(kind: type[Any]) -> str:
     return f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}"
 
 
-def empty(kind: type[Any]) -> Iterator[Any]:
-    """Objects of a class that were never initialised."""
+def uninitialised(kind: type[Any]) -> Iterator[Any]:
+    """Yield objects of a class that were never initialised."""
     with contextlib.suppress(*ERRORS):
         yield object_of(kind)
     for arguments in ((1, 1), ((),), ((object_of_chunk(),),), (1 << 62, 1 << 62), (-1, -1)):
@@ -92,7 +95,7 @@ def object_of_chunk() -> Any:
 
 
 def arguments(others: list[Any]) -> Iterator[tuple[Any, ...]]:
-    """Odd arguments of every number."""
+    """Yield odd arguments of every number."""
     draw = random.Random(1)
     values = [*BAD, *others]
     yield ()
@@ -102,24 +105,25 @@ def arguments(others: list[Any]) -> Iterator[tuple[Any, ...]]:
             yield tuple(draw.choices(values, k=count))
 
 
-def looked_at(thing: Any) -> None:
-    """All that Python itself may ask of an object."""
+def call_special_methods(thing: Any) -> None:
+    """Call all special methods that Python itself may call on an object."""
     for ask in (
         repr, str, hash, len, bool, iter, next, list, bytes, memoryview, dir, sys.getsizeof,
-        lambda one: memoryview(one).tobytes(), lambda one: one == one, lambda one: one != object(),
-        lambda one: one == object_of(type(one)), lambda one: one < one, lambda one: one[0],
-        lambda one: one["a"], lambda one: 1 in one, lambda one: one(), lambda one: one + one,
-        lambda one: one.__await__().__next__(), lambda one: one.__iter__().__next__(),
-        lambda one: one.send(None),
+        lambda item: memoryview(item).tobytes(), lambda item: item == item,
+        lambda item: item != object(), lambda item: item == object_of(type(item)),
+        lambda item: item < item, lambda item: item[0], lambda item: item["a"],
+        lambda item: 1 in item, lambda item: item(), lambda item: item + item,
+        lambda item: item.__await__().__next__(), lambda item: item.__iter__().__next__(),
+        lambda item: item.send(None),
     ):  # fmt: skip
         with contextlib.suppress(*ERRORS):
             drained(ask(thing))
 
 
-def used(kind: type[Any], make: Callable[[], Any], others: list[Any]) -> None:
-    """Everything of new objects: what they show, their attributes, and their methods."""
+def use_objects(kind: type[Any], make: Callable[[], Any], others: list[Any]) -> None:
+    """Use new objects: their repr, attributes, and methods."""
     thing = make()
-    looked_at(thing)
+    call_special_methods(thing)
     for name in dir(kind):
         if name.startswith("__") and name not in SPECIAL and name != "__init__":
             continue
@@ -131,25 +135,25 @@ def used(kind: type[Any], make: Callable[[], Any], others: list[Any]) -> None:
                     setattr(thing, name, value)
             with contextlib.suppress(*ERRORS):
                 delattr(thing, name)
-            looked_at(thing)
+            call_special_methods(thing)
             continue
         if (kind.__name__, name) in WAITING:
             with contextlib.suppress(*ERRORS):
                 getattr(thing, name)(0)
             continue
-        for given in arguments(others):
+        for values in arguments(others):
             with contextlib.suppress(*ERRORS):
-                drained(getattr(thing, name)(*given))
+                drained(getattr(thing, name)(*values))
             if name == "__init__":
-                looked_at(thing)
+                call_special_methods(thing)
                 thing = make()
 
 
-def copied(kind: type[Any], thing: Any, others: list[Any]) -> Iterator[str]:
-    """Complaints about the copies and pickles of `thing`."""
+def copy_complaints(kind: type[Any], thing: Any, others: list[Any]) -> Iterator[str]:
+    """Yield complaints about the copies and pickles of `thing`."""
     for way, make in COPIES:
         try:
-            made = make(thing)
+            duplicate = make(thing)
         except TypeError as error:
             if NO_OLD_PICKLES in str(error):
                 continue
@@ -158,27 +162,27 @@ def copied(kind: type[Any], thing: Any, others: list[Any]) -> Iterator[str]:
         except Exception as error:
             yield f"{way}: {type(error).__name__}: {error}"
         else:
-            if type(made) is not type(thing):
-                yield f"{way}: gives {made!r}"
+            if type(duplicate) is not type(thing):
+                yield f"{way}: gives {duplicate!r}"
             else:
-                used(kind, lambda made=made: made, others[:4])  # type: ignore[misc]
+                use_objects(kind, lambda duplicate=duplicate: duplicate, others[:4])  # type: ignore[misc]
 
 
 class Sub:
-    """Stands for a subclass of a program's; see `subclass`."""
+    """Placeholder for an application's subclass; see `subclass`."""
 
 
 def subclass(kind: type[Any]) -> type[Any] | None:
-    """A class of a program's; None if the class has no subclasses."""
+    """Return an application's subclass; None if the class cannot be subclassed."""
     with contextlib.suppress(TypeError):
-        made = type("Sub", (kind,), {"__module__": __name__})
-        globals()["Sub"] = made
-        return made
+        sub = type("Sub", (kind,), {"__module__": __name__})
+        globals()["Sub"] = sub
+        return sub
     return None
 
 
 def samples() -> list[Any]:
-    """Objects as the library makes them, of classes that programs never see too."""
+    """Return objects as the library creates them, including those of internal classes."""
     names, codecs = ["a", "b"], [_impl.codecs.int32(), _impl.codecs.text()]
     layouts = [layout_of(t.Int32Type), layout_of(t.UTF8Type)]
     page = bytes.fromhex("00000004000000070000000178")
@@ -201,32 +205,32 @@ def samples() -> list[Any]:
 
 
 def child(kind: type[Any]) -> list[str]:
-    """What there is to complain about `kind`, if the process lives so long."""
+    """Return the complaints about `kind`, if the process survives."""
     complaints: list[str] = []
-    others = [thing for other in classes() for thing in itertools.islice(empty(other), 1)]
+    others = [thing for other in classes() for thing in itertools.islice(uninitialised(other), 1)]
     random.Random(2).shuffle(others)
-    made = [*empty(kind), *(one for one in samples() if type(one) is kind)]
-    own = subclass(kind)
-    if own is not None:
+    things = [*uninitialised(kind), *(sample for sample in samples() if type(sample) is kind)]
+    sub = subclass(kind)
+    if sub is not None:
         with contextlib.suppress(*ERRORS):
-            made.append(object_of(own))
-    for thing in made:
-        complaints += copied(kind, thing, others)
+            things.append(object_of(sub))
+    for thing in things:
+        complaints += copy_complaints(kind, thing, others)
     with contextlib.suppress(*ERRORS):
         object_of(kind)
-        used(kind, lambda: object_of(kind), others)
-    for thing in made:
-        used(kind, lambda thing=thing: thing, others)  # type: ignore[misc]
+        use_objects(kind, lambda: object_of(kind), others)
+    for thing in things:
+        use_objects(kind, lambda thing=thing: thing, others)  # type: ignore[misc]
     return complaints
 
 
 def in_a_child(kind: type[Any]) -> tuple[int, str]:
-    """How a process ended that looked at `kind`, and what it wrote."""
-    with tempfile.TemporaryFile() as said:
+    """Check `kind` in a child process; return its exit status and its output."""
+    with tempfile.TemporaryFile() as output:
         process = os.fork()
         if process == 0:
-            os.dup2(said.fileno(), 2)
-            faulthandler.enable(said.fileno())
+            os.dup2(output.fileno(), 2)
+            faulthandler.enable(output.fileno())
             signal.alarm(LONGEST)
             status = 1
             try:
@@ -238,17 +242,17 @@ def in_a_child(kind: type[Any]) -> tuple[int, str]:
             finally:
                 os._exit(status)
         _, state = os.waitpid(process, 0)
-        said.seek(0)
-        return os.waitstatus_to_exitcode(state), said.read().decode(errors="replace")
+        output.seek(0)
+        return os.waitstatus_to_exitcode(state), output.read().decode(errors="replace")
 
 
 def main() -> None:
-    """All classes, or those named in the arguments."""
+    """Check all classes, or those named in the arguments."""
     assert _impl.implementation == "c"
     for kind in classes():
         if name_of(kind) in sys.argv[1:] or not sys.argv[1:]:
-            status, said = in_a_child(kind)
-            print(json.dumps([name_of(kind), status, said[-3000:]]), flush=True)
+            status, output = in_a_child(kind)
+            print(json.dumps([name_of(kind), status, output[-3000:]]), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Fixtures of all unit tests: a look at what each leaves open, loops, and virtual time."""
+"""Fixtures of all unit tests: a check for open resources, event loops, and virtual time."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ watch()
 
 @pytest.fixture(params=LOOPS)
 def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Loops:
-    """Each kind of loop; the driver's own threads make such ones, too."""
+    """Each kind of loop; the driver's own threads use the same kind."""
     if request.param == "asyncio":
-        monkeypatch.setitem(sys.modules, "uvloop", None)  # importing it is an ImportError then
+        monkeypatch.setitem(sys.modules, "uvloop", None)  # makes its import fail
     return Loops(request.param)
 
 
 @pytest.fixture
 def simulated(monkeypatch: pytest.MonkeyPatch) -> Iterator[Simulated]:
-    """A loop in virtual time, for tests that wait for time-outs, intervals or late answers.
+    """A loop in virtual time, for tests that wait for timeouts, intervals or late answers.
 
-    All fake nodes of the test run on it. A coroutine that is marked ``simulated``, by itself or by
-    its module, runs on it, too. ``simulated(False)`` takes one out: what waits in threads, say.
+    All fake nodes of the test run on it. If a coroutine or its module is marked ``simulated``, it
+    runs on this loop, too. ``simulated(False)`` excludes a coroutine, for example if it waits in
+    threads.
     """
     world = Simulated()
     for module in ("node", "cluster"):
@@ -50,7 +51,7 @@ def _is_simulated(item: Any) -> bool:
 
 @pytest.fixture(autouse=True)
 def _virtual_time(request: pytest.FixtureRequest) -> None:
-    # Before all other fixtures of the test, which may start nodes.
+    # This must come before all other fixtures of the test, which may start nodes.
     if _is_simulated(request.node):
         request.getfixturevalue("simulated")
 

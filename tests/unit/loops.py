@@ -1,5 +1,5 @@
-"""The loops that tests of ends, forks and time limits run on: uvloop's if it is installed, and
-asyncio's own.
+"""The loops for tests of shutdowns, forks and timeouts: uvloop's if it is installed, and asyncio's
+own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LOOPS = ["asyncio", "uvloop"] if importlib.util.find_spec("uvloop") is not None 
 
 
 class Loops:
-    """One kind of loop for both faces; `name` is "asyncio" or "uvloop"."""
+    """One kind of loop for both APIs; `name` is "asyncio" or "uvloop"."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -26,7 +26,7 @@ class Loops:
         return new_event_loop()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """`coroutine` on such a loop, as a program's own."""
+        """Run `coroutine` on a new loop, as an application would."""
         return run_on(self.make(), coroutine)
 
 

@@ -1,18 +1,21 @@
-"""A world in virtual time for tests that wait: the fixture and the marker `simulated`."""
+"""Virtual time for tests that wait: the fixture and the marker `simulated`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from cassandra import aio
+from cassandra.cluster import Cluster
 from cassandra.testing import FakeCluster, FakeNode
 from cassandra.testing.simulation import Network, SimulatedLoop, SimulatedThread, SimulatedThreads
 
-__all__ = ["LONGEST", "Simulated", "current_loop"]
+__all__ = ["APIS", "LONGEST", "Simulated", "current_loop"]
 
 T = TypeVar("T")
 
-LONGEST = 100_000.0  # virtual seconds of one test: what has not ended by then never does
+APIS = ("blocking", "aio")
+LONGEST = 100_000.0  # virtual seconds of one test; a call that has not ended by then never does
 
 
 class Simulated:
@@ -33,11 +36,11 @@ class Simulated:
         return self.loop.time()
 
     def nodes(self, count: Any, **settings: Any) -> FakeCluster:
-        """Return fake nodes that are yet to be started."""
+        """Return fake nodes that are not started yet."""
         return FakeCluster(count, thread=self.thread, **settings)
 
     def node(self, **settings: Any) -> FakeNode:
-        """Return a fake node that is yet to be started."""
+        """Return a fake node that is not started yet."""
         return FakeNode(address="10.0.0.1", thread=self.thread, **settings)
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -45,19 +48,38 @@ class Simulated:
         return self.loop.run(coroutine, LONGEST)
 
     def run_threads(self, *programs: Callable[[], Any]) -> list[Any]:
-        """Run each program in a thread of its own, with the blocking API."""
+        """Run each program in its own thread, with the blocking API."""
         self.threads = SimulatedThreads(self.loop)
         return self.threads.run(*programs, timeout=LONGEST)
 
+    def connect(self, api: str, **settings: Any) -> None:
+        """Connect a cluster, and shut it down.
+
+        :param api: one of `APIS`.
+        """
+
+        def in_a_thread() -> None:
+            with Cluster(**settings) as cluster:
+                cluster.connect()
+
+        async def on_the_loop() -> None:
+            async with aio.Cluster(**settings) as cluster:
+                await cluster.connect()
+
+        if api == "blocking":
+            self.run_threads(in_a_thread)
+        else:
+            self.run(on_the_loop())
+
     def check(self) -> None:
-        """See that nothing went wrong behind the test's back, and nothing is left."""
+        """Check that nothing failed unnoticed, and nothing is left."""
         self.loop.close()
         assert self.loop.faults == []
         assert self.threads is None or self.threads.alive == []
 
 
 current: Simulated | None = None
-"""That of the running test; None if it has none."""
+"""The simulation of the running test; None if it has none."""
 
 
 def current_loop() -> SimulatedLoop:

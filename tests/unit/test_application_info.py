@@ -1,4 +1,4 @@
-"""Programs that name themselves to the server."""
+"""Applications can send their name and version to the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Authenticators by themselves: their tokens, and that nothing shows a password."""
+"""Authenticators alone: their tokens, and that they never show a password."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_plain_text(kind: Any) -> None:
     assert authenticator.initial_response() == b"\0ada\0" + SECRET.encode()
 
 
-def test_some_servers_ask_for_the_mechanism_first() -> None:
+def test_the_mechanism_is_sent_first_to_dse() -> None:
     authenticator: Any = PlainTextAuthProvider("ada", SECRET).new_authenticator("10.0.0.1")
     authenticator.server_authenticator_class = DSE
     assert authenticator.initial_response() == b"PLAIN"
@@ -46,7 +46,7 @@ def test_some_servers_ask_for_the_mechanism_first() -> None:
 def test_the_password_is_told_once_and_to_its_own_challenge(server: str) -> None:
     authenticator: Any = PlainTextAuthProvider("ada", SECRET).new_authenticator("10.0.0.1")
     authenticator.server_authenticator_class = server
-    for _ in range(2):  # each connection begins anew, also if a program shares the object
+    for _ in range(2):  # each connection starts anew, even if an application shares the object
         first = authenticator.initial_response()
         for challenge in (b"GSSAPI-START", b"", None):
             with pytest.raises(AuthenticationFailed, match="another mechanism than PLAIN"):
@@ -70,7 +70,7 @@ def test_an_anonymous_login() -> None:
     assert authenticator.initial_response() == b"\0\0"
 
 
-def test_what_a_program_s_own_need_not_say() -> None:
+def test_defaults_of_an_applications_authenticator() -> None:
     authenticator = Authenticator()
     assert authenticator.initial_response() is None
     authenticator.on_authentication_success(b"token")
@@ -94,7 +94,7 @@ def test_answers_of_authenticators(answer: Any, expected: bytes | None) -> None:
     assert Token.of(answer) == expected
 
 
-def test_nothing_shows_a_password() -> None:
+def test_no_repr_shows_a_password() -> None:
     provider = PlainTextAuthProvider("ada", SECRET)
     token: Any = provider.new_authenticator("10.0.0.1").initial_response()
     assert repr(token) == f"<{len(token)} bytes of a login>"
@@ -111,7 +111,7 @@ def test_nothing_shows_a_password() -> None:
 
 
 class Client:
-    """As ``puresasl.client.SASLClient``."""
+    """Fake of ``puresasl.client.SASLClient``."""
 
     def __init__(self, host: str, service: str, mechanism: str, **options: Any) -> None:
         self.made_of = (host, service, mechanism, options)
@@ -171,8 +171,8 @@ def test_a_provider_can_be_sent_to_another_process() -> None:
 
 def test_a_password_of_digits_is_its_text() -> None:
     number: Any = 1234
-    made = PlainTextAuthenticator("ada", number)
-    assert made.evaluate_challenge(b"PLAIN-START") == b"\0ada\x001234"
+    authenticator = PlainTextAuthenticator("ada", number)
+    assert authenticator.evaluate_challenge(b"PLAIN-START") == b"\0ada\x001234"
 
 
 @pytest.mark.parametrize("part", [None, 7.5, b"bytes"])

@@ -1,4 +1,6 @@
-"""Private bases, whose attributes compiled code reads: those of both twins behave as ``__slots__``."""  # noqa: E501
+"""Private bases with attributes for compiled code: those of both twins behave like
+``__slots__``.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,14 @@ NAMES = python_bases.__all__
 
 
 def names_of(kind: type[Any]) -> list[str]:
-    """The attributes of a base, with those of the one that it derives from."""
-    return [name for one in kind.__mro__ for name in one.__dict__.get("__slots__", ())]
+    """Return the attributes of a base, including those of its own base."""
+    return [name for base in kind.__mro__ for name in base.__dict__.get("__slots__", ())]
 
 
-class Made:
-    """Has a class for each base, made as programs' subclasses are; pickle finds them by name."""
+class SubclassesOfBases:
+    """Has a class for each base, created as applications' subclasses are; pickle finds them by
+    name.
+    """
 
     def __init__(self, twins: Twins) -> None:
         self.twins = twins
@@ -42,48 +46,48 @@ class Made:
     def filled(self, name: str, *more: str) -> tuple[Any, list[str]]:
         thing = self.kind(name, *more)()
         names = names_of(getattr(self.twins.bases, name))
-        for one in names:
-            setattr(thing, one, [one])
+        for attribute in names:
+            setattr(thing, attribute, [attribute])
         return thing, names
 
 
 @pytest.fixture
-def made(twins: Twins) -> Made:
-    return Made(twins)
+def subclasses(twins: Twins) -> SubclassesOfBases:
+    return SubclassesOfBases(twins)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_both_twins_have_the_same_attributes(compiled: Twins, name: str) -> None:
     ours, theirs = getattr(python_bases, name), getattr(compiled.bases, name)
     assert sorted(names_of(ours)) == sorted(names_of(theirs))
-    assert [one.__name__ for one in ours.__mro__] == [one.__name__ for one in theirs.__mro__]
+    assert [base.__name__ for base in ours.__mro__] == [base.__name__ for base in theirs.__mro__]
     assert ours.__basicsize__ == theirs.__basicsize__
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_not_set_is_not_there(made: Made, name: str) -> None:
-    thing = made.kind(name)()
-    for one in names_of(type(thing)):
-        assert not hasattr(thing, one)
-        with pytest.raises(AttributeError, match=one):
-            getattr(thing, one)
-        with pytest.raises(AttributeError, match=one):
-            delattr(thing, one)
-        setattr(thing, one, None)
-        assert getattr(thing, one) is None
-        delattr(thing, one)
-        assert not hasattr(thing, one)
+def test_unset_attributes_raise_attribute_error(subclasses: SubclassesOfBases, name: str) -> None:
+    thing = subclasses.kind(name)()
+    for attribute in names_of(type(thing)):
+        assert not hasattr(thing, attribute)
+        with pytest.raises(AttributeError, match=attribute):
+            getattr(thing, attribute)
+        with pytest.raises(AttributeError, match=attribute):
+            delattr(thing, attribute)
+        setattr(thing, attribute, None)
+        assert getattr(thing, attribute) is None
+        delattr(thing, attribute)
+        assert not hasattr(thing, attribute)
     with pytest.raises(AttributeError):
         thing.no_such_attribute = 1
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_patch_is_taken_back(made: Made, name: str) -> None:
-    thing, names = made.filled(name)
-    for one in names:
-        with mock.patch.object(thing, one, 5):
-            assert getattr(thing, one) == 5
-        assert getattr(thing, one) == [one]
+def test_a_patch_is_taken_back(subclasses: SubclassesOfBases, name: str) -> None:
+    thing, names = subclasses.filled(name)
+    for attribute in names:
+        with mock.patch.object(thing, attribute, 5):
+            assert getattr(thing, attribute) == 5
+        assert getattr(thing, attribute) == [attribute]
 
 
 DUPLICATES: list[Callable[[Any], Any]] = [
@@ -98,41 +102,43 @@ DUPLICATES: list[Callable[[Any], Any]] = [
 
 @pytest.mark.parametrize("duplicate", DUPLICATES)
 @pytest.mark.parametrize("name", NAMES)
-def test_copies_have_what_was_set(made: Made, name: str, duplicate: Callable[[Any], Any]) -> None:
-    thing, names = made.filled(name, "__dict__", "__weakref__", "of_its_own")
+def test_copies_have_what_was_set(
+    subclasses: SubclassesOfBases, name: str, duplicate: Callable[[Any], Any]
+) -> None:
+    thing, names = subclasses.filled(name, "__dict__", "__weakref__", "of_its_own")
     thing.of_its_own, thing.free = 1, 2
     delattr(thing, names[0])
     other = duplicate(thing)
     assert type(other) is type(thing)
     assert (other.of_its_own, other.free) == (1, 2)
     assert not hasattr(other, names[0])
-    for one in names[1:]:
-        assert getattr(other, one) == [one]
-        shared = getattr(other, one) is getattr(thing, one)
+    for attribute in names[1:]:
+        assert getattr(other, attribute) == [attribute]
+        shared = getattr(other, attribute) is getattr(thing, attribute)
         assert shared == (duplicate is copy.copy)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_object_goes_with_its_circle(made: Made, name: str) -> None:
-    kind = made.kind(name, "__weakref__")
-    gc.freeze()  # what is there already need not be looked through once for each attribute
+def test_an_object_goes_with_its_circle(subclasses: SubclassesOfBases, name: str) -> None:
+    kind = subclasses.kind(name, "__weakref__")
+    gc.freeze()  # so that existing objects are not visited for each attribute
     try:
-        for one in names_of(kind.__base__):
+        for attribute in names_of(kind.__base__):
             thing = kind()
-            setattr(thing, one, [thing])
+            setattr(thing, attribute, [thing])
             gone = weakref.ref(thing)
             held = sys.getrefcount(kind)
             del thing
             gc.collect()
             assert gone() is None
-            # Without the GIL, references to classes are counted by thread, and put together later.
+            # Without the GIL, references to classes are counted by thread, and added up later.
             assert sys.getrefcount(kind) < held or sysconfig.get_config_var("Py_GIL_DISABLED")
     finally:
         gc.unfreeze()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_subclass_may_have_another_base(made: Made, name: str) -> None:
+def test_a_subclass_may_have_another_base(subclasses: SubclassesOfBases, name: str) -> None:
     class Mixin:
         def __new__(cls, *arguments: Any) -> Any:
             return object.__new__(cls)
@@ -140,17 +146,17 @@ def test_a_subclass_may_have_another_base(made: Made, name: str) -> None:
         def __init__(self, value: int) -> None:
             self.value = value
 
-    kind = made.kind(name, mixin=Mixin)
+    kind = subclasses.kind(name, mixin=Mixin)
     thing = kind(5)
-    one = names_of(getattr(made.twins.bases, name))[0]
-    setattr(thing, one, 6)
-    assert (thing.value, getattr(thing, one), vars(thing)) == (5, 6, {"value": 5})
+    attribute = names_of(getattr(subclasses.twins.bases, name))[0]
+    setattr(thing, attribute, 6)
+    assert (thing.value, getattr(thing, attribute), vars(thing)) == (5, 6, {"value": 5})
     assert weakref.ref(thing)() is thing
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_only_classes_without_arguments(made: Made, name: str) -> None:
-    base = getattr(made.twins.bases, name)
+def test_only_classes_without_arguments(subclasses: SubclassesOfBases, name: str) -> None:
+    base = getattr(subclasses.twins.bases, name)
     assert not hasattr(base(), "__dict__")
     with pytest.raises(TypeError, match="no arguments"):
         base(1)

@@ -1,4 +1,6 @@
-"""What programs do with classes whose attributes compiled code reads: subclass, copy, pickle, patch."""  # noqa: E501
+"""Applications may subclass, copy, pickle and patch classes whose attributes compiled
+code reads.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +49,8 @@ def statements() -> list[Any]:
 
 
 def attributes(thing: Any) -> set[str]:
-    """Those that are set."""
-    slots = {name for one in type(thing).__mro__ for name in one.__dict__.get("__slots__", ())}
+    """Return the attributes that are set."""
+    slots = {name for base in type(thing).__mro__ for name in base.__dict__.get("__slots__", ())}
     return {name for name in slots if hasattr(thing, name)}
 
 
@@ -60,12 +62,12 @@ DUPLICATES: list[Callable[[Any], Any]] = [
 
 
 @pytest.mark.parametrize("duplicate", DUPLICATES)
-@pytest.mark.parametrize("at", range(4))
-def test_statements_are_copied(at: int, duplicate: Callable[[Any], Any]) -> None:
-    thing = statements()[at]
+@pytest.mark.parametrize("index", range(4))
+def test_statements_are_copied(index: int, duplicate: Callable[[Any], Any]) -> None:
+    thing = statements()[index]
     if duplicate is not copy.copy and isinstance(thing, (PreparedStatement, BoundStatement)):
         pytest.skip("their bind plans are not pickled")
-    thing.note = [1]  # a program's own attribute
+    thing.note = [1]  # an attribute of the application
     other = duplicate(thing)
     assert type(other) is type(thing)
     assert attributes(other) == attributes(thing)
@@ -75,9 +77,9 @@ def test_statements_are_copied(at: int, duplicate: Callable[[Any], Any]) -> None
         assert other.values == thing.values
 
 
-@pytest.mark.parametrize("at", range(4))
-def test_patches_of_statements_are_taken_back(at: int) -> None:
-    thing = statements()[at]
+@pytest.mark.parametrize("index", range(4))
+def test_patches_of_statements_are_taken_back(index: int) -> None:
+    thing = statements()[index]
     for name in SETTINGS:
         before = getattr(thing, name)
         with mock.patch.object(thing, name, "patched"):
@@ -85,8 +87,8 @@ def test_patches_of_statements_are_taken_back(at: int) -> None:
         assert getattr(thing, name) is before
 
 
-class Owned:
-    """Knows who has made it."""
+class WithOwner:
+    """A class that knows its creator."""
 
     owner = "nobody"
 
@@ -95,7 +97,7 @@ class Owned:
         self.owner = "somebody"
 
 
-class OwnedStatement(Owned, SimpleStatement):
+class OwnedStatement(WithOwner, SimpleStatement):
     pass
 
 
@@ -121,7 +123,7 @@ def test_statements_with_two_bases_and_with_slots() -> None:
 
 
 class Counted(PreparedStatement):
-    """A setting that is a property, and one that its objects keep in their dictionaries."""
+    """Has a setting that is a property, and one that is in the instance dictionaries."""
 
     fetch_size = 77
 
@@ -154,7 +156,7 @@ def test_a_setting_that_was_deleted_is_missed(twins: Twins) -> None:
         twins.binding.bind(statement, [5])
 
 
-class Urgent(BoundStatement):
+class FixedFetchSize(BoundStatement):
     @property
     def fetch_size(self) -> Any:
         return 3
@@ -164,7 +166,7 @@ class Urgent(BoundStatement):
         pass
 
 
-class Hasty(CallOptions):
+class FixedTimeout(CallOptions):
     @property
     def timeout(self) -> Any:
         return 0.5
@@ -174,7 +176,7 @@ class Hasty(CallOptions):
         pass
 
 
-@pytest.mark.parametrize(("kind", "size"), [(BoundStatement, 5), (Urgent, 3)])
+@pytest.mark.parametrize(("kind", "size"), [(BoundStatement, 5), (FixedFetchSize, 3)])
 def test_bound_statements_may_have_properties(twins: Twins, kind: Any, size: int) -> None:
     session = SimpleNamespace(
         timestamp_generator=None,
@@ -184,7 +186,9 @@ def test_bound_statements_may_have_properties(twins: Twins, kind: Any, size: int
     )
     statement = kind(prepared())
     body = SimpleNamespace()
-    twins.happy_path.resolve(body, session, statement, Hasty(ExecutionProfile(), timeout=NOT_SET))
+    twins.happy_path.resolve(
+        body, session, statement, FixedTimeout(ExecutionProfile(), timeout=NOT_SET)
+    )
     assert (body.page_size, body.consistency) == (size, 10)
 
 
@@ -192,7 +196,7 @@ def test_bound_statements_may_have_properties(twins: Twins, kind: Any, size: int
 
 
 class Flapping(Host):
-    """Says itself if it is up."""
+    """A host that computes its own state."""
 
     answers = True
 
@@ -228,11 +232,11 @@ def test_hosts_and_policies_are_copied(duplicate: Callable[[Any], Any]) -> None:
 
 
 class Both(TokenAwarePolicy, DCAwareRoundRobinPolicy):
-    """Programs mix policies."""
+    """A mix of two policies, as in applications."""
 
 
-class Planned(TokenAwarePolicy):
-    """Has no planner, whatever is put there."""
+class WithoutPlanner(TokenAwarePolicy):
+    """A policy that never has a planner."""
 
     @property
     def _planner(self) -> Any:
@@ -243,7 +247,7 @@ class Planned(TokenAwarePolicy):
         pass
 
 
-@pytest.mark.parametrize("kind", [TokenAwarePolicy, Both, Planned])
+@pytest.mark.parametrize("kind", [TokenAwarePolicy, Both, WithoutPlanner])
 def test_policies_plan_whatever_they_derive_from(twins: Twins, kind: Any) -> None:
     policy = kind(RoundRobinPolicy())
     hosts = [Host("10.0.0.1"), Host("10.0.0.2")]
@@ -255,13 +259,13 @@ def test_policies_plan_whatever_they_derive_from(twins: Twins, kind: Any) -> Non
 
 
 class Counting(EngineSession):
-    """Its keyspace is asked for."""
+    """A session that counts reads of its keyspace."""
 
-    asked = 0
+    lookups = 0
 
     @property
     def keyspace(self) -> Any:
-        type(self).asked += 1
+        type(self).lookups += 1
         return "ks"
 
     @keyspace.setter
@@ -288,12 +292,12 @@ def test_the_engine_s_sessions_may_have_properties(twins: Twins) -> None:
         def on_plan_exhausted(self) -> None:
             seen.append("exhausted")
 
-    before = Counting.asked
+    before = Counting.lookups
     request = Request(session, SimpleNamespace(), SimpleNamespace(consistency=1), None)
     request.policy = SimpleNamespace(make_query_plan=plan)
     request.start()
     assert seen == ["ks", "exhausted"]
-    assert Counting.asked == before + 1
+    assert Counting.lookups == before + 1
 
 
 class Deferred(ExecutionProfile):

@@ -1,4 +1,4 @@
-"""Caches with a bound in number and in bytes."""
+"""Caches with a limited number of entries and bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_the_size_of_keys(key: Any, size: int) -> None:
     assert text_size(key) == size
 
 
-def test_what_is_kept_is_found_and_the_first_value_stays() -> None:
+def test_entries_are_found_and_the_first_value_stays() -> None:
     cache: Bounded[str, int] = Bounded(10, 1000)
     assert cache.get("a") is None
     assert cache.keep("a", 1, 10) == 1
@@ -47,7 +47,7 @@ def test_a_value_that_is_too_large_is_not_kept() -> None:
     assert cache.get("fits") == 2
 
 
-def test_some_can_be_forgotten() -> None:
+def test_selected_entries_can_be_discarded() -> None:
     cache: Bounded[int, int] = Bounded(100, 1000)
     for key in range(4):
         cache.keep(key, key, 1)

@@ -1,5 +1,5 @@
-"""Nothing public makes the process die: attributes overwritten, arguments of every kind, values
-that change what is being read.
+"""Nothing public makes the process die: overwritten attributes, arguments of every kind, values
+that change the object being read.
 """
 
 from __future__ import annotations
@@ -11,7 +11,15 @@ from tests.processes import WITH_TESTS, run_python
 
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize(
-    "part", ["statements", "requests", "calls", "functions", "mutating", "changing"]
+    "part",
+    [
+        "statements",
+        "requests",
+        "calls",
+        "functions",
+        "use_mutating_values",
+        "encode_changing_containers",
+    ],
 )
 def test_the_process_lives(part: str) -> None:
     code = f"import sys; sys.argv[1:] = [{part!r}]\nfrom tests.unit import abuse\nabuse.main()"

@@ -1,4 +1,4 @@
-"""The clock of timestamps: it never repeats, and tells of drift."""
+"""The clock of timestamps never repeats a value, and reports drift."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def make(twins: Twins, tolerance: int = 10**6) -> tuple[Any, list[tuple[int, int
     ), drifts
 
 
-def test_it_tells_the_time_in_microseconds(twins: Twins) -> None:
+def test_the_clock_returns_microseconds(twins: Twins) -> None:
     clock, drifts = make(twins)
     before = time.time_ns() // 1000
     value = clock.next()
@@ -65,7 +65,7 @@ def test_threads_never_get_the_same_value(twins: Twins) -> None:
 
 
 def test_a_lock_that_an_interrupt_left_held_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the Python twin: the compiled one has no moment in which a signal handler could raise."""
+    """Only the Python twin is tested: no signal handler can raise inside the compiled one."""
     monkeypatch.setattr("cassandra.clock._LOST_AFTER", 0.01)
     clock = MicrosecondClock(10**6, lambda now, last: None)
     clock._lock.acquire()
@@ -74,7 +74,7 @@ def test_a_lock_that_an_interrupt_left_held_is_replaced(monkeypatch: pytest.Monk
     assert not clock._lock.locked()
 
 
-def test_it_reads_the_clock_that_it_is_given_and_never_goes_back(twins: Twins) -> None:
+def test_timestamps_never_go_back_with_the_clock(twins: Twins) -> None:
     clock, drifts = make(twins)
     times = iter([5_000_000_000, 9_000_000_000, 2_000_000_000])
     clock.time_ns = lambda: next(times)

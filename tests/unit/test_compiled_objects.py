@@ -1,4 +1,4 @@
-"""Objects of compiled classes: copied, pickled, and made without ``__init__``."""
+"""Objects of compiled classes: copied, pickled, and created without ``__init__``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENV = {**WITH_TESTS, "CASS_DRIVER_IMPL": "c"}
 has_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 
-# One test for all classes: several processes that share its tests would each do all of it.
+# This is one test for all classes, because several test processes would each repeat all of it.
 @has_fork
 @pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
@@ -24,13 +24,13 @@ def test_nothing_kills_the_process_and_copies_are_good_or_refused() -> None:
     done = run_python("from tests.unit import compiled_objects as o\no.main()", ENV, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
     endings = [json.loads(line) for line in done.stdout.split("\n")[:-1]]
-    assert {name: said for name, status, said in endings if status != 0} == {}
+    assert {name: output for name, status, output in endings if status != 0} == {}
     assert [name for name, _, _ in endings] == run_python(LISTED, ENV).stdout.split()
 
 
 @has_fork
 @pytest.mark.usefixtures("compiled")
 def test_all_classes_are_found() -> None:
-    found = set(run_python(LISTED, ENV).stdout.split())
-    assert {"column_buffers.Block", "frame._Window", "plans.Planner", "codecs.Codec"} <= found
-    assert len(found) > 50
+    class_names = set(run_python(LISTED, ENV).stdout.split())
+    assert {"column_buffers.Block", "frame._Window", "plans.Planner", "codecs.Codec"} <= class_names
+    assert len(class_names) > 50

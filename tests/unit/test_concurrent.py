@@ -1,4 +1,6 @@
-"""`execute_concurrent` over sessions that answer at once, later, elsewhere, or with errors."""
+"""`execute_concurrent` over sessions that answer at once, later, in another thread,
+or with errors.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ class FakeFuture:
 
 
 class SynchronousSession:
-    """Answers inside `add_callbacks`."""
+    """Fake session that answers inside `add_callbacks`."""
 
     def __init__(self, failing: set[int] | None = None) -> None:
         self.failing = failing or set()
@@ -83,7 +85,9 @@ def frames() -> Iterator[Any]:
 
 
 class ThreadedSession:
-    """Answers from a thread of its own, newest first; records how many were under way at once."""
+    """Fake session that answers from another thread, newest first; records the number of requests
+    in flight.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.Condition()
@@ -212,7 +216,7 @@ def test_the_profile_is_handed_on() -> None:
 
 
 class CountingSession(ThreadedSession):
-    """Counts what it was asked for."""
+    """Fake session that counts its requests."""
 
     def __init__(self) -> None:
         self.asked: list[Any] = []
@@ -240,8 +244,8 @@ def counting() -> Iterator[CountingSession]:
 
 
 def background() -> list[threading.Thread]:
-    """The threads that send the rest of generators that were dropped."""
-    return [one for one in threading.enumerate() if one.name == "cassandra-concurrent"]
+    """Return the threads that send the remaining statements of dropped generators."""
+    return [thread for thread in threading.enumerate() if thread.name == "cassandra-concurrent"]
 
 
 def test_a_generator_sends_its_first_statements_at_the_call(counting: CountingSession) -> None:
@@ -284,7 +288,7 @@ def test_a_generator_that_an_error_has_ended_sends_no_more() -> None:
     assert background() == []
 
 
-def test_nothing_is_sent_after_an_error_that_will_be_raised() -> None:
+def test_no_statement_is_sent_after_an_error_that_will_be_raised() -> None:
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         insert = session.prepare("INSERT INTO t (a) VALUES (?)")
@@ -312,7 +316,9 @@ def test_a_session_is_let_go_at_the_end(generator: bool) -> None:
 
 def test_an_error_is_not_held_by_its_own_traceback() -> None:
     class Failed(Exception):
-        """Exceptions of Python itself have no weak references."""
+        """An exception class of our own, since built-in exceptions do not support
+        weak references.
+        """
 
     class Session(SynchronousSession):
         def execute_async(self, statement: Any, parameters: Any, **kwargs: Any) -> FakeFuture:
@@ -326,8 +332,8 @@ def test_an_error_is_not_held_by_its_own_traceback() -> None:
         try:
             execute_concurrent_with_args(Session(), "q", arguments(10))
         except Failed as raised:
-            found = weakref.ref(raised)
-        assert found() is None
+            reference = weakref.ref(raised)
+        assert reference() is None
     finally:
         gc.enable()
 
@@ -357,12 +363,12 @@ def test_mocks_stand_in_for_sessions(make: Any, generator: bool) -> None:
 @pytest.mark.parametrize("where", ["class", "session"])
 def test_a_tracers_wrapper_sees_each_request(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     seen: list[str] = []
-    own = Session.execute_async
+    execute_async = Session.execute_async
 
-    @functools.wraps(own)  # it looks like the method, as wrapt's wrappers do
+    @functools.wraps(execute_async)  # makes it look like the method, as wrapt does
     def traced(session: Session, query: Any, *args: Any, **kwargs: Any) -> Any:
         seen.append(query)
-        return own(session, query, *args, **kwargs)
+        return execute_async(session, query, *args, **kwargs)
 
     if where == "class":
         monkeypatch.setattr(Session, "execute_async", traced)
@@ -374,9 +380,9 @@ def test_a_tracers_wrapper_sees_each_request(monkeypatch: pytest.MonkeyPatch, wh
         for query in queries:
             node.prime(query, void())
         seen.clear()
-        assert len(list(execute_concurrent(session, [(one, None) for one in queries]))) == 5
+        assert len(list(execute_concurrent(session, [(query, None) for query in queries]))) == 5
         assert seen == queries
-        execute_concurrent_async(session, [(one, None) for one in queries]).result(WAIT)
+        execute_concurrent_async(session, [(query, None) for query in queries]).result(WAIT)
         assert seen == queries * 2
 
 
@@ -386,12 +392,13 @@ def test_execute_concurrent_with_args_takes_what_execute_concurrent_takes_in_its
         for function in (execute_concurrent_with_args, execute_concurrent)
     )
     assert ours[3:] == theirs[2:]
-    assert [one.name for one in ours[3:]] == [
+    assert [parameter.name for parameter in ours[3:]] == [
         "concurrency",
         "raise_on_first_error",
         "results_generator",
         "execution_profile",
         "row_type",
+        "_unknown",
     ]
 
 
@@ -423,7 +430,9 @@ def test_a_mistake_does_not_keep_the_next_ones_from_being_sent_at_the_call() -> 
 
 
 def test_a_statement_is_sent_before_the_next_one_is_asked_for() -> None:
-    """The next one may depend on the answer: only those at hand are handed over together."""
+    """A statement may depend on the answer to the one before it, so only statements that exist are
+    sent together.
+    """
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         insert = session.prepare("INSERT INTO t (a) VALUES (?)")
@@ -433,12 +442,12 @@ def test_a_statement_is_sent_before_the_next_one_is_asked_for() -> None:
                 yield insert, ()
                 node.wait_for(functools.partial(has_executed, number + 1), timeout=20)
 
-        found = execute_concurrent(session, one_after_the_other(), concurrency=10)
-        assert [success for success, _ in found] == [True] * 5
-        # At hand, and still each of them counts for itself.
-        found = execute_concurrent_with_args(session, insert, [(), (1, 2, 3), ()], concurrency=10,
-                                             raise_on_first_error=False)  # fmt: skip
-        assert [success for success, _ in found] == [True, False, True]
+        outcomes = execute_concurrent(session, one_after_the_other(), concurrency=10)
+        assert [success for success, _ in outcomes] == [True] * 5
+        # These statements exist, but each is still executed separately.
+        outcomes = execute_concurrent_with_args(session, insert, [(), (1, 2, 3), ()], concurrency=10,  # noqa: E501
+                                                raise_on_first_error=False)  # fmt: skip
+        assert [success for success, _ in outcomes] == [True, False, True]
         assert len(executed(node)) == 7
 
 
@@ -455,13 +464,15 @@ def test_outcomes_are_handed_over_and_not_kept() -> None:
         node.prime("bad", error(ErrorCode.INVALID))
         session = cluster.connect()
         texts = ["bad" if number % 10 == 9 else f"SELECT {number}" for number in range(1000)]
-        found: list[tuple[bool, Any]] = []
-        execute_each(session, iter(texts), 7, lambda success, one: found.append((success, one)))
-        assert [success for success, _ in found] == [text != "bad" for text in texts]
-        assert {type(one) for success, one in found if not success} == {InvalidRequest}
+        outcomes: list[tuple[bool, Any]] = []
+        execute_each(
+            session, iter(texts), 7, lambda success, outcome: outcomes.append((success, outcome))
+        )
+        assert [success for success, _ in outcomes] == [text != "bad" for text in texts]
+        assert {type(outcome) for success, outcome in outcomes if not success} == {InvalidRequest}
 
 
-def test_nothing_more_is_sent_after_an_error_of_the_taker() -> None:
+def test_no_statement_is_sent_after_an_error_of_the_reader() -> None:
     sent: list[int] = []
 
     def texts() -> Iterator[str]:
@@ -469,7 +480,7 @@ def test_nothing_more_is_sent_after_an_error_of_the_taker() -> None:
             sent.append(number)
             yield f"SELECT {number}"
 
-    def take(success: bool, one: Any) -> None:
+    def take(success: bool, outcome: Any) -> None:
         raise KeyboardInterrupt
 
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:

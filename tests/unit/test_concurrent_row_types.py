@@ -1,4 +1,4 @@
-"""`row_type` of the functions that execute many statements, on every face."""
+"""`row_type` of the functions that execute many statements, in every API."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_blocking(node: FakeNode) -> None:
         check(session.execute_concurrent_async(STATEMENTS, row_type=Item).result(timeout=30))
         plain = execute_concurrent(session, STATEMENTS)
         assert all(type(row) is not Item for _, result in plain for row in result)
-        # Also where a program has put another `execute_async` in the place of the session's own.
+        # This also works if an application has replaced the session's `execute_async`.
         session.execute_async = session.execute_async  # type: ignore[method-assign]
         check(execute_concurrent(session, STATEMENTS, row_type=Item))
 
@@ -66,8 +66,10 @@ def test_blocking(node: FakeNode) -> None:
 async def test_awaited(node: FakeNode) -> None:
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
-        found = [outcome async for outcome in session.execute_concurrent(STATEMENTS, row_type=Item)]
-        check([(success, result.current_rows) for success, result in found])
+        outcomes = [
+            outcome async for outcome in session.execute_concurrent(STATEMENTS, row_type=Item)
+        ]
+        check([(success, result.current_rows) for success, result in outcomes])
         with pytest.raises(TypeError, match="row_type must be a dataclass"):
             session.execute_concurrent(STATEMENTS, row_type=int)
 

@@ -1,4 +1,4 @@
-"""An error of a bulk call says which row it is about."""
+"""An error of a bulk call names its row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of commands that connect, and the settings that they stand for."""
+"""Options of commands that connect, and the settings that they become."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def test_without_options() -> None:
 
 
 def test_options_of_a_second_cluster() -> None:
-    found = settings_of("--to-port", "5", "--to-hosts", "a", "b", prefix="to-")
-    assert (found["port"], found["contact_points"]) == (5, ["a", "b"])
+    settings = settings_of("--to-port", "5", "--to-hosts", "a", "b", prefix="to-")
+    assert (settings["port"], settings["contact_points"]) == (5, ["a", "b"])
 
 
 def test_the_help_tells_the_clusters_apart(capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,19 +41,23 @@ def test_the_help_tells_the_clusters_apart(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_tls(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Any] = []
+    contexts: list[Any] = []
 
     def context(cafile: Any = None) -> Any:
-        made.append(SimpleNamespace(cafile=cafile, chain=None, check_hostname=None))
-        made[-1].load_cert_chain = lambda *chain: setattr(made[-1], "chain", chain)
-        return made[-1]
+        contexts.append(SimpleNamespace(cafile=cafile, chain=None, check_hostname=None))
+        contexts[-1].load_cert_chain = lambda *chain: setattr(contexts[-1], "chain", chain)
+        return contexts[-1]
 
     monkeypatch.setattr(ssl, "create_default_context", context)
     assert settings_of("--ssl")["ssl_context"].check_hostname is True
-    found = settings_of("--cafile", "ca", "--no-hostname-check")["ssl_context"]
-    assert (found.cafile, found.check_hostname, found.chain) == (Path("ca"), False, None)
-    found = settings_of("--cert", "c", "--key", "k")["ssl_context"]
-    assert found.chain == (Path("c"), Path("k"))
+    tls_context = settings_of("--cafile", "ca", "--no-hostname-check")["ssl_context"]
+    assert (tls_context.cafile, tls_context.check_hostname, tls_context.chain) == (
+        Path("ca"),
+        False,
+        None,
+    )
+    tls_context = settings_of("--cert", "c", "--key", "k")["ssl_context"]
+    assert tls_context.chain == (Path("c"), Path("k"))
 
 
 def test_a_bundle_stands_for_hosts() -> None:
@@ -62,8 +66,8 @@ def test_a_bundle_stands_for_hosts() -> None:
     }
 
 
-def password(**found: Any) -> Any:
-    provider = found["auth_provider"]
+def password(**settings: Any) -> Any:
+    provider = settings["auth_provider"]
     assert provider.username == "u"
     return provider.password
 

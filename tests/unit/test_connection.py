@@ -1,4 +1,4 @@
-"""The module in which programs look for names of connections."""
+"""`cassandra.connection` has the names that applications import from it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def test_names_are_those_of_their_homes() -> None:
 
 def test_compressions_are_those_that_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(vars(connection), "locally_supported_compressions", raising=False)
-    found = connection.locally_supported_compressions
-    assert set(found) <= {"lz4", "snappy"}
-    assert connection.locally_supported_compressions is found
-    for compress, decompress in found.values():
+    compressions = connection.locally_supported_compressions
+    assert set(compressions) <= {"lz4", "snappy"}
+    assert connection.locally_supported_compressions is compressions
+    for compress, decompress in compressions.values():
         assert decompress(compress(b"x" * 100)) == b"x" * 100

@@ -12,7 +12,7 @@ NAMES = [
 
 
 def test_numbers_and_names() -> None:
-    assert ConsistencyLevel.name_to_value == {name: at for at, name in enumerate(NAMES)}
+    assert ConsistencyLevel.name_to_value == {name: number for number, name in enumerate(NAMES)}
     assert ConsistencyLevel.value_to_name == dict(enumerate(NAMES))
     assert [getattr(ConsistencyLevel, name) for name in NAMES] == list(range(len(NAMES)))
 

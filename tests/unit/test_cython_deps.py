@@ -1,4 +1,4 @@
-"""The flags that say which compiled parts are there."""
+"""Flags show which compiled parts are installed."""
 
 from __future__ import annotations
 

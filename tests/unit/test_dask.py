@@ -1,4 +1,4 @@
-"""Options of Dask's tables, and a clear error without Dask."""
+"""Options of Dask's tables, and a clear error if Dask is not installed."""
 
 from __future__ import annotations
 

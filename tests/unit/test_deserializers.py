@@ -1,4 +1,4 @@
-"""Deserializers by the names that programs know."""
+"""Deserializers by the names that applications use."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from cassandra import cqltypes, deserializers
 
 
 def test_deserializers() -> None:
-    one = deserializers.find_deserializer(cqltypes.Int32Type)
-    assert one.deserialize_bytes(bytes.fromhex("00000005"), 4) == 5
-    assert one.from_binary(None) is None
-    assert one.from_binary(b"") is None
-    assert not one.empty_binary_ok
+    deserializer = deserializers.find_deserializer(cqltypes.Int32Type)
+    assert deserializer.deserialize_bytes(bytes.fromhex("00000005"), 4) == 5
+    assert deserializer.from_binary(None) is None
+    assert deserializer.from_binary(b"") is None
+    assert not deserializer.empty_binary_ok
     several = deserializers.make_deserializers(
         [cqltypes.UTF8Type, cqltypes.lookup_casstype("ListType(Int32Type)")]
     )
@@ -33,7 +33,7 @@ def test_older_names_of_deserializers(name: str) -> None:
 
 
 def test_arrays_of_objects() -> None:
-    made: Any = deserializers.obj_array([[1], None])
-    assert made.dtype == object
-    assert list(made) == [[1], None]
-    assert isinstance(made, numpy.ndarray)
+    array: Any = deserializers.obj_array([[1], None])
+    assert array.dtype == object
+    assert list(array) == [[1], None]
+    assert isinstance(array, numpy.ndarray)

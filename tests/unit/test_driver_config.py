@@ -1,4 +1,4 @@
-"""The report of a cluster's settings: its form, what each setting makes of it, its limits."""
+"""The report of a cluster's settings: its form, the entry of each setting, its limits."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from cassandra.testing.fake import FakeCluster, Opcode
 
 
 def report_of(**settings: Any) -> dict[str, Any]:
-    """The report as flat keys: ``connection.connect.timeout-ms``."""
-    found: dict[str, Any] = json.loads(DriverConfigReporter(Cluster(**settings)).report())
+    """Return the report with flat keys: ``connection.connect.timeout-ms``."""
+    report: dict[str, Any] = json.loads(DriverConfigReporter(Cluster(**settings)).report())
 
     def flat(group: dict[str, Any], before: str) -> dict[str, Any]:
-        made: dict[str, Any] = {}
+        flat_keys: dict[str, Any] = {}
         for name, value in group.items():
             if isinstance(value, dict):
-                made.update(flat(value, f"{before}{name}."))
+                flat_keys.update(flat(value, f"{before}{name}."))
             else:
-                made[f"{before}{name}"] = value
-        return made
+                flat_keys[f"{before}{name}"] = value
+        return flat_keys
 
-    return flat(found, "")
+    return flat(report, "")
 
 
 DEFAULTS = {
@@ -103,7 +103,7 @@ def unchecked() -> ssl.SSLContext:
 BALANCING, RETRY = "query.load-balancing.", "query.retry."
 POLICY = f"{BALANCING}policy."
 RECONNECTION = "connection.reconnection.policy."
-# What differs from the defaults; None for a key that is not there.
+# Differences from the defaults; None for a missing key.
 CUSTOM: dict[str, Any] = {
     f"{POLICY}type": "custom",
     f"{POLICY}load-distribution": None,
@@ -211,7 +211,7 @@ def test_a_data_centre_that_was_found_out_stays_so() -> None:
         assert report["query"]["load-balancing"]["node-preference"] == {"type": "dc-auto"}
 
 
-def told(nodes: FakeCluster) -> list[str]:
+def configs_sent(nodes: FakeCluster) -> list[str]:
     return [
         request.options["DRIVER_CONFIG"]
         for request in nodes.requests
@@ -225,12 +225,12 @@ def test_the_report_goes_out_with_each_control_connection() -> None:
         Cluster(nodes.contact_points, port=nodes.port) as cluster,
     ):
         cluster.connect()
-        assert json.loads(told(nodes)[0])["connection"]["connect"] == {"timeout-ms": 5000}
+        assert json.loads(configs_sent(nodes)[0])["connection"]["connect"] == {"timeout-ms": 5000}
         cluster.max_schema_agreement_wait = 3
-        (control,) = [one for one in nodes[0].connections if one.event_types]
+        (control,) = [connection for connection in nodes[0].connections if connection.event_types]
         nodes[0].loop.call_soon_threadsafe(control.end)
-        nodes[0].wait_for(lambda node: len(told(nodes)) == 2)
-        agreement = json.loads(told(nodes)[1])["control-plane"]["schema"]["agreement"]
+        nodes[0].wait_for(lambda node: len(configs_sent(nodes)) == 2)
+        agreement = json.loads(configs_sent(nodes)[1])["control-plane"]["schema"]["agreement"]
         assert agreement == {"timeout-ms": 3000}
 
 
@@ -242,7 +242,7 @@ def test_a_report_that_is_too_long_is_left_out(size: int) -> None:
         Cluster(nodes.contact_points, port=nodes.port, load_balancing_policy=policy) as cluster,
     ):
         cluster.connect()
-        assert bool(told(nodes)) is (size == 10)
+        assert bool(configs_sent(nodes)) is (size == 10)
 
 
 class BrokenRoundRobinPolicy(RoundRobinPolicy):
@@ -258,4 +258,4 @@ def test_a_report_that_fails_does_not_keep_from_connecting() -> None:
         Cluster(nodes.contact_points, port=nodes.port, load_balancing_policy=policy) as cluster,
     ):
         cluster.connect()
-        assert told(nodes) == []
+        assert configs_sent(nodes) == []

@@ -1,4 +1,6 @@
-"""No value of a class that the encoder knows, and of no subclass of it, leaves its literal."""
+"""No value of a class that the encoder supports, or of its subclasses, breaks out of
+its literal.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from cassandra.util.orderedmap import OrderedMap
 from cassandra.util.sortedset import SortedSet
 from cassandra.util.temporal import Date, Duration, Time
 
-# One literal of CQL's that has no literals inside, whole.
+# A complete CQL literal without nested literals.
 ATOM = re.compile(
     r"""
       '(?:[^']|'')*'
@@ -37,15 +39,15 @@ MARK = re.compile(r"[\[\]{}():,]| ")
 
 
 def is_one_literal(text: str) -> bool:
-    """Whether `text` is one literal, with well-balanced brackets around those inside."""
+    """Return True if `text` is one literal, with balanced brackets around nested literals."""
     open_ones: list[str] = []
-    at = 0
-    while at < len(text):
-        atom = ATOM.match(text, at)
+    offset = 0
+    while offset < len(text):
+        atom = ATOM.match(text, offset)
         if atom is not None and atom[0]:
-            at = atom.end()
-        elif (mark := MARK.match(text, at)) is not None:
-            at = mark.end()
+            offset = atom.end()
+        elif (mark := MARK.match(text, offset)) is not None:
+            offset = mark.end()
             if mark[0] in "[{(":
                 open_ones.append({"[": "]", "{": "}", "(": ")"}[mark[0]])
             elif mark[0] in "]})" and (not open_ones or open_ones.pop() != mark[0]):
@@ -53,7 +55,7 @@ def is_one_literal(text: str) -> bool:
             continue
         else:
             return False
-        if not open_ones and at < len(text):
+        if not open_ones and offset < len(text):
             return False
     return not open_ones
 
@@ -62,7 +64,7 @@ EVIL = "1'; DROP KEYSPACE k; --"
 
 
 class Text(str):
-    """What evil methods give: text that says the same whatever is done with it."""
+    """Returned by evil methods: a string whose methods always return the same text."""
 
     __slots__ = ()
 
@@ -97,7 +99,7 @@ PROPERTIES = (
 
 
 def evil(kind: type[Any]) -> type[Any]:
-    """A subclass whose text is never that of its value."""
+    """Return a subclass whose string conversions never return its value."""
 
     def method(self: Any, *_: Any, **__: Any) -> Any:
         return Text(EVIL)
@@ -117,7 +119,7 @@ def evil(kind: type[Any]) -> type[Any]:
 ADDRESSES = (
     "1.2.3.4", "::1", "::ffff:1.2.3.4", "fe80::1", "2001:db8::", "::",
 )  # fmt: skip
-# Values, and how the same is made of a subclass.
+# Values as (class, arguments), from which the test also creates subclass instances.
 SAME: list[tuple[type[Any], tuple[Any, ...]]] = [
     (int, (-5,)),
     (float, (-0.5,)),
@@ -148,8 +150,8 @@ SAME: list[tuple[type[Any], tuple[Any, ...]]] = [
     (LineString, ([(1.0, 2.0), (3.0, 4.0)],)),
     (Polygon, ([(0.0, 0.0), (1.0, 0.0), (0.0, 0.0)],)),
     *(
-        (ipaddress.IPv6Address if ":" in one else ipaddress.IPv4Address, (one,))
-        for one in ADDRESSES
+        (ipaddress.IPv6Address if ":" in address else ipaddress.IPv4Address, (address,))
+        for address in ADDRESSES
     ),
     (ipaddress.IPv4Interface, ("1.2.3.4/24",)),
     (ipaddress.IPv6Interface, ("fe80::1/64",)),
@@ -164,10 +166,10 @@ def test_a_subclass_has_the_literal_of_its_parent(kind: Any, arguments: tuple[An
     encode = Encoder().cql_encode_all_types
     literal = encode(kind(*arguments))
     assert is_one_literal(literal), literal
-    found = encode(evil(kind)(*arguments))
-    assert is_one_literal(found), found
+    evil_literal = encode(evil(kind)(*arguments))
+    assert is_one_literal(evil_literal), evil_literal
     if kind not in QUOTED and kind is not str:
-        assert found == literal
+        assert evil_literal == literal
 
 
 @pytest.mark.parametrize(

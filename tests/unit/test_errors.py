@@ -1,4 +1,4 @@
-"""Exceptions: their fields, their texts, their families, and that they can be pickled."""
+"""Exceptions: their fields, messages, base classes, and pickling."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MADE: list[tuple[BaseException, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("error", "text"), MADE, ids=[type(one).__name__ for one, _ in MADE])
+@pytest.mark.parametrize(("error", "text"), MADE, ids=[type(error).__name__ for error, _ in MADE])
 def test_texts(error: BaseException, text: str) -> None:
     assert str(error) == text
 

@@ -1,5 +1,5 @@
-"""Another driver's files beside ours are found at import, whichever was installed last, and so are
-files of ours that it took along when it was uninstalled.
+"""If another driver is installed too, imports report it, whichever was installed last. They also
+report files of ours that its uninstallation removed.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ OURS = Path(cassandra.__file__).parent
 UPGRADING = Path(__file__).parents[2] / "docs" / "upgrading.rst"
 PUT_BACK = "pip install --force-reinstall --no-deps dist/turbocql-*.whl"
 
-# The files that wheels of cassandra-driver 3.29.3 and 3.30.1 or of scylla-driver 3.29.12 have too:
-# these are gone when one of them is uninstalled.
+# Files that the wheels of cassandra-driver 3.29.3 and 3.30.1 or of scylla-driver 3.29.12 contain
+# too. Uninstalling one of these removes them.
 COMMON = """
 __init__.py application_info.py auth.py client_routes.py column_encryption/policies.py concurrent.py
 connection.py cqlengine/__init__.py cqlengine/connection.py cqlengine/functions.py
@@ -36,7 +36,7 @@ io/libevreactor.py io/twistedreactor.py marshal.py metrics.py murmur3.py pool.py
 protocol_features.py segment.py shard_info.py ssl_session_cache.py tablets.py timestamps.py
 type_codes.py
 """
-# Statements that a package of ours answers to.
+# Statements that are answered by a module of ours.
 EXPLAINED = [
     "from cassandra.cluster import Cluster",
     "from cassandra.query import SimpleStatement",
@@ -56,7 +56,7 @@ EXPLAINED = [
     "import cassandra.doctor.__main__",
     "import cassandra.migrate.__main__",
 ]
-# Nothing of ours runs in these: their files are gone, and the package is Python's own then.
+# Our files are missing for these statements, so Python itself reports the error.
 UNEXPLAINED = {
     "import cassandra; cassandra.__version__": (
         "AttributeError: module 'cassandra' has no attribute '__version__'"
@@ -86,9 +86,7 @@ def install_ours(site: Path) -> None:
 
 
 def install_other(site: Path, modules: list[str]) -> None:
-    """What another distribution's installation leaves: its files, over ours where names are equal,
-    and its record.
-    """
+    """Install another distribution's files over ours, with its record."""
     package = site / "cassandra"
     package.mkdir(exist_ok=True)
     written = ["cassandra/__init__.py", *(f"cassandra/{module}" for module in modules)]
@@ -116,7 +114,7 @@ def check_refused(done: subprocess.CompletedProcess[str]) -> None:
     assert done.returncode != 0
     assert "ImportError" in done.stderr
     assert "other-driver" in done.stderr
-    # Ours stays until the wheel that brings it back is seen.
+    # Ours stays installed until the wheel that restores it exists.
     assert f"ls dist/turbocql-*.whl && pip uninstall -y other-driver && {PUT_BACK}" in done.stderr
 
 
@@ -171,14 +169,14 @@ def test_an_unknown_owner_is_said_to_be_unknown(tmp_path: Path) -> None:
     assert "another distribution that owns the package name 'cassandra'" in done.stderr
 
 
-def test_this_installation_is_clean() -> None:
+def test_the_tests_installation_has_no_foreign_files() -> None:
     assert foreign_files(os.listdir(OURS)) == []
 
 
 @pytest.fixture(scope="module")
-def robbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An installation from which another driver's uninstallation took files along."""
-    site = tmp_path_factory.mktemp("robbed")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An installation whose files another driver's uninstallation has partly removed."""
+    site = tmp_path_factory.mktemp("broken")
     install_ours(site)
     for name in COMMON.split():
         (site / "cassandra" / name).unlink()
@@ -187,20 +185,20 @@ def robbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("statement", EXPLAINED)
-def test_files_that_are_gone_are_explained(robbed: Path, statement: str, twins: Twins) -> None:
-    done = run(robbed, statement, twins.impl)
+def test_files_that_are_gone_are_explained(broken: Path, statement: str, twins: Twins) -> None:
+    done = run(broken, statement, twins.impl)
     last = done.stderr.splitlines()[-1]
-    assert last.startswith(f"ImportError: {robbed}/cassandra/__init__.py is not there"), done.stderr
+    assert last.startswith(f"ImportError: {broken}/cassandra/__init__.py is not there"), done.stderr
     assert PUT_BACK in last
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("statement", "message"), UNEXPLAINED.items())
 def test_the_documentation_has_the_errors_that_nothing_can_explain(
-    robbed: Path, statement: str, message: str
+    broken: Path, statement: str, message: str
 ) -> None:
-    # Since 3.15 Python says as well that it looks for no packages.
-    assert run(robbed, statement).stderr.splitlines()[-1].startswith(message)
+    # Since 3.15 Python adds that it does not search packages.
+    assert run(broken, statement).stderr.splitlines()[-1].startswith(message)
     assert message in " ".join(UPGRADING.read_text().split())
 
 

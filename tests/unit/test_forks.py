@@ -1,4 +1,4 @@
-"""Locks that live longer than a call are made anew in a forked child."""
+"""Locks that outlive a call are replaced in a forked child."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import cassandra
 
 ROOT = Path(cassandra.__file__).parent
 
-# Locks that end with a call, or belong to what a child cannot use: the reason stands beside each.
+# Locks that a forked child never needs: they live for one call, or belong to objects that only the
+# parent uses. The comment after each gives the reason.
 OF_A_CALL = {
-    "client/paging.py",  # one page that is asked for ahead, by the parent's connections
+    "client/paging.py",  # one prefetched page, through the parent's connections
     "concurrent.py",  # one call of execute_concurrent
     "engine/events.py",  # one execution
-    "engine/stream_table.py",  # a connection of the parent; nobody waits for them without a limit
+    "engine/stream_table.py",  # a connection of the parent; no one waits for it without a limit
     "testing/fake/faults.py",
     "testing/fake/node.py",
     "testing/local.py",
@@ -25,7 +26,7 @@ LOCK = re.compile(r"= (?:threading\.)?(?:R?Lock|Condition)\(")
 
 
 def test_nobody_uses_cached_property() -> None:
-    """Before Python 3.12 it has a lock, which nobody can make anew."""
+    """cached_property has a lock before Python 3.12, which a forked child cannot replace."""
     assert [
         path for path in ROOT.rglob("*.py") if "import cached_property" in path.read_text()
     ] == []

@@ -1,5 +1,5 @@
-"""The fuzzers, for a moment: the whole corpus, and a few thousand mutations of one seed. ``python
-tests/fuzz`` goes on for minutes.
+"""The fuzzers run briefly: the whole corpus, and a few thousand mutations of one seed. ``python
+tests/fuzz`` runs for minutes.
 """
 
 from __future__ import annotations

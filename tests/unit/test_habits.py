@@ -1,10 +1,14 @@
-"""Mistakes that users of other libraries make: each message says what to write instead."""
+"""Habits from other libraries raise errors that suggest the right code."""
 
 from __future__ import annotations
 
+import copy
+import datetime
 import operator
+import pickle
+import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -16,15 +20,25 @@ from cassandra.bulk.options import load_options
 from cassandra.bulk.scan import AsyncScan, Scan
 from cassandra.client.settings.names import instead_of
 from cassandra.cluster import Cluster, ExecutionProfile, ResponseFuture, ResultSet, Session
-from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args
+from cassandra.cqlengine import columns
+from cassandra.cqlengine.models import Model, ModelDefinitionException
+from cassandra.cqlengine.query import ModelQuerySet
+from cassandra.encoder import Encoder
 from cassandra.metadata import Metadata
+from cassandra.metadata.schema.snapshot import LazyMapping
 from cassandra.policies import (
     ConstantSpeculativeExecutionPolicy,
+    DCAwareRoundRobinPolicy,
     ExponentialReconnectionPolicy,
+    RackAwareRoundRobinPolicy,
     RetryPolicy,
     RoundRobinPolicy,
+    TokenAwarePolicy,
+    WhiteListRoundRobinPolicy,
 )
 from cassandra.pool import Host
+from cassandra.protocol.rowclass import row_class
 from cassandra.query import BatchStatement, PreparedStatement, SimpleStatement
 from cassandra.testing.fake import FakeNode
 from cassandra.util import Date, Time
@@ -43,6 +57,8 @@ TABLES: list[tuple[type, dict[str, str]]] = [
     (AsyncScan, _habits.SCAN),
     (Metadata, _habits.METADATA),
     (Host, _habits.HOST),
+    (Model, _habits.MODEL),
+    (ModelQuerySet, _habits.QUERYSET),
     (Date, _habits.DATE),
     (Time, _habits.TIME),
 ]
@@ -72,7 +88,7 @@ def test_they_are_not_among_the_names_of_an_object(session: Session) -> None:
     assert not {"cursor", "close", "commit"} & {*names}
 
 
-def test_what_a_class_has_stays_as_it_is() -> None:
+def test_existing_attributes_of_a_class_stay() -> None:
     class Mine:
         first = 1
 
@@ -124,7 +140,7 @@ def test_a_result_has_no_length(session: Session) -> None:
     result: Any = session.execute("SELECT key FROM system.local")
     with pytest.raises(TypeError, match=r"has no len\(\): write len\(result.all\(\)\)"):
         len(result)
-    # Whatever asks for a length first, and goes on without.
+    # Some callers try the length first, and go on without it.
     assert not hasattr(result, "__len__")
     assert operator.length_hint(result, 7) == 7
     assert len(list(result)) == 1
@@ -141,7 +157,7 @@ def test_a_result_without_rows_has_no_first_one(session: Session) -> None:
 STATEMENTS: list[Any] = [SimpleStatement("SELECT 1"), BatchStatement()]
 
 
-@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: type(statement).__name__)
 @pytest.mark.parametrize("name", sorted(_habits.STATEMENT_SETTINGS))
 def test_a_misspelt_setting_of_a_statement_warns(statement: Any, name: str) -> None:
     with pytest.warns(RuntimeWarning, match=rf"{name} has no effect: (did you mean|write)") as seen:
@@ -197,13 +213,131 @@ def test_parameters_beside_a_batch_warn(session: Session, size: int) -> None:
     assert seen[0].filename == __file__
 
 
+class Money:
+    """A class with a useless str()."""
+
+
+class Priced(Money):
+    def __str__(self) -> str:
+        return "12.5"
+
+
+def test_an_object_may_be_its_own_literal() -> None:
+    assert Encoder().cql_encode_all_types(Priced()) == "12.5"
+
+
+def bad_model(kind: type) -> type:
+    return type("Bad", (Model,), {"k": kind})
+
+
 def any_settings(settings: Any) -> Any:
     """Return settings that no type checker knows."""
     return settings
 
 
-# What is called, with what, and what the message says.
+# The call, its argument, and the expected message.
 MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
+    "a policy's name": (
+        TypeError,
+        lambda: ExecutionProfile("RoundRobin"),  # type: ignore[arg-type]
+        r"load_balancing_policy must be a policy, but is 'RoundRobin' of type str: write Token",
+    ),
+    "a level in the place of a policy": (
+        TypeError,
+        lambda: ExecutionProfile(ConsistencyLevel.QUORUM),  # type: ignore[arg-type]
+        "load_balancing_policy must be a policy, but is 4 of type int",
+    ),
+    "a policy's name at the cluster": (
+        TypeError,
+        lambda: Cluster(load_balancing_policy="RoundRobin"),  # type: ignore[arg-type]
+        "load_balancing_policy must be a policy, but is 'RoundRobin'",
+    ),
+    "a retry policy's name": (
+        TypeError,
+        lambda: ExecutionProfile(retry_policy="fallthrough"),  # type: ignore[arg-type]
+        r"retry_policy must be a policy.*write RetryPolicy\(\)",
+    ),
+    "a number for speculation": (
+        TypeError,
+        lambda: ExecutionProfile(speculative_execution_policy=3),  # type: ignore[arg-type]
+        "write ConstantSpeculativeExecutionPolicy",
+    ),
+    "a level's name": (
+        TypeError,
+        lambda: ExecutionProfile(consistency_level="local_qurom"),  # type: ignore[arg-type]
+        r"is 'local_qurom': write ConsistencyLevel\.LOCAL_QUORUM",
+    ),
+    "no level's name": (
+        TypeError,
+        lambda: ExecutionProfile(consistency_level="x"),  # type: ignore[arg-type]
+        "must be a value of ConsistencyLevel, but is 'x'$",
+    ),
+    "a list of data centres": (
+        TypeError,
+        lambda: DCAwareRoundRobinPolicy(["dc1"]),  # type: ignore[arg-type]
+        r"local_dc must be a str, but is \['dc1'\]",
+    ),
+    "a list of racks": (
+        TypeError,
+        lambda: RackAwareRoundRobinPolicy("dc1", ["r1"]),  # type: ignore[arg-type]
+        r"local_rack must be a str",
+    ),
+    "a child policy's class": (
+        TypeError,
+        lambda: TokenAwarePolicy(RoundRobinPolicy),  # type: ignore[arg-type]
+        r"write RoundRobinPolicy\(\.\.\.\)",
+    ),
+    "one host to allow": (
+        TypeError,
+        lambda: WhiteListRoundRobinPolicy("127.0.0.1"),
+        r"write \['127\.0\.0\.1'\]",
+    ),
+    "a version as text": (
+        TypeError,
+        lambda: Cluster(protocol_version="4"),  # type: ignore[arg-type]
+        r"protocol_version must be an int, but is '4' of type str: write .*ProtocolVersion\.V5",
+    ),
+    "the bundle alone": (
+        TypeError,
+        lambda: Cluster(cloud="bundle.zip"),  # type: ignore[arg-type]
+        "write cloud={'secure_connect_bundle': path}",
+    ),
+    "parameters of a statement": (
+        ValueError,
+        lambda: SimpleStatement("SELECT", (1,)),  # type: ignore[arg-type]
+        r"parameters are of execute, .*execute\(statement, parameters\)",
+    ),
+    "a page size as text": (
+        TypeError,
+        lambda: SimpleStatement("SELECT", fetch_size="100"),  # type: ignore[arg-type]
+        "fetch_size must be a number of rows or None, but is '100' of type str",
+    ),
+    "a batch's type as text": (
+        TypeError,
+        lambda: BatchStatement("unlogged"),  # type: ignore[arg-type]
+        r"write BatchType\.UNLOGGED",
+    ),
+    "a batch of a list": (
+        TypeError,
+        lambda: BatchStatement(["INSERT"]),  # type: ignore[arg-type]
+        r"then batch\.add\(statement, parameters\)",
+    ),
+    "a batch's type as number": (
+        TypeError,
+        lambda: BatchStatement(1),  # type: ignore[arg-type]
+        r"write BatchType\.LOGGED, BatchType\.UNLOGGED or",
+    ),
+    "an object without a literal": (
+        TypeError,
+        lambda: Encoder().cql_encode_all_types(Money()),
+        r"has no literal in CQL: pass its fields .* or set session\.encoder\.mapping\[Money\]",
+    ),
+    "classes for columns": (ModelDefinitionException, lambda: bad_model(int), "k is the class int"),
+    "a column's class": (
+        ModelDefinitionException,
+        lambda: bad_model(columns.UUID),
+        r"write k = columns\.UUID\(primary_key=True\)",
+    ),
     "a policy's class": (
         TypeError,
         lambda: ExecutionProfile(retry_policy=RetryPolicy),  # type: ignore[arg-type]
@@ -309,6 +443,8 @@ def test_settings_of_other_clients(name: str, text: str) -> None:
         (["SELECT * FROM t"], None, "one statement at a time"),
         (None, None, "a query is a str or a statement"),
         ("SELECT * FROM t WHERE k = %s", 5, r"a single one is written \(value,\)"),
+        ("SELECT * FROM t WHERE k = %s", iter([5]), r"write tuple\(parameters\)"),
+        ("SELECT * FROM t WHERE k = %s AND c = %s", {1, 2}, "the set {1, 2}, which has no order"),
     ],
 )
 def test_queries(session: Session, query: Any, parameters: Any, text: str) -> None:
@@ -334,3 +470,126 @@ def test_the_session_comes_first(session: Session) -> None:
     second: Any = session
     with pytest.raises(AttributeError, match="take the session first"):
         execute_concurrent_with_args(prepared, second, [(1,)])
+
+
+@pytest.mark.parametrize(
+    ("timeout", "text"),
+    [
+        (datetime.timedelta(seconds=3), r"write timeout\.total_seconds\(\)"),
+        ("a", r"execute\(query, \(first, second\)\)"),
+        ("3", "but is '3' of type str$"),
+    ],
+)
+def test_times(session: Session, timeout: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        session.execute("SELECT key FROM system.local", None, timeout)
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        ["SELECT key FROM system.local"],
+        [SimpleStatement("SELECT key FROM system.local")],
+        [("SELECT key FROM system.local",)],
+    ],
+)
+async def test_statements_without_parameters(session: Session, pairs: Any) -> None:
+    text = r"write \(statement, None\) for a statement without parameters"
+    with pytest.raises(TypeError, match=text):
+        execute_concurrent(session, pairs)
+    async with FakeNode() as node, aio.Cluster([node.address], port=node.port) as cluster:
+        awaiting = await cluster.connect()
+        with pytest.raises(TypeError, match=text):
+            awaiting.execute_concurrent(pairs)
+
+
+def test_rows_of_a_result_have_positions(session: Session) -> None:
+    result: Any = session.execute("SELECT key FROM system.local")
+    with pytest.raises(TypeError, match=r"write result\.one\(\)\.key"):
+        result["key"]
+
+
+def test_a_future_is_no_result(session: Session) -> None:
+    future: Any = session.execute_async("SELECT key FROM system.local")
+    text = r"its rows are those of future\.result\(\)"
+    with pytest.raises(TypeError, match=text):
+        list(future)
+    with pytest.raises(TypeError, match=text):
+        future[0]
+    assert not hasattr(future, "__getitem__")
+    assert not isinstance(future, Iterable)
+    future.result()
+
+
+@pytest.mark.parametrize("name", ["add_callback", "add_errback"])
+def test_callbacks_must_be_functions(session: Session, name: str) -> None:
+    future = session.execute_async("SELECT key FROM system.local")
+    with pytest.raises(TypeError, match="must be a function, but is 'print' of type str"):
+        getattr(future, name)("print")
+    future.result()
+
+
+async def test_a_scan_needs_no_closing(session: Session) -> None:
+    blocking: Any = session.scan("system.local")
+    with pytest.raises(TypeError, match="does not support `with`: it needs no closing"), blocking:
+        pass
+    async with FakeNode() as node, aio.Cluster([node.address], port=node.port) as cluster:
+        scan: Any = (await cluster.connect()).scan("system.local")
+        with pytest.raises(TypeError, match="write `async for row in scan`"):
+            async with scan:
+                pass
+
+
+@pytest.mark.parametrize("name", sorted(_habits.ASYNC_RESULT))
+def test_a_result_of_asyncio_has_no_callbacks(name: str) -> None:
+    result: Any = object.__new__(aio.ResultSet)
+    with pytest.raises(AttributeError, match="this is the result already"):
+        getattr(result, name)
+
+
+@pytest.mark.parametrize("name", sorted(_habits.ROW))
+def test_names_of_other_rows(name: str) -> None:
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}': .* write row\.column"):
+        getattr(row_class(("k", "v"))(1, 2), name)
+
+
+def test_rows_are_read_only() -> None:
+    row = row_class(("k", "get"))(1, 2)
+    assert row.get == 2
+    assert "items" not in dir(row)
+    with pytest.raises(AttributeError, match=r"write row = row\._replace\(k=\.\.\.\)"):
+        row.k = 5
+    with pytest.raises(AttributeError, match="has no attribute 'v', and takes none"):
+        row.v = 5
+    assert pickle.loads(pickle.dumps(row)) == row == copy.deepcopy(row)
+
+
+def test_columns_may_have_the_names() -> None:
+    class Log(Model):
+        query = columns.Text(primary_key=True)
+        find = columns.Integer()
+
+    assert Log(query="SELECT", find=3).query == "SELECT"
+
+
+def notes_of(error: BaseException) -> list[str]:
+    return list(vars(error)["__notes__"])
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="notes are new in Python 3.11")
+def test_names_of_the_schema() -> None:
+    with pytest.raises(KeyError) as caught:
+        LazyMapping({"system": 1, "shop": 2}, str)["systen"]
+    assert caught.value.args == ("systen",)
+    assert notes_of(caught.value) == ["(did you mean 'system'? there are 'system', 'shop')"]
+    with pytest.raises(KeyError) as caught:
+        LazyMapping({}, str)["a"]
+    assert notes_of(caught.value) == ["(there are none)"]
+    with pytest.raises(KeyError) as caught:
+        Cluster().metadata.keyspaces["shop"]
+    assert caught.value.args == ("shop",)
+    (note,) = notes_of(caught.value)
+    assert note.startswith("(no keyspace is known: cluster.connect() reads them, unless")
+    with pytest.raises(KeyError) as caught:
+        LazyMapping(dict.fromkeys(map(str, range(12))), str)["a"]
+    assert "'9' and 2 more" in notes_of(caught.value)[0]

@@ -11,19 +11,19 @@ from cassandra._histogram import BUCKETS, bucket_of, percentile_of
 
 def counted(times: list[float]) -> list[int]:
     counts = [0] * BUCKETS
-    for one in times:
-        counts[bucket_of(one)] += 1
+    for duration in times:
+        counts[bucket_of(duration)] += 1
     return counts
 
 
 @pytest.mark.parametrize("percent", [1, 50, 95, 99, 99.9, 100])
 def test_percentiles_are_close(percent: float) -> None:
-    times = [10 ** random.Random(at).uniform(-5, 3) for at in range(1000)]
+    times = [10 ** random.Random(seed).uniform(-5, 3) for seed in range(1000)]
     exact = sorted(times)[max(round(percent * 10), 1) - 1]
     assert exact <= percentile_of(counted(times), percent) <= exact * 1.07
 
 
-def test_the_ends() -> None:
+def test_the_first_and_last_buckets() -> None:
     assert (bucket_of(0.0), bucket_of(1e-9)) == (0, 0)
     assert bucket_of(1e12) == BUCKETS - 1
     assert percentile_of([0] * BUCKETS, 99) == 0.0

@@ -1,5 +1,5 @@
-"""`import cassandra.cluster` pulls in what it needs and nothing else (its time is measured by
-benchmarks/import_time.py).
+"""`import cassandra.cluster` imports only what it needs (benchmarks/import_time.py measures its
+time).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ UNWANTED = {
     "email", "sqlite3", "xml", "csv", "tkinter", "ctypes", "http", "cProfile", "pstats",
     "setuptools", "multiprocessing", "unittest", "cassandra.cqlengine", "cassandra.testing",
     "cassandra.aio", "doctest", "pydoc",
-    # Names for programs of other drivers come at their first use.
+    # Compatible names are imported at their first use.
     "cassandra._compat", "cassandra.datastax", "cassandra.driver_config", "cassandra.graph",
     "cassandra.io", "cassandra.metrics", "cassandra.protocol.parsers", "cassandra.stats",
     "cassandra.client.cloud", "cassandra.client_routes", "cassandra.client.routes",
     "cassandra.engine.control.client_routes",
-    # What only connecting and executing need comes when the first cluster is made.
+    # Modules for connecting and executing are imported with the first cluster.
     "asyncio", "ssl", "concurrent.futures", "subprocess", "inspect", "platform",
     "datetime", "decimal", "uuid", "urllib.parse", "ipaddress",
     "cassandra.clock", "cassandra.cqltypes", "cassandra.encoder", "cassandra.observers",
@@ -38,7 +38,7 @@ UNWANTED = {
     "cassandra.query.trace", "cassandra.util",
 }  # fmt: skip
 
-# Of the engine, the settings that programs pass have a part.
+# The parts of the engine that define settings for applications.
 ENGINE = {
     "cassandra.engine", "cassandra.engine.call_options", "cassandra.engine.control",
     "cassandra.engine.control.query_fallback", "cassandra.engine.endpoint",
@@ -61,7 +61,7 @@ from cassandra.auth import PlainTextAuthProvider
 @pytest.mark.parametrize("imports", IMPORTS)
 def test_import_pulls_in_nothing_optional(imports: str) -> None:
     code = (
-        # They import more of the standard library in some versions of Python than in others.
+        # These import different parts of the standard library in different versions of Python.
         "import importlib.util, logging, random, socket, sys, typing\n"
         f"before = set(sys.modules)\n{IMPORTS[imports]}\n"
         "print(*sorted(set(sys.modules) - before))"
@@ -70,7 +70,7 @@ def test_import_pulls_in_nothing_optional(imports: str) -> None:
     assert done.returncode == 0, done.stderr
     loaded = set(done.stdout.split())
     assert "cassandra.cluster.cluster" in loaded
-    # The compressions are looked for when the first connection is made.
+    # Compression modules are imported with the first connection.
     assert not loaded & UNWANTED
     assert {name for name in loaded if name.startswith("cassandra.engine")} <= ENGINE
     assert {name for name in loaded if name.startswith("cassandra._accel.")} <= {
@@ -101,7 +101,8 @@ def test_the_python_twins_of_codecs_and_rows_stay_out_where_the_compiled_ones_se
 
 @pytest.mark.slow
 def test_a_cluster_that_is_made_has_imported_its_engine() -> None:
-    # In the caller's thread and before it connects: the engine's own thread imports nothing.
+    # The caller's thread imports the engine before it connects; the engine's own thread imports
+    # nothing.
     for face in ("cluster", "aio"):
         done = run_python(
             f"import sys; from cassandra.{face} import Cluster; Cluster(['127.0.0.1']); "
@@ -145,15 +146,15 @@ def test_all_that_requests_need_is_there_when_a_cluster_is_made(face: str) -> No
             "print(*set(sys.modules) - before)"
         )
     assert done.returncode == 0, done.stderr
-    # Packages that are optional, uvloop say, are imported when the loop or a connection is made;
-    # the Python twin's codecs when the first of a kind is.
+    # Optional packages, such as uvloop, are imported with the loop or a connection; the Python
+    # twin's codecs with the first of a kind.
     late = {
         name
         for name in done.stdout.split()
         if name.startswith("cassandra") or name.partition(".")[0] in sys.stdlib_module_names
     }
     assert not {name for name in late if not name.startswith("cassandra.cqltypes.codecs.")} - {
-        "gc"  # by uvloop
+        "gc"  # imported by uvloop
     }
 
 

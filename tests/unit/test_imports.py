@@ -1,4 +1,4 @@
-"""Modules that are imported at run time, while another thread forks."""
+"""Modules can be imported at run time while another thread forks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def fork(in_child):
 
 
 def test_a_fork_waits_for_an_import(tmp_path: Path) -> None:
-    """The child would find the module's lock held by a thread that it does not have."""
+    """The fork waits, or the child would find the module's lock held by a thread that it does not
+    have.
+    """
     (tmp_path / "slow.py").write_text(
         "import threading, time, __main__\n__main__.begun.set()\ntime.sleep(0.2)\ndone = True\n"
     )
@@ -69,7 +71,7 @@ print(_imports.import_module("forks").status, _imports._importers)
 
 
 def test_an_import_that_never_ends(tmp_path: Path) -> None:
-    """The fork goes on after a while."""
+    """If an import never ends, the fork goes on after a while."""
     (tmp_path / "endless.py").write_text(
         "import threading, __main__\n__main__.begun.set()\nthreading.Event().wait()\n"
     )
@@ -89,7 +91,7 @@ os._exit(0)
     assert done.stdout.split() == ["0", "1"], done.stderr
 
 
-def test_what_cannot_be_imported() -> None:
+def test_a_failed_import_leaves_nothing_behind() -> None:
     from cassandra import _imports
 
     with pytest.raises(ImportError):

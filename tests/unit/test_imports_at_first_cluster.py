@@ -1,4 +1,4 @@
-"""Names that are imported when the first `Cluster` object is made."""
+"""Names that are imported when the first `Cluster` object is created."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.processes import run_python
 
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    made = ModuleType("first_example")
-    monkeypatch.setitem(sys.modules, "first_example", made)
+    example = ModuleType("first_example")
+    monkeypatch.setitem(sys.modules, "first_example", example)
     monkeypatch.setattr(_imports, "_waiting", [])
     monkeypatch.setattr(_imports, "_imported", 0)
     _imports.at_first_cluster("first_example", Fraction="fractions", json="json")
-    return made
+    return example
 
 
 def test_names_are_imported_for_a_cluster(module: ModuleType) -> None:
@@ -40,15 +40,15 @@ def test_names_that_come_later_are_imported_for_the_next_cluster(module: ModuleT
 def test_a_use_before_imports_the_name(module: ModuleType) -> None:
     stand_in = module.Fraction
     assert repr(stand_in) == "<fractions.Fraction, imported at the first use>"
-    made = stand_in(1, 2)
-    assert module.Fraction is type(made)
-    assert isinstance(made, stand_in)
-    assert isinstance(made, (str, stand_in))
+    half = stand_in(1, 2)
+    assert module.Fraction is type(half)
+    assert isinstance(half, stand_in)
+    assert isinstance(half, (str, stand_in))
     assert not isinstance(0.5, stand_in)
     assert module.json.dumps([1]) == "[1]"
 
 
-def test_what_a_program_has_patched_stays(module: ModuleType) -> None:
+def test_patched_names_stay_patched(module: ModuleType) -> None:
     with mock.patch.object(module, "Fraction") as patched:
         _imports.import_all()
         assert module.Fraction is patched
@@ -96,12 +96,12 @@ for owner, attribute in (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("face", ["cluster", "aio"])
-def test_nothing_waits_when_a_cluster_is_made(face: str) -> None:
+def test_no_import_is_pending_after_a_cluster_is_created(face: str) -> None:
     done = run_python(LEFT.format(face=face))
     assert (done.stdout, done.stderr) == ("", "")
 
 
-# What programs do with the driver and without a cluster, in their own tests say.
+# Code that uses the driver without a cluster, for example in an application's tests.
 WITHOUT = {
     "policies": """
         from unittest.mock import Mock

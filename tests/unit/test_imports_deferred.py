@@ -1,4 +1,4 @@
-"""Modules that `Deferred` stands for."""
+"""`Deferred` imports its module at the first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that are imported when somebody asks for them."""
+"""Names that are imported at their first use."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ import cassandra._compat.cluster
 import cassandra._compat.engine
 from cassandra import _lazy
 from cassandra._lazy import lazy_base, lazy_names
-from cassandra.cluster import known_names as of_faces
-from cassandra.engine import known_names as of_engine
+from cassandra.cluster import compat_names as of_faces
+from cassandra.engine import compat_names as of_engine
 
 
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    made = ModuleType("lazy_example")
-    monkeypatch.setitem(sys.modules, "lazy_example", made)
-    made.__getattr__ = lazy_names(  # type: ignore[method-assign]
+    example = ModuleType("lazy_example")
+    monkeypatch.setitem(sys.modules, "lazy_example", example)
+    example.__getattr__ = lazy_names(  # type: ignore[method-assign]
         "lazy_example", {"Decimal": "decimal", "text": "json"}, {"text": "dumps"}
     )
-    return made
+    return example
 
 
 def test_a_name_is_an_attribute_from_then_on(module: ModuleType) -> None:
@@ -39,7 +39,7 @@ def test_a_name_that_is_another_at_home(module: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("name", ["nothing", "__path__"])
-def test_other_names(module: ModuleType, name: str) -> None:
+def test_unknown_names_raise_attribute_error(module: ModuleType, name: str) -> None:
     with pytest.raises(AttributeError, match=f"'lazy_example' has no attribute '{name}'"):
         getattr(module, name)
 
@@ -58,7 +58,7 @@ def test_names_that_programs_take_from_elsewhere(
 
 
 class Home:
-    """What `lazy_base` takes attributes from."""
+    """The class that `lazy_base` takes attributes from."""
 
     number = 5
 
@@ -88,7 +88,9 @@ def test_attributes_of_a_class_come_from_its_home_at_the_first_look(base: Any) -
     assert vars(base)["hello"] is vars(Home)["hello"]
     assert (Holder.made(), Holder.number, Holder().read_only) == ("Holder", 5, 7)
     assert Holder.read_only is vars(Home)["read_only"]
-    assert not [one for one in vars(base).values() if isinstance(one, _lazy.LazyAttribute)]
+    assert not [
+        attribute for attribute in vars(base).values() if isinstance(attribute, _lazy.LazyAttribute)
+    ]
 
 
 def test_a_subclass_may_override_and_call_them(base: Any) -> None:
@@ -104,40 +106,40 @@ def test_a_subclass_may_override_and_call_them(base: Any) -> None:
 
 
 @pytest.mark.parametrize("is_loaded", [False, True])
-def test_what_is_set_on_an_instance_is_kept_as_ever(base: Any, is_loaded: bool) -> None:
+def test_attributes_set_on_an_instance_are_kept(base: Any, is_loaded: bool) -> None:
     class Holder(base):  # type: ignore[misc]
         pass
 
     if is_loaded:
         assert Holder.hello
         assert Holder.read_only
-    one, other = Holder(), Holder()
-    one.hello = len
-    assert (one.hello("you"), other.hello("you")) == (3, "Holder you")
-    del one.hello
-    assert one.hello("you") == "Holder you"
+    first, second = Holder(), Holder()
+    first.hello = len
+    assert (first.hello("you"), second.hello("you")) == (3, "Holder you")
+    del first.hello
+    assert first.hello("you") == "Holder you"
     with pytest.raises(AttributeError):
-        del one.hello
+        del first.hello
     with pytest.raises(AttributeError):
-        one.read_only = 8
+        first.read_only = 8
     with mock.patch.object(Holder, "hello", return_value="patched"):
-        assert other.hello("you") == "patched"
-    assert other.hello("you") == "Holder you"
+        assert second.hello("you") == "patched"
+    assert second.hello("you") == "Holder you"
 
 
 @pytest.mark.parametrize(
     ("base", "home"),
     [
-        (of_faces.KnownCluster, cassandra._compat.cluster.KnownCluster),
-        (of_faces.KnownSession, cassandra._compat.cluster.KnownSession),
-        (of_engine.KnownConnection, cassandra._compat.engine.KnownConnection),
-        (of_engine.KnownPool, cassandra._compat.engine.KnownPool),
+        (of_faces.CompatCluster, cassandra._compat.cluster.CompatCluster),
+        (of_faces.CompatSession, cassandra._compat.cluster.CompatSession),
+        (of_engine.CompatConnection, cassandra._compat.engine.CompatConnection),
+        (of_engine.CompatPool, cassandra._compat.engine.CompatPool),
     ],
-    ids=lambda one: str(one.__qualname__),
+    ids=lambda cls: str(cls.__qualname__),
 )
 def test_no_attribute_of_a_home_is_forgotten(base: type, home: type) -> None:
     def names(cls: type) -> set[str]:
-        # `state` is what a pool itself has.
-        return {one for one in vars(cls) if not one.startswith("__")} - {"state"}
+        # `state` belongs to the pool itself.
+        return {name for name in vars(cls) if not name.startswith("__")} - {"state"}
 
     assert names(base) == names(home)

@@ -1,5 +1,5 @@
-"""What a few bytes of an answer may cost: nulls that stand for many cells, columns without number,
-names that pile up in caches.
+"""Limits on the cost of a small answer: nulls that mean many cells, countless columns, names that
+fill caches.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from tests.unit.protocol.pages import column_plan
 from tests.unit.protocol.wire import short, string, value
 
 WIDE = t.UserType.make_udt_class(
-    "k", "wide", [f"f{at}" for at in range(1000)], [t.Int32Type] * 1000
+    "k", "wide", [f"f{number}" for number in range(1000)], [t.Int32Type] * 1000
 )
 NESTED = t.UserType.make_udt_class("k", "nested", ["w", "v"], [WIDE, WIDE])
 
 
 @pytest.fixture
-def few_cells() -> Iterator[None]:
+def low_cell_limit() -> Iterator[None]:
     before = limits.null_cells
     limits.null_cells = 10_000
     yield
     limits.null_cells = before
 
 
-# A type, a cell, and how many of it stand for 10,000 cells.
+# A type, a cell, and how many of these cells mean 10,000 cells.
 COSTLY: list[tuple[Any, bytes | None, int]] = [
     (vector_of(t.FloatType, 4000), None, 20),
     (vector_of(t.UUIDType, 1000), None, 10),
@@ -56,25 +56,25 @@ COSTLY: list[tuple[Any, bytes | None, int]] = [
 ]
 
 
-@pytest.mark.usefixtures("few_cells")
-@pytest.mark.parametrize(("kind", "cell", "most"), COSTLY, ids=range(len(COSTLY)))
+@pytest.mark.usefixtures("low_cell_limit")
+@pytest.mark.parametrize(("kind", "cell", "limit"), COSTLY, ids=range(len(COSTLY)))
 def test_nulls_stand_for_so_many_cells_of_a_column(
-    twins: Twins, kind: Any, cell: bytes | None, most: int
+    twins: Twins, kind: Any, cell: bytes | None, limit: int
 ) -> None:
     plan = column_plan(twins, [kind])
-    for count in (most // 2, most // 2, most // 2):  # each page by itself
+    for count in (limit // 2, limit // 2, limit // 2):  # each page has its own limit
         assert plan.read(value(cell) * count, 0, count).length == count
     with pytest.raises(
         DecodeError,
         match=r'^(row \d+, )?column "c0" .*nulls stand for more cells '
         r".* limits.null_cells \(10000\)",
     ):
-        plan.read(value(cell) * (2 * most), 0, 2 * most)
+        plan.read(value(cell) * (2 * limit), 0, 2 * limit)
     limits.null_cells *= 3
-    assert plan.read(value(cell) * (2 * most), 0, 2 * most).length == 2 * most
+    assert plan.read(value(cell) * (2 * limit), 0, 2 * limit).length == 2 * limit
 
 
-@pytest.mark.usefixtures("few_cells")
+@pytest.mark.usefixtures("low_cell_limit")
 @pytest.mark.parametrize("method", ["tuples", "named_tuples", "dicts", "columns", "iterate"])
 def test_missing_fields_have_a_limit_in_rows(twins: Twins, method: str) -> None:
     kind = list_of(WIDE)
@@ -95,10 +95,10 @@ def test_missing_fields_have_a_limit_in_rows(twins: Twins, method: str) -> None:
         kind.deserialize(page(11)[4:], 5)
 
 
-@pytest.mark.usefixtures("few_cells")
+@pytest.mark.usefixtures("low_cell_limit")
 def test_code_that_reads_others_meanwhile_counts_by_itself(twins: Twins) -> None:
     wide = WIDE.build_codec(twins.codecs)
-    cut = value(bytes(4))  # it lacks 999 fields
+    cut = value(bytes(4))  # lacks 999 fields
 
     def read(data: bytes) -> Any:
         others = threading.Thread(target=wide.decode, args=(cut,))
@@ -116,17 +116,19 @@ def test_code_that_reads_others_meanwhile_counts_by_itself(twins: Twins) -> None
 
 @pytest.mark.slow
 def test_too_many_nulls_are_found_without_a_look_at_each_row(twins: Twins) -> None:
-    """Row by row, each with all its fields, it would take minutes."""
+    """Too many nulls are found by their number: decoding each row with all its fields would take
+    minutes.
+    """
     count = 5_000
     very_wide = t.UserType.make_udt_class(
-        "k", "very_wide", [f"f{at}" for at in range(60_000)], [t.Int32Type] * 60_000
+        "k", "very_wide", [f"f{number}" for number in range(60_000)], [t.Int32Type] * 60_000
     )
     plan = column_plan(twins, [very_wide])
     with pytest.raises(DecodeError, match=r'^column "c0" .*limits.null_cells'):
         plan.read(value(None) * count, 0, count)
 
 
-# Half a gigabyte of zeros that nobody touches: side by side, and one in the other.
+# Half a gigabyte of untouched zeros: side by side, and nested.
 HUGE = [
     ("vector_of(t.FloatType, 10_000_000)", 13, 13),
     ("vector_of(vector_of(t.FloatType, 16_000), 8_000)", 1, 1),
@@ -159,8 +161,8 @@ def test_null_vectors_cost_no_memory(
     """
     done: subprocess.CompletedProcess[str] = run_python(code, WITH_TESTS)
     assert done.stdout, done.stderr
-    found, grown = done.stdout.split()
-    assert (found, int(grown) < 50) == (str(length), True), grown
+    printed_length, grown = done.stdout.split()
+    assert (printed_length, int(grown) < 50) == (str(length), True), grown
 
 
 def test_a_result_has_so_many_columns_at_most() -> None:
@@ -175,24 +177,24 @@ def test_a_result_has_so_many_columns_at_most() -> None:
 
 
 def test_a_cache_is_bounded_in_bytes() -> None:
-    kept: Bounded[str, int] = Bounded(4, 800)
-    assert [kept.keep(name, at, 90) for at, name in enumerate("abca")] == [0, 1, 2, 0]
-    assert (len(kept), kept.get("c"), kept.get("x")) == (3, 2, None)
-    assert kept.keep("large", 5, 101) == 5
-    assert kept.get("large") is None
-    for at in range(20):
-        kept.keep(f"n{at}", at, 100)
-        assert len(kept) <= 4
-        assert kept.held <= 800
-    kept.discard(lambda key: key.startswith("n"))
-    assert [*kept.values()] == []
+    cache: Bounded[str, int] = Bounded(4, 800)
+    assert [cache.keep(name, number, 90) for number, name in enumerate("abca")] == [0, 1, 2, 0]
+    assert (len(cache), cache.get("c"), cache.get("x")) == (3, 2, None)
+    assert cache.keep("large", 5, 101) == 5
+    assert cache.get("large") is None
+    for number in range(20):
+        cache.keep(f"n{number}", number, 100)
+        assert len(cache) <= 4
+        assert cache.held <= 800
+    cache.discard(lambda key: key.startswith("n"))
+    assert [*cache.values()] == []
     assert text_size(("ab", (b"c", None, ("d",)), 5)) == 4
 
 
 @pytest.mark.slow
 def test_names_do_not_pile_up() -> None:
-    for at in range(300):
-        name = f"N{at}" + "x" * 60_000
+    for number in range(300):
+        name = f"N{number}" + "x" * 60_000
         assert custom.mkUnrecognizedType(name).cassname == name
         kind = custom.mkUnrecognizedType(name[:1000])
         t.ListType.apply_parameters((kind,))
@@ -206,9 +208,9 @@ def test_names_do_not_pile_up() -> None:
 
 def test_statements_that_are_remembered_have_a_bound_in_bytes() -> None:
     recent: RecentlyUsed[tuple[str | None, str], int] = RecentlyUsed(1000, 10_000)
-    for at in range(100):
-        recent.put(("k", f"{at:03}" + "x" * 996), at)
-        recent.put(("k", f"{at:03}" + "x" * 996), at)
+    for number in range(100):
+        recent.put(("k", f"{number:03}" + "x" * 996), number)
+        recent.put(("k", f"{number:03}" + "x" * 996), number)
     assert (len(recent), recent.held) == (10, 10_000)
     assert recent.get(("k", "099" + "x" * 996)) == 99
     recent.put((None, "y" * 50_000), 1)

@@ -1,4 +1,4 @@
-"""The primitive numbers, against bytes written by hand."""
+"""The primitive numbers, compared with bytes written by hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from hypothesis import given, strategies as st
 
 from cassandra import marshal
 
-# native_protocol_v5.spec 3, [unsigned vint]: as many leading ones as bytes follow.
+# native_protocol_v5.spec 3, [unsigned vint]: the number of leading 1 bits is the number of further
+# bytes.
 UVINTS = [
     (0, "00"),
     (127, "7f"),

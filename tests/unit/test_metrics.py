@@ -1,6 +1,4 @@
-"""`Cluster.metrics`: what is counted, by which name it is found, and that nothing is where they are
-off.
-"""
+"""`Cluster.metrics`: its counters, their names, and no counters if metrics are off."""
 
 from __future__ import annotations
 
@@ -95,7 +93,9 @@ WRITE_TIMEOUT: dict[str, Any] = {
         "none",
     ],
 )
-def test_what_is_counted(answer: Answerable, policy: RetryPolicy, counted: dict[str, int]) -> None:
+def test_counters_of_requests_and_errors(
+    answer: Answerable, policy: RetryPolicy, counted: dict[str, int]
+) -> None:
     profile = ExecutionProfile(retry_policy=policy, request_timeout=0.3)
     with (
         FakeNode() as node,
@@ -161,10 +161,10 @@ def test_names() -> None:
         second.metrics.set_stats_name("mine")
     first.metrics.shutdown()
     assert "mine" not in getStats()
-    kept = second.metrics
+    metrics = second.metrics
     del second
     gc.collect()
-    assert kept.get_stats()["known_hosts"] == 0
+    assert metrics.get_stats()["known_hosts"] == 0
 
 
 def test_the_timer_s_figures() -> None:

@@ -1,4 +1,4 @@
-"""Misspelt settings of clusters, sessions and profiles: an error names the nearest one."""
+"""Misspelt settings of clusters, sessions and profiles: an error names the nearest setting."""
 
 from __future__ import annotations
 
@@ -69,24 +69,24 @@ def test_the_settings_of_a_session(face: Any) -> None:
 @pytest.mark.parametrize(
     ("face", "right"), [(face, name) for face in SESSIONS for name in sorted(SESSIONS[face])]
 )
-def test_of_a_session(face: Any, right: str) -> None:
+def test_misspelt_settings_of_a_session(face: Any, right: str) -> None:
     session = face.__new__(face)
     for wrong in (right[:-1], right + right[-1], right[:2] + right[3] + right[2] + right[4:]):
         with pytest.raises(AttributeError, match=f"no setting '{wrong}'; did you mean '{right}'"):
             setattr(session, wrong, 0)
 
 
-async def test_of_a_session_that_is_connected() -> None:
+async def test_misspelt_settings_of_a_connected_session() -> None:
     def check(session: Any) -> None:
         with pytest.raises(AttributeError, match="no setting 'encoderr'; did you mean 'encoder'"):
             session.encoderr = None
         session.tenant = "shop"
         session.execute = None
         assert (session.tenant, session.execute) == ("shop", None)
-        # Whatever else a program sets is an attribute that is made at connect.
+        # All other public attributes of a session are created by connect.
         others = {"cluster", "hosts", "is_shutdown", "loop_ident", "wake_queue", "tenant"}
-        made = {name for name in vars(session) if not name.startswith("_")}
-        assert made - others - {"execute"} <= type(session)._setting_names
+        attributes = {name for name in vars(session) if not name.startswith("_")}
+        assert attributes - others - {"execute"} <= type(session)._setting_names
 
     with FakeNode() as node:
         with Cluster([node.address], port=node.port) as cluster:
@@ -103,7 +103,7 @@ async def test_of_a_session_that_is_connected() -> None:
         "serial_consistency_level", "speculative_execution_policy",
     ],
 )  # fmt: skip
-def test_of_a_profile(right: str) -> None:
+def test_misspelt_settings_of_a_profile(right: str) -> None:
     profile: Any = ExecutionProfile()
     for wrong in (right[:-1], right + right[-1]):
         with pytest.raises(AttributeError, match=f"no setting '{wrong}'; did you mean '{right}'"):
@@ -137,8 +137,8 @@ def test_a_class_of_a_program_has_attributes_of_its_own(
         setattr(holder, name, [1])
         setattr(holder, name, [2])
         assert getattr(holder, name) == [2]
-    # Once for the class, however many objects it has.
-    assert [one.getMessage() for one in caplog.records] == [
+    # The warning comes once for the class, however many objects it has.
+    assert [record.getMessage() for record in caplog.records] == [
         f"Ours.{name} is an attribute of the program's own, not a setting; "
         f"the nearest setting is {near!r}"
     ]
@@ -146,7 +146,7 @@ def test_a_class_of_a_program_has_attributes_of_its_own(
     assert len(caplog.records) == 2
 
 
-def test_what_is_not_misspelt_costs_no_import() -> None:
+def test_correct_settings_cost_no_import() -> None:
     done = run_python(
         "import sys; from cassandra.cluster import Cluster, ExecutionProfile; "
         "Cluster(['127.0.0.1']).tenant = ExecutionProfile(); print('difflib' in sys.modules)"

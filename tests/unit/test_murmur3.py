@@ -1,7 +1,7 @@
-"""The partitioner's hash. The expected values are those that Cassandra's token() gives.
+"""The partitioner's hash. The expected values come from Cassandra's token().
 
-The compiled hash has no module of its own: it is reached through the ring's compiled twin, and
-through `cassandra.murmur3` if the compiled modules are in use.
+The compiled hash has no module: it is reached through the ring's compiled twin, and through
+`cassandra.murmur3` if the compiled modules are in use.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from cassandra import _impl, murmur3
 from tests.conftest import Twins
 
-# MurmurHash3 x64 128, first half; the tokens of text partition keys.
+# First half of MurmurHash3 x64 128; the tokens of text partition keys.
 KNOWN = [(b"", 0), (b"123", -7468325962851647638)]
 
 

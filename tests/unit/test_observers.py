@@ -1,4 +1,4 @@
-"""Observers of requests, on both faces."""
+"""Observers of requests, in both APIs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ caller: ContextVar[str] = ContextVar("caller", default="nobody")
 
 
 class Recorder(RequestObserver):
-    """Each event by its name, with what it was given, and who asked."""
+    """Records the name and arguments of each event, and the caller."""
 
     def __init__(self) -> None:
         self.events: list[tuple[Any, ...]] = []
@@ -107,7 +107,7 @@ def node() -> Iterator[FakeNode]:
 
 
 class Blocking:
-    """`execute` of the blocking face, and a session."""
+    """`execute` of the blocking API, and a session."""
 
     def __init__(self, nodes: Any, *observers: Any, **settings: Any) -> None:
         points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
@@ -128,7 +128,7 @@ class Blocking:
 
 
 class Asyncio:
-    """The same of cassandra.aio, on a loop of its own."""
+    """`execute` of cassandra.aio, and a session, on a separate loop."""
 
     def __init__(self, nodes: Any, *observers: Any, **settings: Any) -> None:
         points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
@@ -174,8 +174,8 @@ def connect(request: pytest.FixtureRequest) -> Iterator[Face]:
         return opened[-1]
 
     yield made
-    for one in opened:
-        one.close()
+    for session in opened:
+        session.close()
 
 
 # -- events ----------------------------------------------------------------------------------------
@@ -222,10 +222,8 @@ def test_a_request_begins_is_sent_and_ends(
     assert "ms" in repr(request)
 
 
-def test_who_asked_is_known_on_a_call_that_is_written_directly(
-    node: FakeNode, recorder: Recorder
-) -> None:
-    """From a thread that no signal interrupts a blocking call writes by itself."""
+def test_the_caller_of_a_direct_request_is_known(node: FakeNode, recorder: Recorder) -> None:
+    """The caller is known on direct calls: a thread that no signal interrupts writes by itself."""
     session = Blocking(node, recorder)
     prepared = session.prepare(INSERT)
 
@@ -353,16 +351,16 @@ async def test_cancelled_requests_end(node: FakeNode, recorder: Recorder) -> Non
     assert recorder.events[-1] == ("end", "CancelledError")
 
 
-class OnceMore(RetryPolicy):
-    def on_read_timeout(self, *arguments: Any, retry_num: int = 0, **told: Any) -> Any:
+class RetryOnce(RetryPolicy):
+    def on_read_timeout(self, *arguments: Any, retry_num: int = 0, **details: Any) -> Any:
         return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
 
 
 def test_retries_are_told_with_their_reason(connect: Face, recorder: Recorder) -> None:
     with FakeCluster(2) as nodes:
-        for one in nodes.nodes:
-            one.prime(QUERY, error(ErrorCode.READ_TIMEOUT))
-        profile = ExecutionProfile(load_balancing_policy=InOrder(), retry_policy=OnceMore())
+        for node in nodes.nodes:
+            node.prime(QUERY, error(ErrorCode.READ_TIMEOUT))
+        profile = ExecutionProfile(load_balancing_policy=InOrder(), retry_policy=RetryOnce())
         session = connect(nodes, recorder, execution_profiles={EXEC_PROFILE_DEFAULT: profile})
         with pytest.raises(ReadTimeout):
             session.execute(QUERY)
@@ -434,17 +432,18 @@ async def test_concurrent_executions_on_asyncio_have_the_caller_s_context(
         prepared = await session.prepare(INSERT)
         caller.set("bulk")
         pairs = ((prepared, (number,)) for number in range(300))
-        assert len([one async for one in session.execute_concurrent(pairs, concurrency=10)]) == 300
+        assert (
+            len([outcome async for outcome in session.execute_concurrent(pairs, concurrency=10)])
+            == 300
+        )
     assert sorted(recorder.names) == sorted(["start", "attempt", "end"] * 300)
     assert set(recorder.callers) == {"bulk"}
 
 
-def test_nothing_is_told_twice_and_every_beginning_has_an_end(
-    connect: Face, recorder: Recorder
-) -> None:
+def test_no_event_is_repeated_and_every_start_has_an_end(connect: Face, recorder: Recorder) -> None:
     with FakeCluster(2) as nodes:
-        for one in nodes.nodes:
-            one.prime(QUERY, error(ErrorCode.OVERLOADED))
+        for node in nodes.nodes:
+            node.prime(QUERY, error(ErrorCode.OVERLOADED))
         session = connect(nodes, recorder)
         for _ in range(5):
             with pytest.raises(OverloadedErrorMessage):
@@ -456,46 +455,46 @@ def test_nothing_is_told_twice_and_every_beginning_has_an_end(
 
 
 def test_observers_of_session_profile_and_cluster(connect: Face, node: FakeNode) -> None:
-    told: list[str] = []
+    observer_names: list[str] = []
 
     class Named(RequestObserver):
         def __init__(self, name: str) -> None:
             self.name = name
 
         def on_end(self, request: ObservedRequest) -> None:
-            told.append(self.name)
+            observer_names.append(self.name)
 
     profile = ExecutionProfile(request_observers=[Named("profile")])
     session = connect(node, Named("cluster"), execution_profiles={"own": profile})
     of_session = Named("session")
     session.session.add_request_observer(of_session)
     session.execute(QUERY)
-    assert told == ["cluster", "session"]
-    told.clear()
+    assert observer_names == ["cluster", "session"]
+    observer_names.clear()
     session.execute(QUERY, execution_profile="own")
-    assert told == ["cluster", "session", "profile"]
-    told.clear()
+    assert observer_names == ["cluster", "session", "profile"]
+    observer_names.clear()
     profile.request_observers = ()
     session.session.remove_request_observer(of_session)
     session.execute(QUERY, execution_profile="own")
-    assert told == ["cluster"]
-    told.clear()
+    assert observer_names == ["cluster"]
+    observer_names.clear()
     late = Named("late")
     session.cluster.add_request_observer(late)
     session.execute(QUERY)
-    assert told == ["cluster", "late"]
-    told.clear()
+    assert observer_names == ["cluster", "late"]
+    observer_names.clear()
     session.cluster.request_observers = [Named("other")]
     session.execute(QUERY)
-    assert told == ["other"]
+    assert observer_names == ["other"]
     with pytest.raises(ValueError, match="is not registered"):
         session.cluster.remove_request_observer(late)
     with pytest.raises(ValueError, match="is not registered"):
         session.session.remove_request_observer(of_session)
 
 
-@pytest.mark.parametrize("place", ["cluster", "session", "profile"])
-def test_observers_are_let_go(connect: Face, node: FakeNode, place: str) -> None:
+@pytest.mark.parametrize("owner_name", ["cluster", "session", "profile"])
+def test_observers_are_let_go(connect: Face, node: FakeNode, owner_name: str) -> None:
     class Ending(RequestObserver):
         def on_end(self, request: ObservedRequest) -> None:
             ended.append(request.query_string)
@@ -506,49 +505,49 @@ def test_observers_are_let_go(connect: Face, node: FakeNode, place: str) -> None
     for _ in range(30):
         observer = Ending()
         left.append(weakref.ref(observer))
-        if place == "profile":
+        if owner_name == "profile":
             profile = ExecutionProfile(request_observers=[observer])
             for _ in range(2):
                 session.execute(QUERY, execution_profile=profile)
             del profile
         else:
-            owner = session.cluster if place == "cluster" else session.session
+            owner = session.cluster if owner_name == "cluster" else session.session
             owner.add_request_observer(observer)
             session.execute(QUERY)
             owner.remove_request_observer(observer)
         del observer
-    assert len(ended) == (60 if place == "profile" else 30)
-    # A profile outlives its request a little, for errors to be read: the last ones are held.
+    assert len(ended) == (60 if owner_name == "profile" else 30)
+    # The latest profiles outlive their requests a little, so that errors can be read.
     for _ in range(HELD_PROFILES):
         session.execute(QUERY, execution_profile=ExecutionProfile())
-    # The last one may be a part of the latest request still.
+    # The last profile may still be a part of the latest request.
     session.execute(QUERY)
     gc.collect()
-    assert [one() for one in left] == [None] * 30
+    assert [reference() for reference in left] == [None] * 30
     assert not session.session._engine.core._by_id
 
 
 def test_observers_of_a_profile_are_looked_at_once_for_each_session(
     connect: Face, node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = []
+    observer_tuples = []
     hooks_of = observers_module.Observers.hooks_of
 
     def counting(self: Any, observers: Any) -> Any:
-        made.append(tuple(observers))
-        return hooks_of(self, made[-1])
+        observer_tuples.append(tuple(observers))
+        return hooks_of(self, observer_tuples[-1])
 
     profile = ExecutionProfile(request_observers=[Recorder()])
     session = connect(node, execution_profiles={"own": profile})
     monkeypatch.setattr(observers_module.Observers, "hooks_of", counting)
     for _ in range(3):
         session.execute(QUERY, execution_profile="own")
-    assert made == [profile.request_observers]
-    # A copy has the observers, and nothing of what the engine keeps.
+    assert observer_tuples == [profile.request_observers]
+    # A copy has the observers, but no cached data of the engine.
     assert copy.copy(profile.request_observers) == profile.request_observers
 
 
-def test_nothing_is_made_for_requests_that_nobody_observes(connect: Face, node: FakeNode) -> None:
+def test_unobserved_requests_have_no_hooks(connect: Face, node: FakeNode) -> None:
     session: Any = connect(node)
     hooks = [session.session._engine.hooks]
     observer = Recorder()
@@ -556,7 +555,7 @@ def test_nothing_is_made_for_requests_that_nobody_observes(connect: Face, node: 
     hooks.append(session.session._engine.hooks)
     session.cluster.remove_request_observer(observer)
     hooks.append(session.session._engine.hooks)
-    assert [one is None for one in hooks] == [True, False, True]
+    assert [hook is None for hook in hooks] == [True, False, True]
     session.execute(QUERY)
     assert observer.events == []
 
@@ -587,7 +586,7 @@ def test_an_observer_without_request_s_events_costs_no_object(node: FakeNode) ->
         (None, "iterable of RequestObserver, not None"),
     ],
 )
-def test_what_is_no_observer_is_refused(observers: Any, message: str) -> None:
+def test_objects_that_are_not_observers_are_refused(observers: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         Cluster(request_observers=observers)
     with pytest.raises(TypeError, match=message):
@@ -624,9 +623,9 @@ def test_an_observer_that_raises_hurts_nobody(
     for _ in range(3):
         assert session.rows(session.execute(QUERY))[0].k == 1
     assert recorder.names == ["start", "attempt", "end"] * 3
-    told = [record for record in caplog.records if record.name == "cassandra.observers"]
-    assert len(told) == 1  # one line in ten seconds
-    assert "on_start of the request observer" in told[0].getMessage()
+    records = [record for record in caplog.records if record.name == "cassandra.observers"]
+    assert len(records) == 1  # one line in ten seconds
+    assert "on_start of the request observer" in records[0].getMessage()
 
 
 def test_an_observer_that_blocks_is_told_late(
@@ -644,7 +643,7 @@ def test_an_observer_that_blocks_is_told_late(
     class Blocker(RequestObserver):
         def on_end(self, request: ObservedRequest) -> None:
             if not seen:
-                time.sleep(0.11)  # longer than what it may take
+                time.sleep(0.11)  # longer than it may take
             elif len(seen) == 1:
                 release.wait(WAIT)
             seen.append((caller.get(), request.response_size))

@@ -1,4 +1,4 @@
-"""Patterns that are compiled at their first use."""
+"""Patterns are compiled at their first use."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from cassandra._patterns import pattern
 from tests.processes import run_python
 
 
-def test_it_is_compiled_when_a_method_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pattern_is_compiled_at_the_first_method_call(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = []
     compile_ = re.compile
 
-    def counting(*given: Any) -> Any:
-        compiled.append(given)
-        return compile_(*given)
+    def counting(*arguments: Any) -> Any:
+        compiled.append(arguments)
+        return compile_(*arguments)
 
     monkeypatch.setattr(re, "compile", counting)
-    found = pattern(r"(\d+)-x", re.IGNORECASE)
+    digits = pattern(r"(\d+)-x", re.IGNORECASE)
     assert compiled == []
     for text in ("12-X", "7-x"):
-        match = found.fullmatch(text)
+        match = digits.fullmatch(text)
         assert match is not None
         assert match[1] == text[:-2]
-    assert found.sub("", "a 1-x b") == "a  b"
+    assert digits.sub("", "a 1-x b") == "a  b"
     assert set(compiled) == {(r"(\d+)-x", re.IGNORECASE)}
-    assert len(compiled) == 2  # once for each method, of which Python keeps the pattern
+    assert len(compiled) == 2  # once for each method; Python caches the pattern
 
 
-def test_what_a_pattern_lacks_is_an_error() -> None:
-    found = pattern("a")
+def test_unknown_attributes_of_a_pattern_are_errors() -> None:
+    lazy_pattern = pattern("a")
     with pytest.raises(AttributeError, match="match_all"):
-        found.match_all  # type: ignore[attr-defined]  # noqa: B018
-    assert copy.copy(found).match("a") is not None
+        lazy_pattern.match_all  # type: ignore[attr-defined]  # noqa: B018
+    assert copy.copy(lazy_pattern).match("a") is not None
 
 
 def test_importing_a_face_compiles_none_of_ours() -> None:

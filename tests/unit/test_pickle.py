@@ -1,4 +1,4 @@
-"""What programs send to other processes: errors, rows, values, statements."""
+"""Objects that applications send to other processes: errors, rows, values, statements."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ from cassandra.util import (
     uuid_from_time,
 )
 
-PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)  # older ones know no slots
+PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)  # older protocols do not support slots
 
 
 def modules() -> Iterator[Any]:
-    for found in pkgutil.walk_packages(cassandra.__path__, "cassandra."):
-        # Names that refuse to be used, and modules that need what is not installed.
-        if not found.name.startswith(("cassandra._accel", "cassandra._compat", "cassandra.io.")):
+    for module in pkgutil.walk_packages(cassandra.__path__, "cassandra."):
+        # Skip names that refuse use, and modules that need packages that are not installed.
+        if not module.name.startswith(("cassandra._accel", "cassandra._compat", "cassandra.io.")):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:
-                    yield importlib.import_module(found.name)
+                    yield importlib.import_module(module.name)
                 except ImportError:
                     continue
 
 
 def errors() -> list[type[BaseException]]:
-    found = {
+    error_classes = {
         value
         for module in modules()
         for value in vars(module).values()
@@ -62,18 +62,18 @@ def errors() -> list[type[BaseException]]:
         and issubclass(value, BaseException)
         and value.__module__.startswith("cassandra")
     }
-    return sorted(found, key=lambda kind: (kind.__module__, kind.__qualname__))
+    return sorted(error_classes, key=lambda kind: (kind.__module__, kind.__qualname__))
 
 
 def test_each_error_is_where_it_says() -> None:
-    found = errors()
-    assert DecodeError in found
+    error_classes = errors()
+    assert DecodeError in error_classes
     lost = []
-    for kind in found:
-        place: Any = importlib.import_module(kind.__module__)
+    for kind in error_classes:
+        target: Any = importlib.import_module(kind.__module__)
         for part in kind.__qualname__.split("."):
-            place = getattr(place, part, None)
-        if place is not kind:
+            target = getattr(target, part, None)
+        if target is not kind:
             lost.append(kind)
     assert lost == []
 
@@ -85,7 +85,7 @@ def test_each_error_that_takes_a_message(protocol: int) -> None:
         try:
             error = kind("what went wrong")
         except TypeError:
-            continue  # of another signature
+            continue  # its signature differs
         vars(error)["note"] = 5
         again: Any = pickle.loads(pickle.dumps(error, protocol))
         tried += 1
@@ -126,9 +126,9 @@ def test_rows_of_a_session() -> None:
     with FakeNode() as node:
         node.prime("Q", rows([("k", "int"), ("v", "text")], [(1, "x"), (2, None)]))
         with Cluster([node.address], port=node.port) as cluster:
-            found = cluster.connect().execute("Q").all()
-    assert pickle.loads(pickle.dumps(found)) == found
-    assert pickle.loads(pickle.dumps(found))[0].v == "x"
+            read_rows = cluster.connect().execute("Q").all()
+    assert pickle.loads(pickle.dumps(read_rows)) == read_rows
+    assert pickle.loads(pickle.dumps(read_rows))[0].v == "x"
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -195,7 +195,7 @@ def test_user_types(mapped: Any, protocol: int) -> None:
 
 
 class Shouting(Int32Type):
-    """A program's own type."""
+    """An application's type class."""
 
 
 def test_types_of_programs() -> None:
@@ -205,7 +205,7 @@ def test_types_of_programs() -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_prepared_and_bound(protocol: int) -> None:
-    """They go to another process, whose session prepares them again where they are unknown."""
+    """In another process, a session prepares statements again if the server does not know them."""
     columns_ = [("k", "int"), ("v", "list<text>")]
     arrived: list[Any] = []
 
@@ -255,3 +255,29 @@ def test_errors_of_the_mapper() -> None:
     for kind in (Thing.DoesNotExist, Thing.MultipleObjectsReturned):
         again = pickle.loads(pickle.dumps(kind("of this model")))
         assert type(again) is kind
+
+
+@pytest.mark.parametrize("act", [pickle.dumps, copy.deepcopy])
+def test_clusters_and_sessions_say_why_not(act: Any) -> None:
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        with pytest.raises(TypeError, match="a Session cannot be pickled or copied deeply: its"):
+            act(session)
+        with pytest.raises(TypeError, match="a Cluster cannot be pickled or copied deeply: its"):
+            act(cluster)
+        assert copy.copy(session).cluster is cluster
+        assert copy.copy(cluster).port == node.port
+
+
+class Recipe(Cluster):
+    """A cluster of a program that knows how to make it again."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"port": self.port}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+
+def test_a_class_of_a_program_may_be_pickled() -> None:
+    assert pickle.loads(pickle.dumps(Recipe(port=5))).port == 5

@@ -1,4 +1,4 @@
-"""Values that show nowhere, and attributes that hold them."""
+"""Values that never appear in reprs, and attributes that hold them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def test_a_secret_shows_only_if_it_is_asked() -> None:
     assert Secret.of(secret) is secret
     assert Secret.of(WORD).reveal() == WORD
     assert secret.kind == "str"
-    kept = [getattr(secret, name) for kind in Secret.__mro__ for name in vars(kind).get(
+    slot_values = [getattr(secret, name) for kind in Secret.__mro__ for name in vars(kind).get(
         "__slots__", ()
     )]  # fmt: skip
-    for shown in (repr(secret), str(secret), f"{secret}", repr([secret]), repr(kept)):
-        assert WORD not in shown
+    for text in (repr(secret), str(secret), f"{secret}", repr([secret]), repr(slot_values)):
+        assert WORD not in text
 
 
 def test_a_secret_can_be_sent_to_another_process_and_a_key_cannot() -> None:
@@ -50,9 +50,9 @@ class Holder:
 def test_a_hidden_attribute_is_read_and_set_as_any_other() -> None:
     holder = Holder()
     assert (holder.options, Holder.options) == (None, None)
-    for asked in (Holder, holder):
+    for holder_or_class in (Holder, holder):
         with pytest.raises(AttributeError, match="'Holder' object has no attribute 'password'"):
-            asked.password  # noqa: B018
+            holder_or_class.password  # noqa: B018
     holder.password = WORD
     assert holder.password == WORD
     assert WORD not in repr(vars(holder))

@@ -1,4 +1,4 @@
-"""`cassandra.segment`, for programs that frame for themselves."""
+"""`cassandra.segment`, for applications that build frames themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentinels stay one object, copied or pickled."""
+"""Sentinels stay single objects when copied or pickled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TLS sessions that may be resumed."""
+"""The cache keeps TLS sessions that can be resumed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_session_is_for_its_context_until_it_expires() -> None:
     assert cache.get("a", CONTEXT) is fresh
     assert cache.get("b", CONTEXT) is None
     assert cache.get("a", OTHER) is None
-    assert len(cache) == 0  # of no use to anybody else
+    assert len(cache) == 0  # useless for other servers
     cache.put("a", CONTEXT, session(age=101))
     assert cache.get("a", CONTEXT) is None
     assert len(cache) == 0

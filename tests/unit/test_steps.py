@@ -1,4 +1,4 @@
-"""Work as a generator of steps, on both kinds of code that drive it."""
+"""Work as a generator of steps, with both kinds of drivers of such generators."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def on_asyncio(steps: Generator[Any, Any, Any], perform: Callable[[Any], Any]) -
 
 @pytest.fixture(params=[drive, on_asyncio], ids=["blocking", "asyncio"])
 def driven(request: pytest.FixtureRequest) -> Drive:
-    found: Drive = request.param
-    return found
+    param: Drive = request.param
+    return param
 
 
 def test_outcomes_come_back(driven: Drive) -> None:
@@ -76,7 +76,7 @@ def test_own_errors_end_it(driven: Drive) -> None:
     assert thrown == []
 
 
-def test_what_ends_a_program_reaches_the_generator() -> None:
+def test_exceptions_that_end_programs_reach_the_generator() -> None:
     undone: list[str] = []
 
     def steps() -> Generator[int, Any, None]:

@@ -1,4 +1,4 @@
-"""Tablets as objects, for programs that look at them."""
+"""Tablets as objects, for applications that inspect them."""
 
 from __future__ import annotations
 
@@ -23,30 +23,33 @@ def tablet(first: int, last: int, host: uuid.UUID = FIRST) -> Tablet:
 
 
 def ranges(tablets: Tablets, table: str = "t") -> list[tuple[int, int]]:
-    return [(one.first_token, one.last_token) for one in tablets._tablets.get(("ks", table), [])]
+    return [
+        (tablet.first_token, tablet.last_token)
+        for tablet in tablets._tablets.get(("ks", table), [])
+    ]
 
 
-def found(tablets: Tablets, token: int) -> Any:
-    one = tablets.get_tablet_for_key("ks", "t", Murmur3Token(token))
-    return None if one is None else (one.first_token, one.last_token)
+def range_of(tablets: Tablets, token: int) -> Any:
+    tablet = tablets.get_tablet_for_key("ks", "t", Murmur3Token(token))
+    return None if tablet is None else (tablet.first_token, tablet.last_token)
 
 
 def test_a_tablet() -> None:
-    one = tablet(0, 10)
-    assert one.leader == FIRST
-    assert one.replica_contains_host_id(SECOND)
-    assert not one.replica_contains_host_id(uuid.UUID(int=3))
+    simple = tablet(0, 10)
+    assert simple.leader == FIRST
+    assert simple.replica_contains_host_id(SECOND)
+    assert not simple.replica_contains_host_id(uuid.UUID(int=3))
     assert Tablet.from_row(0, 10, []) is None
-    made = Tablet.from_row(0, 10, [(FIRST, 0)], 7)
-    assert made is not None
-    assert (made.tablet_version, Tablet().leader) == (7, None)
+    from_row = Tablet.from_row(0, 10, [(FIRST, 0)], 7)
+    assert from_row is not None
+    assert (from_row.tablet_version, Tablet().leader) == (7, None)
     assert str(Tablet(0, 1, [])) == "<Tablet: first_token=0 last_token=1 replicas=[]>"
 
 
 def test_ranges_end_with_their_last_token() -> None:
     tablets = Tablets({("ks", "t"): [tablet(0, 10), tablet(20, 30)]})
     tokens = (0, 1, 10, 11, 20, 21, 30, 31)
-    assert [found(tablets, token) for token in tokens] == [
+    assert [range_of(tablets, token) for token in tokens] == [
         None, (0, 10), (0, 10), None, None, (20, 30), (20, 30), None,
     ]  # fmt: skip
     assert tablets.table_has_tablets("ks", "t")
@@ -88,6 +91,6 @@ def test_bytes_for_an_execute() -> None:
     version = 0x123456789ABCDEF0
     for _ in range(50):
         assert 0 <= random_tablet_version_block() <= 255
-        # The place in the upper half, and the four bits of the version there.
+        # The upper half is the index of a block, the lower half its four bits of the version.
         block = choose_tablet_version_block(version)
         assert block & 15 == version >> (block >> 4) * 4 & 15

@@ -1,5 +1,5 @@
-"""Waiting that parks greenlets, with threads in their place; ``engine/test_green.py`` has the real
-ones, if gevent or eventlet is installed.
+"""Waits that park greenlets, faked with threads; ``engine/test_green.py`` uses real greenlets, if
+gevent or eventlet is installed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from cassandra import _threads
 from cassandra._threads import (
     GreenEvent,
     RealThread,
-    at_home,
     green_library,
+    in_own_greenlet,
     new_thread,
     new_waiter,
 )
@@ -27,14 +27,14 @@ from tests.waiting import WAIT, until
 
 
 class Place:
-    """Where one thread waits. `parked` is set when it begins to."""
+    """A waiting place for one thread; `parked` is set when the thread begins to wait."""
 
-    made: list[Place]
+    instances: list[Place]
 
     def __init__(self) -> None:
         self.parked, self.woken, self.closed = threading.Event(), threading.Event(), False
         self.on_wait: Callable[[], None] = lambda: None
-        Place.made.append(self)
+        Place.instances.append(self)
 
     def wait(self, seconds: float | None) -> bool:
         self.parked.set()
@@ -50,7 +50,7 @@ class Place:
 
 @pytest.fixture
 def waiter() -> Any:
-    Place.made = []
+    Place.instances = []
     return _threads._GreenWaiter(Place)
 
 
@@ -61,9 +61,9 @@ def started(target: Callable[[], object]) -> threading.Thread:
 
 
 def parked(count: int) -> None:
-    """Wait until so many threads are."""
-    until(lambda: len(Place.made) == count)
-    assert all(place.parked.wait(WAIT) for place in Place.made[:count])
+    """Wait until `count` threads are parked."""
+    until(lambda: len(Place.instances) == count)
+    assert all(waiter.parked.wait(WAIT) for waiter in Place.instances[:count])
 
 
 def test_a_release_before_is_kept_for_one(waiter: Any) -> None:
@@ -72,7 +72,7 @@ def test_a_release_before_is_kept_for_one(waiter: Any) -> None:
     assert waiter.acquire(timeout=0) is True
     assert waiter.acquire(timeout=0) is False
     assert waiter.acquire(blocking=False) is False
-    assert Place.made == []
+    assert Place.instances == []
 
 
 def test_each_release_lets_one_go_on_in_the_order_of_waiting(waiter: Any) -> None:
@@ -90,25 +90,25 @@ def test_each_release_lets_one_go_on_in_the_order_of_waiting(waiter: Any) -> Non
         waiter.release()
         threads[number].join(WAIT)
         assert over == list(range(number + 1))
-    assert all(place.closed for place in Place.made)
+    assert all(waiting_place.closed for waiting_place in Place.instances)
 
 
 def test_a_caller_that_is_late_leaves_its_place(waiter: Any) -> None:
     assert waiter.acquire(timeout=0.001) is False
     waiter.release()
     assert waiter.acquire(timeout=0) is True
-    assert Place.made[0].closed
+    assert Place.instances[0].closed
 
 
 def test_a_release_as_the_time_ends_is_not_lost(waiter: Any) -> None:
     class Late(Place):
         def wait(self, seconds: float | None) -> bool:
-            if seconds is not None:  # the time is over; meanwhile somebody releases
+            if seconds is not None:  # the time is over, but meanwhile another thread releases it
                 waiter.release()
                 return False
             return self.woken.wait(WAIT)
 
-    waiter._new_place = Late
+    waiter._new_wait_point = Late
     assert waiter.acquire(timeout=0.001) is True
 
 
@@ -123,7 +123,7 @@ def test_a_caller_that_is_killed_leaves_its_turn_to_the_next(waiter: Any) -> Non
                 raise SystemExit
             return self.woken.wait(WAIT)
 
-    waiter._new_place = Killed
+    waiter._new_wait_point = Killed
     with pytest.raises(SystemExit):
         waiter.acquire()
     assert waiter.acquire(timeout=0) is True
@@ -132,24 +132,24 @@ def test_a_caller_that_is_killed_leaves_its_turn_to_the_next(waiter: Any) -> Non
 def test_a_latch_opens_once_for_all() -> None:
     event = GreenEvent()
     assert event.wait(0.001) is False
-    found: list[bool] = []
-    threads = [started(lambda: found.append(event.wait(WAIT))) for _ in range(3)]
+    results: list[bool] = []
+    threads = [started(lambda: results.append(event.wait(WAIT))) for _ in range(3)]
     event.set()
     event.set_soon()
     for thread in threads:
         thread.join(WAIT)
-    assert found == [True] * 3
+    assert results == [True] * 3
     assert event.wait(0) is True
 
 
 def test_without_a_library_waiters_are_locks_and_threads_are_threads() -> None:
     assert green_library() is None
-    one = new_waiter()
-    assert one.acquire(blocking=False) is False
-    one.release()
-    assert one.acquire(timeout=1) is True
+    lock = new_waiter()
+    assert lock.acquire(blocking=False) is False
+    lock.release()
+    assert lock.acquire(timeout=1) is True
     assert isinstance(new_thread(print, "name"), threading.Thread)
-    assert at_home(print) is print
+    assert in_own_greenlet(print) is print
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_a_thread_that_fails_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_records_of_real_threads_are_written_at_home() -> None:
     written: list[str] = []
     handed: list[Any] = []
-    log = _threads._LogAtHome(lambda record: written.append(record.getMessage()))
+    log = _threads._LogInGreenlet(lambda record: written.append(record.getMessage()))
     record = logging.LogRecord("cassandra", logging.INFO, "", 1, "hello", None, None)
     assert log.filter(record) is True
     ident = _threads.get_ident()

@@ -1,4 +1,4 @@
-"""Throttlers: by themselves on a turned clock, and on both faces."""
+"""Throttlers: alone with a fake clock, and in both APIs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CLASS: Any = RateLimitingThrottler
 
 
 class Clock:
-    """As much of a loop as throttlers ask for."""
+    """Fake loop with the attributes that throttlers use."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -60,15 +60,15 @@ class Clock:
 
     def turn(self, seconds: float) -> None:
         until = self.now + seconds
-        while self.calls and min(self.calls, key=lambda one: one[0])[0] <= until:
-            next_one = min(self.calls, key=lambda one: one[0])
+        while self.calls and min(self.calls, key=lambda call: call[0])[0] <= until:
+            next_one = min(self.calls, key=lambda call: call[0])
             self.calls.remove(next_one)
             self.now = max(self.now, next_one[0])
             next_one[1]()
         self.now = until
 
 
-class Asked:
+class CountingRequest:
     """A request that counts how often it may begin."""
 
     def __init__(self, throttler: RequestThrottler, caller: object = 0) -> None:
@@ -81,7 +81,7 @@ class Asked:
         self.attempts: list[Any] = []
         self.request_body: Any = None
 
-    def ask(self) -> Asked:
+    def ask(self) -> CountingRequest:
         if self.throttler.admit(self):
             self.begun += 1
         return self
@@ -108,55 +108,55 @@ def attached(throttler: Any) -> tuple[Any, Clock]:
     return throttler, clock
 
 
-def begun(asked: list[Asked]) -> list[int]:
-    return [at for at, one in enumerate(asked) if one.begun]
+def begun(requests: list[CountingRequest]) -> list[int]:
+    return [index for index, request in enumerate(requests) if request.begun]
 
 
-# -- by themselves ---------------------------------------------------------------------------------
+# -- alone -----------------------------------------------------------------------------------------
 
 
-def test_as_many_as_may_be_under_way_and_the_others_in_their_order() -> None:
+def test_requests_above_the_limit_wait_in_order() -> None:
     throttler, _ = attached(ConcurrencyLimitingThrottler(2, 10))
-    asked = [Asked(throttler).ask() for _ in range(5)]
-    assert begun(asked) == [0, 1]
+    requests = [CountingRequest(throttler).ask() for _ in range(5)]
+    assert begun(requests) == [0, 1]
     assert (throttler.under_way, throttler.waiting) == (2, 3)
-    asked[1].end()
-    assert begun(asked) == [0, 1, 2]
-    asked[0].end()
-    asked[2].end()
-    assert begun(asked) == [0, 1, 2, 3, 4]
-    asked[3].end()
-    asked[4].end()
+    requests[1].end()
+    assert begun(requests) == [0, 1, 2]
+    requests[0].end()
+    requests[2].end()
+    assert begun(requests) == [0, 1, 2, 3, 4]
+    requests[3].end()
+    requests[4].end()
     assert (throttler.under_way, throttler.waiting) == (0, 0)
 
 
 def test_a_full_queue_refuses() -> None:
     throttler, _ = attached(ConcurrencyLimitingThrottler(1, 2))
     for _ in range(3):
-        Asked(throttler).ask()
+        CountingRequest(throttler).ask()
     with pytest.raises(RequestThrottled, match="1 requests are under way and 2 wait, as many as"):
-        Asked(throttler).ask()
+        CountingRequest(throttler).ask()
     assert throttler.refused == 1
 
 
 def test_requests_that_are_given_up_leave_the_queue() -> None:
     throttler, _ = attached(ConcurrencyLimitingThrottler(1, 2))
-    asked = [Asked(throttler).ask() for _ in range(3)]
-    asked[1].end()
+    requests = [CountingRequest(throttler).ask() for _ in range(3)]
+    requests[1].end()
     assert throttler.waiting == 1
-    last = Asked(throttler).ask()  # there is room again
-    asked[0].end()
-    assert (asked[1].begun, asked[2].begun, last.begun) == (0, 1, 0)
+    last = CountingRequest(throttler).ask()  # there is capacity again
+    requests[0].end()
+    assert (requests[1].begun, requests[2].begun, last.begun) == (0, 1, 0)
     last.end()
-    asked[2].end()
+    requests[2].end()
     assert (throttler.under_way, throttler.waiting, len(throttler._queues)) == (0, 0, 0)
 
 
 def test_given_up_requests_are_not_kept() -> None:
     throttler, _ = attached(ConcurrencyLimitingThrottler(1, 10))
-    first = Asked(throttler).ask()
+    first = CountingRequest(throttler).ask()
     for _ in range(100):
-        Asked(throttler).ask().end()
+        CountingRequest(throttler).ask().end()
     assert throttler.waiting == 0
     assert not throttler._queues
     first.end()
@@ -164,14 +164,16 @@ def test_given_up_requests_are_not_kept() -> None:
 
 def test_callers_take_turns() -> None:
     throttler, _ = attached(ConcurrencyLimitingThrottler(1, 1000))
-    first = Asked(throttler).ask()
-    greedy = [Asked(throttler, "greedy").ask() for _ in range(100)]
-    modest = [Asked(throttler, "modest").ask() for _ in range(3)]
+    first = CountingRequest(throttler).ask()
+    greedy = [CountingRequest(throttler, "greedy").ask() for _ in range(100)]
+    modest = [CountingRequest(throttler, "modest").ask() for _ in range(3)]
     under_way = first
     order = []
     for _ in range(6):
         under_way.end()
-        (under_way,) = [one for one in (*greedy, *modest) if one.begun and not one.done]
+        (under_way,) = [
+            request for request in (*greedy, *modest) if request.begun and not request.done
+        ]
         order.append(under_way.caller)
     assert order == ["greedy", "modest"] * 3
 
@@ -179,54 +181,56 @@ def test_callers_take_turns() -> None:
 def test_requests_that_end_as_they_begin_do_not_pile_up() -> None:
     throttler, _ = attached(ConcurrencyLimitingThrottler(1, 100_000))
 
-    class Failing(Asked):
+    class Failing(CountingRequest):
         def start_admitted(self) -> None:
             super().start_admitted()
             self.end()
 
-    first = Asked(throttler).ask()
+    first = CountingRequest(throttler).ask()
     others = [Failing(throttler).ask() for _ in range(20_000)]
     first.end()  # a recursion would end at 1,000
-    assert all(one.begun == 1 for one in others)
+    assert all(request.begun == 1 for request in others)
     assert (throttler.under_way, throttler.waiting) == (0, 0)
 
 
 def test_a_rate() -> None:
     throttler, clock = attached(RateLimitingThrottler(10, 100, burst=0.2))
-    asked = [Asked(throttler).ask() for _ in range(10)]
-    assert begun(asked) == [0, 1]  # the burst
+    requests = [CountingRequest(throttler).ask() for _ in range(10)]
+    assert begun(requests) == [0, 1]  # the burst
     clock.turn(0.1)
-    assert begun(asked) == [0, 1, 2]
+    assert begun(requests) == [0, 1, 2]
     clock.turn(0.5)
-    assert len(begun(asked)) == 8
+    assert len(begun(requests)) == 8
     clock.turn(10)
-    assert len(begun(asked)) == 10
-    more = [Asked(throttler).ask() for _ in range(5)]
-    assert begun(more) == [0, 1]  # a pause gives no more than a burst
+    assert len(begun(requests)) == 10
+    more = [CountingRequest(throttler).ask() for _ in range(5)]
+    assert begun(more) == [0, 1]  # after a pause, no more than a burst
 
 
 def test_a_rate_below_one_a_second() -> None:
     throttler, clock = attached(RateLimitingThrottler(0.5))
-    asked = [Asked(throttler).ask() for _ in range(3)]
-    assert begun(asked) == [0]
+    requests = [CountingRequest(throttler).ask() for _ in range(3)]
+    assert begun(requests) == [0]
     clock.turn(1.9)
-    assert begun(asked) == [0]
+    assert begun(requests) == [0]
     clock.turn(0.2)
-    assert begun(asked) == [0, 1]
+    assert begun(requests) == [0, 1]
 
 
 def test_a_limit_that_rises_while_it_is_used_up() -> None:
     throttler, _ = attached(AdaptiveThrottler(10, 5, 50))
     for _ in range(2000):
-        asked = [Asked(throttler).ask() for _ in range(throttler.max_concurrent_requests)]
-        asked[0].end(0.001)
-        for one in asked[1:]:
-            one.end(0.001)
+        requests = [
+            CountingRequest(throttler).ask() for _ in range(throttler.max_concurrent_requests)
+        ]
+        requests[0].end(0.001)
+        for request in requests[1:]:
+            request.end(0.001)
     assert throttler.max_concurrent_requests == 50
     throttler, _ = attached(AdaptiveThrottler(10, 5, 50))
     for _ in range(2000):
-        Asked(throttler).ask().end(0.001)
-    assert throttler.max_concurrent_requests == 10  # it was never short
+        CountingRequest(throttler).ask().end(0.001)
+    assert throttler.max_concurrent_requests == 10  # it never reached the limit
 
 
 @pytest.mark.parametrize(
@@ -238,29 +242,29 @@ def test_a_limit_that_falls_once_in_a_while(sign: Exception) -> None:
     throttler, clock = attached(AdaptiveThrottler(100, 10, 1000, patience=0.5))
     clock.turn(1)
     for _ in range(10):
-        Asked(throttler).ask().end(error=sign)
+        CountingRequest(throttler).ask().end(error=sign)
     assert throttler.max_concurrent_requests == 80
     for _ in range(50):
         clock.turn(0.6)
-        Asked(throttler).ask().end(error=sign)
+        CountingRequest(throttler).ask().end(error=sign)
     assert throttler.max_concurrent_requests == 10
 
 
 def test_a_limit_that_falls_when_answers_slow_down() -> None:
     throttler, clock = attached(AdaptiveThrottler(100, 10, 1000))
     for _ in range(100):
-        Asked(throttler).ask().end(0.002)
+        CountingRequest(throttler).ask().end(0.002)
     assert throttler.max_concurrent_requests == 100
     for _ in range(100):
         clock.turn(0.1)
-        Asked(throttler).ask().end(0.1)
+        CountingRequest(throttler).ask().end(0.1)
     assert throttler.max_concurrent_requests < 60
 
 
-def named(throttler: RequestThrottler, text: str) -> Asked:
-    asked = Asked(throttler)
-    asked.request_body = SimpleNamespace(statement_text=lambda: text)
-    return asked
+def request_of(throttler: RequestThrottler, text: str) -> CountingRequest:
+    request = CountingRequest(throttler)
+    request.request_body = SimpleNamespace(statement_text=lambda: text)
+    return request
 
 
 @pytest.mark.parametrize("is_one_statement", [True, False])
@@ -274,36 +278,36 @@ def test_a_mixture_of_quick_and_slow_answers_is_no_overload(
         clock.turn(0.01)
         is_slow = generator.random() < share
         text = f"SELECT v FROM {'slow' if is_slow else 'quick'} WHERE k = {number}"
-        asked = named(throttler, "SELECT same" if is_one_statement else text).ask()
-        asked.end(0.05 if is_slow else 0.001)
+        request = request_of(throttler, "SELECT same" if is_one_statement else text).ask()
+        request.end(0.05 if is_slow else 0.001)
         assert throttler.max_concurrent_requests == 100
 
 
 def test_requests_that_are_sent_together_are_no_overload() -> None:
     throttler, clock = attached(AdaptiveThrottler(400, 10, 500))
     for _ in range(30):
-        asked = [Asked(throttler).ask() for _ in range(400)]
-        for number, one in enumerate(asked):
+        requests = [CountingRequest(throttler).ask() for _ in range(400)]
+        for number, request in enumerate(requests):
             clock.turn(0.001)
-            one.end(0.001 * (number + 1))
+            request.end(0.001 * (number + 1))
     assert throttler.max_concurrent_requests >= 400
 
 
 def test_an_overload_lowers_the_limit_until_answers_are_quick_again() -> None:
     throttler, clock = attached(AdaptiveThrottler(100, 10, 200, patience=0.5))
-    flying: deque[tuple[float, Asked]] = deque()
+    flying: deque[tuple[float, CountingRequest]] = deque()
     served = 0.0
 
     def one_more(capacity: float) -> None:
-        # A server that answers so many in a second, one after the other.
+        # A server with a fixed number of answers per second, in sequence.
         nonlocal served
         served = max(served, clock.now) + 1 / capacity
-        flying.append((clock.now, Asked(throttler).ask()))
+        flying.append((clock.now, CountingRequest(throttler).ask()))
 
     def answered() -> None:
-        begun, asked = flying.popleft()
+        begun, request = flying.popleft()
         clock.turn(max(served - clock.now - len(flying) / capacity, 0))
-        asked.end(clock.now - begun)
+        request.end(clock.now - begun)
 
     capacity = 10_000.0
     for _ in range(2000):
@@ -318,23 +322,23 @@ def test_an_overload_lowers_the_limit_until_answers_are_quick_again() -> None:
         answered()
         limits.append(throttler.max_concurrent_requests)
     assert min(limits) < 40
-    # It serves as many as before: none of its time is wasted.
+    # The server answers as many requests as before, so none of its time is wasted.
     assert min(limits) >= 10
 
 
 def test_statements_are_known_by_their_shape_and_few_are_kept() -> None:
     likeness = throttling_module._likeness
     throttler: Any = None
-    assert likeness(named(throttler, "SELECT a WHERE k = 1")) == likeness(
-        named(throttler, "SELECT a WHERE k = 27")
+    assert likeness(request_of(throttler, "SELECT a WHERE k = 1")) == likeness(
+        request_of(throttler, "SELECT a WHERE k = 27")
     )
-    assert likeness(named(throttler, "SELECT a WHERE k = 'x y'")) != likeness(
-        named(throttler, "SELECT b WHERE k = 'x'")
+    assert likeness(request_of(throttler, "SELECT a WHERE k = 'x y'")) != likeness(
+        request_of(throttler, "SELECT b WHERE k = 'x'")
     )
     throttler, _ = attached(AdaptiveThrottler())
     for number in range(2000):
-        named(throttler, f"SELECT {'x' * 5000}{number}").ask().end(0.001)
-        named(throttler, f"SELECT a{number} {'x' * 5000}").ask().end(0.001)
+        request_of(throttler, f"SELECT {'x' * 5000}{number}").ask().end(0.001)
+        request_of(throttler, f"SELECT a{number} {'x' * 5000}").ask().end(0.001)
     assert len(throttler._speeds) <= 500
     assert max(len(key) for key in throttler._speeds) <= 300
 
@@ -343,7 +347,7 @@ def test_errors_of_the_program_say_nothing_of_load() -> None:
     throttler, clock = attached(AdaptiveThrottler(100, 10, 1000))
     clock.turn(1)
     for _ in range(10):
-        Asked(throttler).ask().end(0.001, InvalidRequest("no"))
+        CountingRequest(throttler).ask().end(0.001, InvalidRequest("no"))
     assert throttler.max_concurrent_requests == 100
 
 
@@ -372,15 +376,15 @@ def test_wrong_limits(make: Any, kind: type[Exception], message: str) -> None:
 
 def test_a_throttler_belongs_to_one_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     throttler, clock = attached(ConcurrencyLimitingThrottler(1))
-    asked = Asked(throttler).ask()
+    request = CountingRequest(throttler).ask()
     for loop in (Clock(), clock):
         with pytest.raises(ValueError, match="belongs to another cluster"):
             throttler.attach(loop)
     assert throttler.under_way == 1
-    asked.end()
+    request.end()
     throttler.detach()
     throttler.attach(clock)
-    # In a forked child the other cluster is of no use.
+    # In a forked child the parent's cluster is useless.
     monkeypatch.setattr(os, "getpid", lambda: -1)
     throttler.attach(Clock())
 
@@ -395,12 +399,12 @@ def test_the_timer_ends_with_the_cluster() -> None:
     throttler = RateLimitingThrottler(0.1)
     throttler.attach(Timed())  # type: ignore[arg-type]
     for _ in range(2):
-        Asked(throttler).ask()
+        CountingRequest(throttler).ask()
     throttler.detach()
     assert len(cancelled) == 1
 
 
-# -- on the faces ----------------------------------------------------------------------------------
+# -- in the APIs -----------------------------------------------------------------------------------
 
 
 def blocking(node: FakeNode, throttler: RequestThrottler) -> Cluster:
@@ -459,18 +463,18 @@ async def test_a_second_cluster_of_the_loop_is_refused() -> None:
         first = aio.Cluster([node.address], port=node.port, request_throttler=throttler)
         second = aio.Cluster([node.address], port=node.port, request_throttler=throttler)
         session = await first.connect()
-        asked = [session.execute("SELECT 1") for _ in range(20)]
+        futures = [session.execute("SELECT 1") for _ in range(20)]
         with pytest.raises(ValueError, match="belongs to another cluster: make one for each"):
             await second.connect()
         assert throttler.waiting > 0
-        await asyncio.gather(*asked)
+        await asyncio.gather(*futures)
         assert (throttler.under_way, throttler.waiting) == (0, 0)
         waiting = [session.execute("SELECT 1") for _ in range(20)]
         await first.shutdown()
         ended = await asyncio.gather(*waiting, return_exceptions=True)
-        assert any(isinstance(one, ConnectionShutdown) for one in ended)
+        assert any(isinstance(outcome, ConnectionShutdown) for outcome in ended)
         assert (throttler.under_way, throttler.waiting, throttler._timer) == (0, 0, None)
-        # It is free now.
+        # The throttler is free now.
         await (await second.connect()).execute("SELECT 1")
         assert (throttler.under_way, throttler.waiting) == (0, 0)
         await second.shutdown()
@@ -526,11 +530,11 @@ def test_a_session_that_is_closed_fails_what_waits() -> None:
 
 
 def test_pages_prepared_and_concurrent_executions_go_through_it() -> None:
-    most: list[int] = []
+    peaks: list[int] = []
 
     class Noting(ConcurrencyLimitingThrottler):
         def on_begun(self) -> None:
-            most.append(self.under_way)
+            peaks.append(self.under_way)
 
     throttler = Noting(3, 10_000)
     with FakeNode() as node, blocking(node, throttler) as cluster:
@@ -539,11 +543,13 @@ def test_pages_prepared_and_concurrent_executions_go_through_it() -> None:
         session = cluster.connect()
         insert = session.prepare(INSERT)
         values = [(number,) for number in range(500)]
-        assert all(one.success for one in execute_concurrent_with_args(session, insert, values))
+        assert all(
+            outcome.success for outcome in execute_concurrent_with_args(session, insert, values)
+        )
         session.default_fetch_size = 2
         assert len(list(session.execute(QUERY))) == 5
-    assert max(most) == 3
-    assert len(most) >= 503
+    assert max(peaks) == 3
+    assert len(peaks) >= 503
     assert (throttler.under_way, throttler.waiting) == (0, 0)
 
 
@@ -575,7 +581,7 @@ def test_threads_take_turns() -> None:
         thread = threading.Thread(target=ask)
         thread.start()
         until(lambda: throttler.waiting == 50)
-        for _ in range(3):  # the one under way, the next greedy one, the modest one
+        for _ in range(3):  # the one in flight, the next greedy one, the modest one
             held.release()
         assert done.wait(WAIT)
         thread.join()

@@ -28,7 +28,7 @@ def test_no_warning_where_it_is_switched_off(caplog: pytest.LogCaptureFixture) -
     assert not caplog.records
 
 
-def test_its_settings_may_be_changed() -> None:
+def test_settings_of_the_generator_may_be_changed() -> None:
     generator = MonotonicTimestampGenerator()
     assert (generator.warn_on_drift, generator.warning_threshold, generator.warning_interval) == (
         True,

@@ -1,4 +1,4 @@
-"""A TLS context that is made again when its files have changed."""
+"""A TLS context is rebuilt if its files have changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cassandra.tls import ReloadingContext
 
 
 class Maker:
-    """Makes another object each time, or fails."""
+    """Creates a new object at each call, or fails."""
 
     def __init__(self) -> None:
         self.made = 0
@@ -28,7 +28,7 @@ class Maker:
 
 def change(path: Path, text: str) -> None:
     path.write_text(text)
-    # Also on file systems whose clock is coarse.
+    # The time changes even on file systems with a coarse clock.
     stat = path.stat()
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + 10**9))
 

@@ -1,5 +1,5 @@
-"""The two implementations: the same names, signatures, constructors, constants and attributes, and
-a compiled lane that is really compiled.
+"""Both implementations have the same names, signatures, constructors, constants and attributes, and
+the compiled modules are really compiled.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def public_names(module: ModuleType) -> set[str]:
 
 
 def parameters(thing: Any) -> list[tuple[str, Any, bool]] | None:
-    """(name, kind, has a default) of each parameter."""
+    """Return (name, kind, has a default) of each parameter."""
     try:
         signature = inspect.signature(thing)
     except (TypeError, ValueError):
@@ -87,39 +87,41 @@ def test_every_compiled_module_is_a_twin(compiled: Twins) -> None:
 
 # -- constructors ----------------------------------------------------------------------------------
 
-# Compiled classes have no signature to look at. How they take their arguments is found out by
-# calling them: these words are in the message if arguments and parameters do not go together.
+# Compiled classes have no signature. We find out how they take their arguments by calling them:
+# these words are in the message if arguments and parameters do not match.
 MISMATCH = re.compile(r"keyword argument|positional argument|required .*argument|no arguments")
 
 
-# Functions of the module make codecs, and the compiled class refuses every call. The other one has the  # noqa: E501
-# constructor of `tuple`.
+# The module's functions create codecs, and the compiled class refuses every call. The other class
+# has the constructor of `tuple`.
 NOT_CALLED = {("codecs", "Codec"), ("rows", "RowBase")}
 
 
 class Call(NamedTuple):
-    """Arguments for a constructor; none of them is of a type that it takes."""
+    """Arguments for a constructor, all of them of wrong types."""
 
     positional: tuple[object, ...]
     named: dict[str, object]
 
 
 def calls_for(python: type[Any]) -> list[Call]:
-    """Calls that fit the parameters of `python`, and calls that just do not."""
+    """Return calls that match the parameters of `python`, and calls that barely do not."""
     parameters = list(inspect.signature(python).parameters.values())
     by_place = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
     named: dict[str, object] = {p.name: object() for p in parameters}
     needed: dict[str, object] = {p.name: object() for p in parameters if p.default is p.empty}
-    places = tuple(object() for _ in by_place)
-    calls = [Call((), named), Call((), needed), Call(places, {})]
-    calls += [Call((*places, object()), {}), Call((), {**named, "no_such_parameter": object()})]
+    values = tuple(object() for _ in by_place)
+    calls = [Call((), named), Call((), needed), Call(values, {})]
+    calls += [Call((*values, object()), {}), Call((), {**named, "no_such_parameter": object()})]
     calls += [Call((), {k: v for k, v in needed.items() if k != left}) for left in needed]
-    calls += [Call(places[:count], {}) for count in range(len(places))]
+    calls += [Call(values[:count], {}) for count in range(len(values))]
     return calls
 
 
-def takes(kind: type[Any], call: Call) -> bool:
-    """Whether the arguments go with the parameters of `kind`, whatever becomes of their values."""
+def accepts_call(kind: type[Any], call: Call) -> bool:
+    """Return True if the arguments match the parameters of `kind`, whatever happens to their
+    values.
+    """
     try:
         kind(*call.positional, **call.named)
     except TypeError as error:
@@ -143,22 +145,23 @@ def test_same_constructors(name: str, compiled: Twins) -> None:
         if (name, python.__name__) in NOT_CALLED:
             continue
         for call in calls_for(python):
-            given = (len(call.positional), sorted(call.named))
-            assert takes(c, call) == fits(python, call), f"{python.__qualname__}: {given}"
+            counts = (len(call.positional), sorted(call.named))
+            assert accepts_call(c, call) == fits(python, call), f"{python.__qualname__}: {counts}"
 
 
 # -- constants and attributes ----------------------------------------------------------------------
 
-# It says of each twin what that one can do.
+# The constant describes the abilities of its twin.
 DIFFERENT_CONSTANTS = {("arrow_capsules", "RELEASES_SAFELY")}
-# The Python class has them of `QueryParams`, always None and False: the compiled one has no need.
+# The Python class inherits these from `QueryParams`, always None and False; the compiled class
+# needs none.
 PYTHON_ATTRIBUTES = {
     ("happy_path", "ExecuteBodyBase"): {"keyspace", "now_in_seconds", "value_names"}
 }
 
 
 def classes(name: str, compiled: Twins) -> list[tuple[type[Any], type[Any]]]:
-    """The public classes of both twins, in pairs."""
+    """Return the public classes of both twins, in pairs."""
     python, c = _impl.twin(name, "python"), getattr(compiled, name)
     return [
         (getattr(python, public), getattr(c, public))
@@ -176,7 +179,7 @@ def constants(module: ModuleType) -> dict[str, object]:
 
 
 def own_constants(module: ModuleType) -> set[str]:
-    """The constants that the Python module defines; it may import others."""
+    """Return the constants that the Python module defines itself."""
     targets = [
         target
         for node in ast.parse(inspect.getsource(module)).body
@@ -269,7 +272,7 @@ def test_a_partial_build_falls_back_as_a_whole_and_says_why() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_each_compiled_module_may_be_imported_first(compiled: Twins, name: str) -> None:
-    """Freezers and import checkers import them in an order of their own."""
+    """Freezers and import checkers import the modules in other orders."""
     done = run_python(f"import cassandra._accel.{name}; import cassandra.cluster")
     assert done.returncode == 0, done.stderr
 
@@ -278,7 +281,7 @@ def test_each_compiled_module_may_be_imported_first(compiled: Twins, name: str) 
     not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this interpreter has the GIL for good"
 )
 def test_the_gil_stays_off() -> None:
-    """Importing a module that does not say it can do without switches the GIL on."""
+    """Importing a module that does not declare support would switch the GIL on."""
     code = (
         "import importlib, sys\n"
         "from cassandra import _impl\n"
@@ -294,8 +297,10 @@ def test_the_gil_stays_off() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_what_is_not_documented_of_the_c_api_stands_in_one_header() -> None:
-    """Names with an underscore are CPython's own, but for one that is documented."""
+def test_undocumented_names_of_the_c_api_are_in_one_header() -> None:
+    """Undocumented names of the C API appear in a single header: those with an underscore, except
+    the documented name.
+    """
     folder = ROOT / "cassandra" / "_accel"
     named = {
         (path.name, name)
@@ -304,4 +309,4 @@ def test_what_is_not_documented_of_the_c_api_stands_in_one_header() -> None:
         for name in re.findall(r"\b_Py[A-Z]\w+", path.read_text())
     }
     assert ("beyond_api.h", "_PyLong_AsByteArray") in named
-    assert {one for one in named if one[0] != "beyond_api.h"} == {("bodies.pyx", "_PyBytes_Resize")}
+    assert {use for use in named if use[0] != "beyond_api.h"} == {("bodies.pyx", "_PyBytes_Resize")}

@@ -23,12 +23,18 @@ def test_versions() -> None:
         "10",
     ]
     versions = [util.Version(name) for name in names]
-    assert sorted([versions[at] for at in (7, 3, 0, 11, 5, 1, 9, 2, 10, 4, 8, 6)]) == versions
+    assert sorted([versions[index] for index in (7, 3, 0, 11, 5, 1, 9, 2, 10, 4, 8, 6)]) == versions
     assert [str(version) for version in versions] == names
     assert util.Version("4") == util.Version("4.0.0")
     assert hash(util.Version("4")) == hash(util.Version("4.0.0"))
-    found = util.Version("6.8.1.2-rc3")
-    assert (found.major, found.minor, found.patch, found.build, found.prerelease) == (
+    with_build = util.Version("6.8.1.2-rc3")
+    assert (
+        with_build.major,
+        with_build.minor,
+        with_build.patch,
+        with_build.build,
+        with_build.prerelease,
+    ) == (
         6,
         8,
         1,
@@ -40,7 +46,7 @@ def test_versions() -> None:
             util.Version(wrong)
 
 
-def test_what_versions_have() -> None:
+def test_features_of_protocol_versions() -> None:
     assert [ProtocolVersion.uses_prepare_flags(v) for v in (4, 5, 6, 0x41, 0x42)] == [
         False, True, True, False, True,
     ]  # fmt: skip

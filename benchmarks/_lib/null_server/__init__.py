@@ -1,7 +1,8 @@
-"""A server that answers at once, so that a benchmark measures the client alone.
+"""A server that answers at once, so that a benchmark measures only the client.
 
 `running()` compiles null_server.c with the machine's C compiler into a temporary folder, writes its
-rules, and gives its port. The answers are canned bodies of protocol version 4, made here by hand.
+rules, and yields its port. The answers are canned bodies of protocol version 4, encoded here by
+hand.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import struct
 import subprocess
 import tempfile
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 ERROR, READY, OPTIONS, SUPPORTED, STARTUP, QUERY, RESULT = 0x00, 0x02, 0x05, 0x06, 0x01, 0x07, 0x08
@@ -83,7 +84,7 @@ def prepared(
     return body + struct.pack(">ii", 0x01, len(results)) + columns_of(results)
 
 
-# [string multimap]: what drivers insist on.
+# [string multimap] with the options that drivers require.
 SUPPORTED_OPTIONS = struct.pack(">H", 2) + b"".join(
     string(name) + struct.pack(">H", len(values)) + b"".join(map(string, values))
     for name, values in (("CQL_VERSION", ["3.4.5"]), ("COMPRESSION", []))
@@ -139,7 +140,7 @@ Rule = tuple[int, bytes, int, bytes]
 def canned() -> list[Rule]:
     """Return the rules: request's opcode, bytes in its body, answer's opcode, answer's body.
 
-    The first one that matches counts.
+    The first matching rule counts.
     """
     local = rows(
         [(name, option) for name, option, _ in LOCAL], [[value for _, _, value in LOCAL]], "system"
@@ -168,21 +169,43 @@ def canned() -> list[Rule]:
     return rules
 
 
-def script(rules: Sequence[Rule]) -> bytes:
-    return b"".join(
-        bytes([request])
-        + struct.pack(">I", len(needle))
-        + needle
-        + bytes([answer])
-        + struct.pack(">I", len(body))
-        + body
+def script(rules: Sequence[Rule], compress: Callable[[bytes], bytes] | None = None) -> bytes:
+    parts = []
+    for request, needle, answer, body in rules:
+        # Messages before STARTUP, and the answer to it, are never compressed.
+        shrinks = compress is not None and answer in (RESULT, ERROR)
+        sent = compress(body) if shrinks and compress is not None else body
+        parts += [bytes([request]), struct.pack(">I", len(needle)), needle]
+        parts += [bytes([answer, shrinks]), struct.pack(">I", len(sent)), sent]
+    return b"".join(parts)
+
+
+def lz4_rules(rules: Sequence[Rule]) -> list[Rule]:
+    """Return the same rules of a server that offers LZ4 and no other compression."""
+    offer = string("COMPRESSION") + struct.pack(">H", 0)
+    offered = string("COMPRESSION") + struct.pack(">H", 1) + string("lz4")
+    return [
+        (request, needle, answer, body.replace(offer, offered) if answer == SUPPORTED else body)
         for request, needle, answer, body in rules
-    )
+    ]
+
+
+def lz4_body(body: bytes) -> bytes:
+    """Return a body as protocol 4 has it: its length, then an LZ4 block."""
+    import lz4.block
+
+    block: bytes = lz4.block.compress(body, store_size=False)
+    return struct.pack(">I", len(body)) + block
 
 
 @contextlib.contextmanager
-def running(address: str = "127.0.0.1", first: Sequence[Rule] = ()) -> Iterator[tuple[str, int]]:
-    """Start the server; (address, port). The rules `first` come before the canned ones."""
+def running(
+    address: str = "127.0.0.1", first: Sequence[Rule] = (), lz4: bool = False
+) -> Iterator[tuple[str, int]]:
+    """Start the server; yield (address, port). The rules `first` come before the canned rules.
+
+    :param lz4: offer LZ4 only, and compress every result. The client must accept it.
+    """
     with socket.socket() as probe:
         probe.bind((address, 0))
         port = probe.getsockname()[1]
@@ -191,7 +214,8 @@ def running(address: str = "127.0.0.1", first: Sequence[Rule] = ()) -> Iterator[
         source = Path(__file__).with_name("null_server.c")
         subprocess.run(["cc", "-O2", "-o", str(binary), str(source)], check=True)
         rules = Path(folder, "rules")
-        rules.write_bytes(script([*first, *canned()]))
+        all_rules = [*first, *canned()]
+        rules.write_bytes(script(lz4_rules(all_rules), lz4_body) if lz4 else script(all_rules))
         server = subprocess.Popen(
             [str(binary), str(rules), address, str(port)],
             stdin=subprocess.PIPE,

@@ -2,8 +2,9 @@
  *
  *     null_server SCRIPT ADDRESS PORT
  *
- * SCRIPT is a file of rules: request opcode (1 byte), needle length (4 bytes, big-endian), needle, answer opcode (1), answer length (4),
- * answer body. Frames are those of protocol versions 3 and 4 without compression: version, flags, stream (2), opcode, length (4).
+ * SCRIPT is a file of rules: request opcode (1 byte), needle length (4 bytes, big-endian), needle, answer opcode (1), answer flags (1),
+ * answer length (4), answer body. Frames are those of protocol versions 3 and 4: version, flags, stream (2), opcode, length (4).
+ * Requests may have bodies that LZ4 has compressed; an answer is sent as the script has it.
  * One thread, epoll. It prints "ready" when it listens and ends when its standard input is closed. */
 
 #define _GNU_SOURCE
@@ -19,10 +20,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { HEADER = 9, MAX_RULES = 64, MAX_BODY = 64 << 20 };
+enum { HEADER = 9, MAX_RULES = 64, MAX_BODY = 64 << 20, COMPRESSED = 1 };
 
 struct rule {
-    uint8_t request, answer;
+    uint8_t request, answer, flags;
     uint32_t needle_size, body_size;
     const uint8_t *needle, *body;
 };
@@ -66,6 +67,7 @@ static void read_script(const char *path) {
         rule->needle_size = be32(p), p += 4;
         rule->needle = p, p += rule->needle_size;
         rule->answer = *p++;
+        rule->flags = *p++;
         rule->body_size = be32(p), p += 4;
         rule->body = p, p += rule->body_size;
     }
@@ -79,13 +81,40 @@ static const struct rule *find_rule(uint8_t opcode, const uint8_t *body, size_t 
     return NULL;
 }
 
+/* Inflate a body: its plain length (4 bytes, big-endian), then an LZ4 block. Return the plain length, 0 if it is damaged. */
+static size_t inflated(const uint8_t *in, size_t in_size, uint8_t *out, size_t room) {
+    const uint8_t *end = in + in_size;
+    if (in_size < 4 || be32(in) > room) return 0;
+    room = be32(in), in += 4;
+    size_t made = 0;
+    while (in < end) {
+        uint8_t token = *in++, more = 255;
+        size_t literals = token >> 4, match = token & 15;
+        if (literals == 15)
+            while (more == 255 && in < end) literals += more = *in++;
+        if ((size_t)(end - in) < literals || room - made < literals) return 0;
+        memcpy(out + made, in, literals), in += literals, made += literals;
+        if (end - in < 2) break; /* the last sequence is literals alone */
+        size_t back = in[0] | in[1] << 8;
+        in += 2, more = 255;
+        if (match == 15)
+            while (more == 255 && in < end) match += more = *in++;
+        match += 4;
+        if (!back || back > made || room - made < match) return 0;
+        for (; match; match--, made++) out[made] = out[made - back];
+    }
+    return made;
+}
+
 static void answer(struct connection *c, const uint8_t *head, const uint8_t *body, uint32_t size) {
     static const uint8_t no_rule[] = {0, 0, 0, 0, 0, 7, 'n', 'o', ' ', 'r', 'u', 'l', 'e'};
+    static uint8_t plain[MAX_BODY];
+    if (head[1] & COMPRESSED) size = inflated(body, size, plain, sizeof plain), body = plain;
     const struct rule *rule = find_rule(head[4], body, size);
     uint32_t length = rule ? rule->body_size : sizeof no_rule;
     c->out = grown(c->out, &c->out_capacity, c->out_size + HEADER + length);
     uint8_t *p = c->out + c->out_size;
-    p[0] = head[0] | 0x80, p[1] = 0, p[2] = head[2], p[3] = head[3], p[4] = rule ? rule->answer : 0;
+    p[0] = head[0] | 0x80, p[1] = rule ? rule->flags : 0, p[2] = head[2], p[3] = head[3], p[4] = rule ? rule->answer : 0;
     p[5] = length >> 24, p[6] = length >> 16, p[7] = length >> 8, p[8] = length;
     memcpy(p + HEADER, rule ? rule->body : no_rule, length);
     c->out_size += HEADER + length;

@@ -1,6 +1,7 @@
 """Checks of single settings of a cluster.
 
-Each takes the setting's name and a value, and returns the value to keep. Its errors name both.
+Each function takes the setting's name and a value, and returns the value to store. Errors name the
+setting and the value.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ else:
 
 __all__ = [
     "auth_provider",
+    "class_with_factory",
     "compression",
     "count_or_unlimited",
     "encryption",
     "function",
     "instance",
     "instance_with",
-    "kind_with_factory",
     "must_be_false",
     "must_be_none",
     "names_or_all",
@@ -48,10 +49,10 @@ __all__ = [
 ]
 
 
-def seconds(name: str, value: object, least: float = 0.0) -> Any:
+def seconds(name: str, value: object, minimum: float = 0.0) -> Any:
     """Accept a number of seconds that is not negative, or None.
 
-    :raises TypeError: if it is something else.
+    :raises TypeError: for anything else.
     :raises ValueError: if it is out of range.
     """
     if value is None:
@@ -63,34 +64,44 @@ def seconds(name: str, value: object, least: float = 0.0) -> Any:
         raise ValueError(
             f"{name} must be a number of seconds, but is {value!r}; None is for no limit"
         )
-    if value < least:
+    if value < minimum:
         raise ValueError(f"{name} must not be negative, but is {value}")
     return value
 
 
 def seconds_or_negative(name: str, value: object) -> Any:
-    """Accept a number of seconds, or any negative number, which has a meaning of its own."""
+    """Accept a number of seconds, or any negative number, which has a special meaning."""
     return seconds(name, value, -math.inf)
 
 
 def timedelta(name: str, value: object) -> Any:
-    """Accept a time that is a timedelta, or a number of seconds that is not negative, or None."""
+    """Accept a timedelta, a number of seconds that is not negative, or None."""
     if not isinstance(value, datetime.timedelta):
         seconds(name, value)
     return value
 
 
 def switch(name: str, value: object) -> bool:
-    """Accept anything, as a boolean."""
+    """Accept any value, as a boolean."""
     return bool(value)
 
 
+def prepare_scope(name: str, scope: object) -> str:
+    """Accept "local_dc" or "all".
+
+    :raises ValueError: for anything else.
+    """
+    if scope not in ("local_dc", "all"):
+        raise ValueError(f'{name} must be "local_dc" or "all", but is {scope!r}')
+    return str(scope)
+
+
 def tcp_port(name: str, port: object) -> int:
-    """Accept a port, also as a text, which it is in an environment variable.
+    """Accept a port, also as a string, since it may come from an environment variable.
 
     :raises ValueError: if it is not a number from 1 to 65535.
     """
-    # Looked at before int() does: its own message would not say that it is about a port.
+    # Check it before int(), whose message would not mention a port.
     is_number = isinstance(port, (int, str)) and str(port).strip().isdecimal()
     if isinstance(port, bool) or not is_number or not 1 <= int(str(port)) <= 65535:
         raise ValueError(f"{name} must be a number from 1 to 65535, but is {port!r}")
@@ -98,15 +109,15 @@ def tcp_port(name: str, port: object) -> int:
 
 
 def auth_provider(name: str, provider: object) -> Any:
-    """Accept None, or what makes authenticators.
+    """Accept an object that makes authenticators, or None.
 
-    :raises TypeError: if it is something else. The message does not show it.
+    :raises TypeError: for anything else. The message does not show the value.
     """
     instance(name, provider)
     if provider is not None and not hasattr(provider, "new_authenticator"):
-        kind = provider.kind if isinstance(provider, Secret) else type(provider).__name__
+        type_name = provider.kind if isinstance(provider, Secret) else type(provider).__name__
         raise TypeError(
-            f"{name} must be an AuthProvider, but is of type {kind}; "
+            f"{name} must be an AuthProvider, but is of type {type_name}; "
             "PlainTextAuthProvider serves for a user name and a password"
         )
     return provider
@@ -115,7 +126,7 @@ def auth_provider(name: str, provider: object) -> Any:
 def instance(name: str, value: object) -> Any:
     """Accept any object.
 
-    :raises TypeError: if it is a class: one without its brackets, most likely.
+    :raises TypeError: for a class, which was probably meant to be instantiated.
     """
     if isinstance(value, type):
         raise TypeError(
@@ -128,7 +139,7 @@ def instance(name: str, value: object) -> Any:
 def instance_with(*methods: str) -> Callable[[str, object], Any]:
     """Return a check that accepts objects with these methods, and None.
 
-    :param methods: the names of those that the driver calls in any case.
+    :param methods: the names of methods that the driver always calls.
     """
 
     def check(name: str, value: object) -> Any:
@@ -145,29 +156,36 @@ def instance_with(*methods: str) -> Callable[[str, object], Any]:
 
 
 def text(name: str, value: object) -> Any:
-    """Accept a text, or None.
+    """Accept a string, or None.
 
-    :raises TypeError: if it is something else.
+    :raises TypeError: for anything else.
     """
     if value is not None and not isinstance(value, str):
         raise TypeError(f"{name} must be a text, but is {value!r} of type {type(value).__name__}")
     return value
 
 
-def kind_with_factory(name: str, kind: object) -> Any:
+def class_with_factory(name: str, factory_class: object) -> Any:
     """Accept a class, or an object whose ``factory`` makes connections, or None.
 
-    :raises TypeError: if it is something else.
+    :raises TypeError: for anything else.
     """
-    if not (kind is None or isinstance(kind, type) or hasattr(kind, "factory")):
-        raise TypeError(f"{name} must be a class, but is {kind!r} of type {type(kind).__name__}")
-    return kind
+    if not (
+        factory_class is None
+        or isinstance(factory_class, type)
+        or hasattr(factory_class, "factory")
+    ):
+        raise TypeError(
+            f"{name} must be a class, but is {factory_class!r} of type "
+            f"{type(factory_class).__name__}"
+        )
+    return factory_class
 
 
 def socket_options(name: str, options: object) -> Any:
     """Accept tuples of three or four arguments for ``socket.setsockopt``, or None.
 
-    :raises TypeError: if it is something else.
+    :raises TypeError: for anything else.
     """
     if options is None:
         return options
@@ -175,19 +193,19 @@ def socket_options(name: str, options: object) -> Any:
         raise TypeError(
             f"{name} must be a list of tuples, but is {options!r} of type {type(options).__name__}"
         )
-    for one in options:
-        if not isinstance(one, (tuple, list)) or len(one) not in (3, 4):
+    for arguments in options:
+        if not isinstance(arguments, (tuple, list)) or len(arguments) not in (3, 4):
             raise TypeError(
                 f"{name} must have tuples of arguments for socket.setsockopt, "
-                f"(level, option, value), but has {one!r}"
+                f"(level, option, value), but has {arguments!r}"
             )
     return options
 
 
 def function(name: str, value: object) -> Any:
-    """Accept what can be called, or None.
+    """Accept a callable, or None.
 
-    :raises ValueError: if it is something else.
+    :raises ValueError: for anything else.
     """
     if value is not None and not callable(value):
         raise ValueError(f"{name} must be callable, but is {value!r}")
@@ -195,9 +213,9 @@ def function(name: str, value: object) -> Any:
 
 
 def encryption(name: str, policy: object) -> Any:
-    """Accept None, or what says which columns are encrypted.
+    """Accept an object that says which columns are encrypted, or None.
 
-    :raises TypeError: if it is something else.
+    :raises TypeError: for anything else.
     """
     if policy is not None and not hasattr(policy, "contains_column"):
         raise TypeError(
@@ -207,9 +225,9 @@ def encryption(name: str, policy: object) -> Any:
 
 
 def throttler(name: str, value: object) -> Any:
-    """Accept None, or what lets requests begin.
+    """Accept a request throttler, or None.
 
-    :raises TypeError: if it is something else.
+    :raises TypeError: for anything else.
     """
     instance(name, value)
     if value is not None and not hasattr(value, "admit"):
@@ -220,7 +238,7 @@ def throttler(name: str, value: object) -> Any:
 def count_or_unlimited(name: str, count: object) -> Any:
     """Accept a number of requests, or None.
 
-    :raises ValueError: if it is something else.
+    :raises ValueError: for anything else.
     """
     if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 0):
         raise ValueError(
@@ -230,10 +248,10 @@ def count_or_unlimited(name: str, count: object) -> Any:
 
 
 def positive(name: str, count: float) -> Any:
-    """Accept a number from 1 on.
+    """Accept a positive number.
 
     :raises TypeError: if it is not a number.
-    :raises ValueError: if it is less.
+    :raises ValueError: if it is not positive.
     """
     if not isinstance(count, (int, float)):
         raise TypeError(f"{name} must be a number, but is {count!r} of type {type(count).__name__}")
@@ -243,52 +261,52 @@ def positive(name: str, count: float) -> Any:
 
 
 def rows(name: str, size: object) -> int:
-    """Accept a number of rows from 1 on.
+    """Accept a number of rows, at least 1.
 
-    :raises ValueError: if it is something else.
+    :raises ValueError: for anything else.
     """
-    # To Python, True is the number 1.
+    # A bool is an int, but True is certainly a mistake.
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         raise ValueError(f"{name} must be a number of rows from 1 on, but is {size!r}")
     return size
 
 
 def names_or_all(name: str, names: Iterable[str] | None) -> tuple[str, ...] | None:
-    """Accept a list of names, or None; return a copy, since the program may change its own later.
+    """Accept a list of names, or None; return a copy, since the application may change its list.
 
     :raises TypeError: if it is not a list of names.
     """
-    # A text is a sequence of names too, of one letter each.
-    if isinstance(names, str) or not all(isinstance(one, str) for one in names or ()):
+    # A string is a sequence of one-letter names too.
+    if isinstance(names, str) or not all(isinstance(item, str) for item in names or ()):
         raise TypeError(f"{name} must be a list of names, but is {names!r}")
     return tuple(names) if names is not None else None
 
 
-def compression(name: str, wanted: object) -> Any:
+def compression(name: str, algorithm: object) -> Any:
     """Accept a boolean, None, or the name of an algorithm whose package is installed.
 
     :raises TypeError: if it is neither a boolean, None nor a name.
     :raises ValueError: if the name is unknown, or its package is missing.
     """
-    if wanted in (None, True, False):
-        return wanted
-    if not isinstance(wanted, str):
-        raise TypeError(f"{name} is True, False or an algorithm's name, but is {wanted!r}")
-    if wanted not in ("lz4", "snappy"):
-        raise ValueError(f"{name} must be 'lz4' or 'snappy', but is {wanted!r}")
-    # An algorithm that is asked for by name must not be left out in silence.
-    if wanted not in available_compressions():
-        package = {"lz4": "lz4", "snappy": "python-snappy"}[wanted]
+    if algorithm in (None, True, False):
+        return algorithm
+    if not isinstance(algorithm, str):
+        raise TypeError(f"{name} is True, False or an algorithm's name, but is {algorithm!r}")
+    if algorithm not in ("lz4", "snappy"):
+        raise ValueError(f"{name} must be 'lz4' or 'snappy', but is {algorithm!r}")
+    # An algorithm that was requested by name must not be dropped silently.
+    if algorithm not in available_compressions():
+        package = {"lz4": "lz4", "snappy": "python-snappy"}[algorithm]
         raise ValueError(
-            f"{name} {wanted!r} needs the package {package!r}: pip install turbocql[{wanted}]"
+            f"{name} {algorithm!r} needs the package {package!r}: pip install turbocql[{algorithm}]"
         )
-    return wanted
+    return algorithm
 
 
 def must_be_none(instead: str) -> Callable[[str, object], None]:
-    """Return a check that accepts None alone.
+    """Return a check that accepts only None.
 
-    :param instead: what the message says to do.
+    :param instead: advice for the message.
     """
 
     def check(name: str, value: object) -> None:
@@ -299,7 +317,7 @@ def must_be_none(instead: str) -> Callable[[str, object], None]:
 
 
 def must_be_false(why: str) -> Callable[[str, object], Any]:
-    """Return a check that accepts nothing that is true.
+    """Return a check that accepts only false values.
 
     :param why: the reason, for the message.
     """

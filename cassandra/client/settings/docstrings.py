@@ -1,6 +1,7 @@
-"""Docstrings of the table's settings and of the `Cluster` classes, made when somebody looks.
+"""Docstrings of the settings and of the `Cluster` classes, made on first access.
 
-They have the texts of the table, which are read from its source: few programs ask for them.
+They consist of the docstrings in the table, which are read from its source, since few applications
+ask for them.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ else:
 __all__ = ["TextOfSetting", "WithFields"]
 
 
-# Python asks for the `__doc__` of a class through a descriptor that stands there, so that nothing
-# is read or made when the driver is imported.
+# Python reads a class's `__doc__` through a descriptor, so nothing is read when the driver is
+# imported.
 class WithFields:
     """The docstring of a class whose constructor takes the settings of a cluster.
 
-    :param text: the part that is written by hand.
+    :param text: the handwritten part.
     """
 
     def __init__(self, text: str | None) -> None:
@@ -35,14 +36,14 @@ class WithFields:
 class TextOfSetting:
     """The docstring of the class of settings, and of each setting.
 
-    :param text: that of the class.
+    :param text: the docstring of the class.
     """
 
     def __init__(self, text: str | None) -> None:
         self._text = text
 
     def __get__(self, instance: Any, owner: type | None = None) -> str | None:
-        # ``help(Setting)`` asks for that of the class.
+        # ``help(Setting)`` asks for the docstring of the class.
         if instance is None:
             return self._text
         return texts.texts().get(instance.name)

@@ -1,4 +1,4 @@
-"""From the settings of a cluster to those of its engine."""
+"""Converts the settings of a cluster to those of its engine."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ def settings_of(cluster: ClusterBase) -> Settings:
     values = {}
     for name, setting in cluster._table.items():
         if setting.is_live:
-            # Once more: a program may have patched the attribute of its class.
+            # Read it again, since the application may have patched the class attribute.
             cluster._live[name] = getattr(cluster, name)
-        # What may hold a password has become the TLS of the live ones.
+        # Secrets are not copied: TLS settings with a password are part of the live setting `tls`.
         elif not (setting.is_secret or isinstance(setting, ConstructorOnly)):
             values[name] = getattr(cluster, name)
-    # The engine holds the sizes, not the cluster, which can be collected if nobody holds it.
+    # The engine refers to the sizes, not to the cluster, so that an unused cluster can be
+    # collected.
     sizes = cluster._core_connections
-    # None stands for its defaults.
+    # None means the defaults.
     options = cluster.shard_aware_options or ShardAwareOptions()
     return Settings(
         values,
@@ -58,7 +59,7 @@ def _startup_options(cluster: ClusterBase) -> dict[str, str]:
     if cluster.no_compact:
         options["NO_COMPACT"] = "true"
     cluster._application().add_startup_options(options)
-    # Last: what a program says itself counts more.
+    # Added last, because the application's own options take precedence.
     if cluster.application_info is not None:
         cluster.application_info.add_startup_options(options)
     return options

@@ -1,4 +1,4 @@
-"""Names that programs take for settings, and the settings that they mean."""
+"""Names that users mistake for settings of a cluster, and advice for each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cassandra._misspelt import nearest
 
 __all__ = ["instead_of"]
 
-# Settings of requests, which programs look for among those of the cluster.
+# Settings of requests that users look for among those of the cluster.
 _OF_PROFILES = {
     "request_timeout": "request_timeout",
     "timeout": "request_timeout",
@@ -50,19 +50,19 @@ _ELSEWHERE = {
 }
 
 
-def instead_of(name: str, known: Iterable[str]) -> str:
-    """Return the end of the message about a setting that does not exist: what may be meant.
+def instead_of(name: str, names: Iterable[str]) -> str:
+    """Return the end of the message about an unknown setting: advice, or a similar name.
 
-    :param name: the one that was given.
-    :param known: the names of all settings.
+    :param name: the unknown name.
+    :param names: the names of all settings.
     """
     if name in _ELSEWHERE:
         return f": {_ELSEWHERE[name]}"
-    # Programs of other databases have these at the connection.
+    # Drivers of other databases have these at the connection.
     if name in _OF_PROFILES:
         return (
             f": it is one of an execution profile, ExecutionProfile({_OF_PROFILES[name]}=...), "
             "which execution_profiles={EXEC_PROFILE_DEFAULT: profile} makes the default"
         )
-    near = nearest(name, known, 0.6)
+    near = nearest(name, names, 0.6)
     return f"; did you mean {near!r}?" if near else ""

@@ -1,4 +1,4 @@
-"""The policies of the older style: settings of a cluster that stand for its default profile's."""
+"""Old-style policies: settings of a cluster that belong to its default profile."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OldStyle"]
 
-Given = TypeVar("Given")
-Kept = TypeVar("Kept")
+Settable = TypeVar("Settable")
+Stored = TypeVar("Stored")
 
 
 class Holder(Protocol):
@@ -28,38 +28,38 @@ class Holder(Protocol):
         """Refuse profiles from now on."""
 
     def _default_of_profiles(self, name: str) -> Any:
-        """Return what a profile has that is not told otherwise."""
+        """Return the default value of a profile's setting."""
 
     def _profiles_of_sessions(self) -> Sequence[ProfileBase]:
         """Return the copies of the default profile that sessions have."""
 
     def _adopt_policy(self, policy: Any) -> None:
-        """Have the engine tell a policy of load balancing of the hosts."""
+        """Have the engine report hosts to a load balancing policy."""
 
 
-class OldStyle(Setting[Given, Kept]):
+class OldStyle(Setting[Settable, Stored]):
     """A setting that is a policy of the cluster's default profile.
 
-    Of the class it is None, the setting's default. Setting it chooses the older style, which
+    The class attribute is None, the setting's default. Setting it selects the old style, which
     excludes execution profiles.
 
-    :param of_profile: the name of the profile's own setting.
-    :param settings: those of every `Setting`.
+    :param of_profile: the name of the profile's setting.
+    :param settings: the arguments of `Setting`.
     """
 
     def __init__(self, *, of_profile: str, **settings: Any) -> None:
         super().__init__(check=instance, **settings)
         self.of_profile = of_profile
 
-    def _read(self, holder: object) -> Kept:
-        # Before the profiles are made, what the constructor was given.
-        of_cluster: Kept = vars(holder).get(self.name)  # type: ignore[assignment]
-        of_profile: Kept = getattr(self._profile(holder), self.of_profile, of_cluster)
+    def _read(self, holder: object) -> Stored:
+        # Before the profiles are made, this is the value from the constructor.
+        of_cluster: Stored = vars(holder).get(self.name)  # type: ignore[assignment]
+        of_profile: Stored = getattr(self._profile(holder), self.of_profile, of_cluster)
         return of_profile
 
     def _write(self, holder: object, value: Any) -> None:
         profile = self._profile(holder)
-        # The constructor's: profiles are made later, and of it.
+        # Set by the constructor: the profiles are made later, with this value.
         if profile is None:
             vars(holder)[self.name] = value
             return
@@ -69,17 +69,19 @@ class OldStyle(Setting[Given, Kept]):
                 f"Cluster.{self.name} cannot be set if execution profiles are used: "
                 f"set {self.of_profile} of a profile"
             )
-        chosen = value if value is not None else cluster._default_of_profiles(self.of_profile)
-        plans = hasattr(chosen, "check_supported")  # as policies of load balancing do
-        if plans:
-            chosen.check_supported()
+        policy = value if value is not None else cluster._default_of_profiles(self.of_profile)
+        # load balancing policies have this method
+        is_load_balancing = hasattr(policy, "check_supported")
+        if is_load_balancing:
+            policy.check_supported()
         cluster._use_old_style()
-        for one in (profile, *cluster._profiles_of_sessions()):
-            setattr(one, self.of_profile, chosen)
-        # Here, too, for a subclass of the program whose class has a plain attribute of this name.
-        vars(holder)[self.name] = chosen
-        if plans:
-            cluster._adopt_policy(chosen)
+        for other_profile in (profile, *cluster._profiles_of_sessions()):
+            setattr(other_profile, self.of_profile, policy)
+        # Also set it on the instance: a user's subclass may shadow the setting with a plain
+        # attribute.
+        vars(holder)[self.name] = policy
+        if is_load_balancing:
+            cluster._adopt_policy(policy)
 
     def _profile(self, holder: object) -> ProfileBase | None:
         manager = vars(holder).get("profile_manager")

@@ -1,8 +1,8 @@
-"""`Setting`: one setting of a cluster, and the class decorator that makes a table of them.
+"""`Setting`: one setting of a cluster; and the class decorator that makes a table of them.
 
-The table is a class: each of its annotated attributes is a `Setting`. Type checkers read it as they
-read a dataclass (PEP 681) and so know the constructor of the `Cluster` classes, which derive from
-it, parameter by parameter, and the type of each attribute.
+The table is a class, whose annotated attributes are the settings. Type checkers treat it like a
+dataclass (PEP 681). So they know each parameter of the `Cluster` classes, which inherit the
+constructor, and the type of each attribute.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ else:
 
 __all__ = ["ConstructorOnly", "Later", "Plain", "Setting", "settings_table"]
 
-Given = TypeVar("Given")  # what a program may set
-Kept = TypeVar("Kept")  # what it reads
+Settable = TypeVar("Settable")  # what a program may set
+Stored = TypeVar("Stored")  # what it reads
 T = TypeVar("T", bound=type)
 
 Check = Callable[[str, Any], Any]
 
 
 class Later:
-    """A default that is imported when somebody asks for it.
+    """A default that is imported on first use.
 
     :param module: the module that has it.
-    :param name: its name there.
+    :param name: its name in the module.
     """
 
     def __init__(self, module: str, name: str) -> None:
@@ -49,31 +49,31 @@ class Later:
         self.name = name
 
     def load(self) -> object:
-        """Return it."""
-        found: object = getattr(import_module(self._module), self.name)
-        return found
+        """Import and return the default."""
+        default: object = getattr(import_module(self._module), self.name)
+        return default
 
 
-class Setting(Generic[Given, Kept]):
+class Setting(Generic[Settable, Stored]):
     """A setting: a parameter of the constructor of both `Cluster` classes, and an attribute.
 
-    Its text is the docstring below it in the table.
+    Its documentation is the docstring below it in the table.
 
-    :param default: its value if a program gives none.
-    :param check: called with the name and a value that is set; returns the value to keep, or raises
-        an error that names both.
-    :param none_is_default: True if None stands for the default. For other settings it is a value:
-        to go without.
-    :param may_precede: True if a value that a subclass sets before it calls the constructor stays,
-        unless the constructor is given another. Other settings have their default then.
-    :param is_live: True if the engine reads it each time it needs it, so that a change after
-        `connect` acts. Other settings have done their work by then.
-    :param is_secret: True if a value may hold a password.
-    :param kw_only: True for a parameter that is a keyword only.
-    :param then: the name of the cluster's method that is called after a change.
-    :param factory: makes the value for each cluster, if a program gives nothing.
-    :param made: the class name of the value that the driver makes later, for reports.
-    :param reported: its place in the report that ScyllaDB gets (`cassandra.driver_config`).
+    :param default: the value if the application does not set it.
+    :param check: called with the name and a new value; returns the value to store, or raises an
+        error that names both.
+    :param none_is_default: True if None means the default. For other settings None is a value,
+        which means to go without.
+    :param may_precede: True if a value that a subclass sets before it calls the constructor is
+        kept, unless the constructor gets another. Other settings then get their default.
+    :param is_live: True if the engine reads it each time, so that a change after `connect` has an
+        effect. Other settings are used only once.
+    :param is_secret: True if a value may contain a password.
+    :param kw_only: True for a keyword-only parameter.
+    :param then: the name of the cluster's method to call after a change.
+    :param factory: makes the value for each cluster, if the application does not set it.
+    :param class_name: the class of the value that the driver makes later, for reports.
+    :param reported: its place in the report to ScyllaDB (`cassandra.driver_config`).
     """
 
     __doc__ = TextOfSetting(__doc__)
@@ -92,7 +92,7 @@ class Setting(Generic[Given, Kept]):
         kw_only: bool = False,
         then: str | None = None,
         factory: type[object] | Later | None = None,
-        made: str | None = None,
+        class_name: str | None = None,
         reported: str | None = None,
     ) -> None:
         self._default = default
@@ -105,73 +105,73 @@ class Setting(Generic[Given, Kept]):
         self._then = then
         self._factory = factory
         if factory is not None:
-            made = factory.name if isinstance(factory, Later) else factory.__name__
-        self.shown_default = f"<{made}>" if made is not None else None
+            class_name = factory.name if isinstance(factory, Later) else factory.__name__
+        self.shown_default = f"<{class_name}>" if class_name is not None else None
         self.reported = reported
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
     @overload
-    def __get__(self, holder: None, owner: type | None) -> Kept: ...
+    def __get__(self, holder: None, owner: type | None) -> Stored: ...
 
     @overload
-    def __get__(self, holder: object, owner: type | None) -> Kept: ...
+    def __get__(self, holder: object, owner: type | None) -> Stored: ...
 
-    def __get__(self, holder: object, owner: type | None) -> Kept:
+    def __get__(self, holder: object, owner: type | None) -> Stored:
         if holder is None:
-            value: Kept = self.default
+            value: Stored = self.default
             return value
         return self._read(holder)
 
-    def __set__(self, holder: object, value: Given) -> None:
-        value = self.hidden(value)  # first: an error shows local variables
+    def __set__(self, holder: object, value: Settable) -> None:
+        value = self.hidden(value)  # wrap it first: errors may show local variables
         self._write(holder, self.checked(value))
 
     def __delete__(self, holder: object) -> None:
-        # As `del` and tools that patch attributes expect: the default is back.
+        # `del`, and tools that patch attributes, restore the default.
         vars(holder).pop(self.name, None)
         self._follow(holder)
 
     @property
     def default(self) -> Any:
-        """Its value if a program gives none."""
+        """The value if the application does not set it."""
         if isinstance(self._default, Later):
             self._default = self._default.load()
         return self._default
 
     @property
     def may_change(self) -> bool:
-        """True if a change after `connect` acts."""
+        """True if a change after `connect` has an effect."""
         return self.is_live or self._then is not None
 
     def hidden(self, value: object) -> Any:
-        """Return `value`, as a `Secret` if it may hold a password.
+        """Return `value`, wrapped in a `Secret` if it may contain a password.
 
-        :param value: what a program gives.
+        :param value: the application's value.
         """
         if self.is_secret and isinstance(value, (Mapping, str, bytes, list, tuple)):
             return Secret(value)
         return value
 
     def checked(self, value: object) -> Any:
-        """Return the value to keep.
+        """Return the value to store.
 
-        :param value: what a program gives.
-        :raises TypeError: if it is of a wrong type.
+        :param value: the application's value.
+        :raises TypeError: if it has a wrong type.
         :raises ValueError: if it is out of range.
         """
         return value if self._check is None else self._check(self.name, value)
 
     def take_default(self, holder: object) -> None:
-        """Check the default, if a subclass of the program's has one of its own.
+        """Check the default, if a user's subclass overrides it.
 
         :param holder: the cluster.
         """
         if not self._may_precede:
             vars(holder).pop(self.name, None)
         default = self.hidden(getattr(holder, self.name))
-        # The usual case. What the table itself says needs no check.
+        # Usually it is the table's default, which needs no check.
         if default is self.default:
             self._publish(holder)
             return
@@ -181,7 +181,7 @@ class Setting(Generic[Given, Kept]):
         self._follow(holder)
 
     def make_default(self, holder: object) -> None:
-        """Make the value for a cluster, if it has none and there is something to make.
+        """Make the value for a cluster, if it has no value and the setting has a factory.
 
         :param holder: the cluster.
         """
@@ -191,17 +191,17 @@ class Setting(Generic[Given, Kept]):
                 factory = factory.load()
             setattr(holder, self.name, factory())
 
-    def _read(self, holder: object) -> Kept:
+    def _read(self, holder: object) -> Stored:
         value: Any = vars(holder).get(self.name, self.default)
-        # Only here is it revealed, for whoever asks.
+        # Secrets are revealed only here, to whoever reads the setting.
         return value.reveal() if isinstance(value, Secret) else value  # type: ignore[no-any-return]
 
     def _write(self, holder: object, value: object) -> None:
-        # Under its own name: a program that patches the attribute of the class, or has one of its
-        # own in a subclass, reads what was set here all the same.
-        kept = vars(holder)
-        before = kept.get(self.name, NOT_SET)
-        kept[self.name] = (
+        # Stored under the setting's name, so that an application that patches or overrides the
+        # class attribute still reads the value that was set.
+        attributes = vars(holder)
+        previous = attributes.get(self.name, NOT_SET)
+        attributes[self.name] = (
             value.reveal()
             if isinstance(value, Secret) and class_attribute(type(holder), self.name) is not self
             else value
@@ -209,76 +209,80 @@ class Setting(Generic[Given, Kept]):
         try:
             self._follow(holder)
         except BaseException:
-            # What follows a change has refused it: what was there acts still, and is read.
-            if before is NOT_SET:
-                del kept[self.name]
+            # The change was refused: restore the previous value, which is still in effect.
+            if previous is NOT_SET:
+                del attributes[self.name]
             else:
-                kept[self.name] = before
+                attributes[self.name] = previous
             self._publish(holder)
             raise
 
     def _follow(self, holder: object) -> None:
-        """Do what follows a change."""
+        """Publish a change, and call the cluster's method for it."""
         self._publish(holder)
         if self._then is not None:
             getattr(holder, self._then)()
 
     def _publish(self, holder: object) -> None:
-        """Let the engine see the value, if it reads it each time."""
+        """Store the value where the engine reads live settings."""
         # A subclass may set it before it calls the constructor, which publishes it again.
         live: dict[str, object] | None = vars(holder).get("_live")
         if self.is_live and live is not None:
             live[self.name] = getattr(holder, self.name)
 
-    def secret_of(self, holder: object) -> Secret[Kept]:
-        """Return the value without revealing it.
+    def secret_of(self, holder: object) -> Secret[Stored]:
+        """Return the value wrapped in a `Secret`.
 
         :param holder: the cluster.
         """
-        kept = vars(holder).get(self.name)
-        return kept if isinstance(kept, Secret) else Secret(getattr(holder, self.name))
+        value = vars(holder).get(self.name)
+        return value if isinstance(value, Secret) else Secret(getattr(holder, self.name))
 
 
-Plain = Setting[Kept, Kept]
-"""A setting that programs read as they have set it."""
+Plain = Setting[Stored, Stored]
+"""A setting that is read as it was set."""
 
 
-class ConstructorOnly(Setting[Given, Kept]):
+class ConstructorOnly(Setting[Settable, Stored]):
     """A parameter of the constructor that is not an attribute."""
 
-    def __get__(self, holder: object, owner: type | None) -> Kept:
+    def __get__(self, holder: object, owner: type | None) -> Stored:
         raise AttributeError(f"Cluster has no attribute {self.name!r}: it is for the constructor")
 
-    def __set__(self, holder: object, value: Given) -> None:
+    def __set__(self, holder: object, value: Settable) -> None:
         self.__get__(holder, None)
 
 
 @dataclass_transform(field_specifiers=(Setting, ConstructorOnly))
 def settings_table(table: T) -> T:
-    """Make a class a table of settings: it gets a constructor with a parameter for each.
+    """Turn a class into a table of settings: add a constructor with a parameter for each setting.
 
-    The constructor calls the method ``_configure`` with the settings that were given, by name.
+    The constructor calls the method ``_configure`` with the given settings, by name.
 
-    :param table: the class. Its settings are its annotated attributes, in their order.
+    :param table: the class. Its settings are its annotated attributes, in order.
     """
-    kinds = vars(table)["__annotations__"]
-    settings = {name: vars(table)[name] for name in kinds if not name.startswith("_")}
-    made = _constructor(settings)
-    made.__qualname__ = f"{table.__qualname__}.__init__"
-    made.__module__ = table.__module__
-    made.__annotations__ = {name: _given_kind(kinds[name]) for name in settings}
-    shown = _SignatureOfTable(made, settings)
-    for name, value in (("_table", settings), ("__init__", made), ("__signature__", shown)):
-        # By name: type checkers have seen the class as it is without them.
+    annotations = vars(table)["__annotations__"]
+    settings = {name: vars(table)[name] for name in annotations if not name.startswith("_")}
+    constructor = _constructor(settings)
+    constructor.__qualname__ = f"{table.__qualname__}.__init__"
+    constructor.__module__ = table.__module__
+    constructor.__annotations__ = {name: _settable_type(annotations[name]) for name in settings}
+    signature = _SignatureOfTable(constructor, settings)
+    for name, value in (
+        ("_table", settings),
+        ("__init__", constructor),
+        ("__signature__", signature),
+    ):
+        # Set by setattr, so that type checkers do not see these attributes.
         setattr(table, name, value)
     return table
 
 
 class _SignatureOfTable:
-    """The signature of classes that have the table's constructor, with the defaults of settings.
+    """The signature of the table's constructor, with the defaults of the settings.
 
-    The constructor itself has NOT_SET for each, to tell what a program gives from what it leaves
-    out. It is made when somebody asks for it.
+    The constructor itself has NOT_SET for each parameter, to know which ones were given. The
+    signature is made on demand.
 
     :param constructor: the function.
     :param settings: the table.
@@ -289,60 +293,61 @@ class _SignatureOfTable:
         self._settings = settings
 
     def __get__(self, holder: object, owner: type) -> inspect.Signature:
-        # A subclass may have a constructor of its own, which Python then looks at.
+        # For a subclass with its own constructor, Python uses that constructor's signature.
         if holder is not None or owner.__init__ is not self._constructor:  # type: ignore[misc]
             raise AttributeError("__signature__")
-        whole = inspect.signature(self._constructor)
-        _, *parameters = whole.parameters.values()
-        return whole.replace(
+        signature = inspect.signature(self._constructor)
+        _, *parameters = signature.parameters.values()
+        return signature.replace(
             parameters=[
-                one.replace(default=self._settings[one.name].default)
-                if one.name in self._settings
-                else one
-                for one in parameters
+                parameter.replace(default=self._settings[parameter.name].default)
+                if parameter.name in self._settings
+                else parameter
+                for parameter in parameters
             ]
         )
 
 
 def _constructor(settings: Mapping[str, Setting[Any, Any]]) -> Any:
-    """Return a function with a parameter for each setting, made as dataclasses make theirs.
+    """Return a function with a parameter for each setting, made like those of dataclasses.
 
-    Tools see its signature, and Python itself tells of a parameter that is given twice.
+    So tools see its signature, and Python itself reports a parameter that is given twice.
     """
-    by_position = [name for name, one in settings.items() if not one.kw_only]
-    keywords = [name for name, one in settings.items() if one.kw_only]
-    secrets = [name for name, one in settings.items() if one.is_secret]
+    by_position = [name for name, setting in settings.items() if not setting.kw_only]
+    keywords = [name for name, setting in settings.items() if setting.kw_only]
+    secrets = [name for name, setting in settings.items() if setting.is_secret]
 
-    def given(values: dict[str, Any], unknown: Iterable[str]) -> dict[str, Any]:
-        found = {
+    def given_settings(values: dict[str, Any], unknown: Iterable[str]) -> dict[str, Any]:
+        values_by_name = {
             name: settings[name].hidden(value)
             for name, value in values.items()
             if value is not NOT_SET
         }
-        # Their names alone: one of them may be called "password".
-        return found | dict.fromkeys(unknown)
+        # Unknown settings lose their values, since one may be called "password".
+        return values_by_name | dict.fromkeys(unknown)
 
-    # The first statement hides passwords, the second one forgets them: errors in what follows show
-    # local variables.
+    # The first statement wraps passwords, the second one drops them, because errors in later
+    # statements may show local variables.
     source = (
         f"def __init__(self, {', '.join(f'{name}=NOT_SET' for name in by_position)}, *, "
         f"{', '.join(f'{name}=NOT_SET' for name in keywords)}, **settings):\n"
-        f"    given = found({{{', '.join(f'{name!r}: {name}' for name in settings)}}}, settings)\n"
+        f"    given = given_settings({{{', '.join(f'{name!r}: {name}' for name in settings)}}}, "
+        "settings)\n"
         f"    {' = '.join(secrets)} = settings = None\n"
         "    self._configure(given)\n"
     )
-    room: dict[str, Any] = {"NOT_SET": NOT_SET, "found": given}
-    exec(source, room)
-    return room["__init__"]
+    namespace: dict[str, Any] = {"NOT_SET": NOT_SET, "given_settings": given_settings}
+    exec(source, namespace)
+    return namespace["__init__"]
 
 
-def _given_kind(kind: str) -> str:
-    """Return the type of what a program may set, from the annotation of a setting."""
-    inside = kind.partition("[")[2].removesuffix("]")
+def _settable_type(annotation: str) -> str:
+    """Return the type that may be set, from the annotation of a setting."""
+    inside = annotation.partition("[")[2].removesuffix("]")
     depth = 0
-    for at, sign in enumerate(inside):
-        # Types have commas of their own inside brackets.
-        depth += (sign == "[") - (sign == "]")
-        if sign == "," and not depth:
-            return inside[:at]
+    for index, character in enumerate(inside):
+        # Ignore commas inside brackets.
+        depth += (character == "[") - (character == "]")
+        if character == "," and not depth:
+            return inside[:index]
     return inside

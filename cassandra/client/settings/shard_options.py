@@ -15,12 +15,12 @@ __all__ = ["ShardAwareOptions"]
 
 
 class ShardAwareOptions:
-    """How connections to the shards of ScyllaDB nodes are made.
+    """How to connect to the shards of ScyllaDB nodes.
 
-    :param opts: another `ShardAwareOptions`, or a mapping of the settings.
+    :param opts: another `ShardAwareOptions`, or a mapping of these settings.
     :param disable: open as many connections as to a node without shards.
-    :param disable_shardaware_port: do not use the port that chooses a shard.
-    :param local_ports: the first and the last of the client's own ports that choose a shard.
+    :param disable_shardaware_port: do not use the port that selects a shard.
+    :param local_ports: the first and the last of the client's ports that may select a shard.
     :raises ValueError: if `opts` has another setting, or the ports are out of range.
     """
 
@@ -33,12 +33,14 @@ class ShardAwareOptions:
     ) -> None:
         source = opts if isinstance(opts, ShardAwareOptions) else None
         settings = opts if isinstance(opts, Mapping) else {}
-        unknown = sorted(set(settings) - {"disable", "disable_shardaware_port", "local_ports"})
-        if unknown:
-            raise ValueError(f"shard_aware_options has no setting {', '.join(unknown)}")
+        unknown_names = sorted(
+            set(settings) - {"disable", "disable_shardaware_port", "local_ports"}
+        )
+        if unknown_names:
+            raise ValueError(f"shard_aware_options has no setting {', '.join(unknown_names)}")
         self.disable = settings.get("disable", getattr(source, "disable", disable))
         low, high = settings.get("local_ports", getattr(source, "local_ports", local_ports))
-        ShardAwarePortGenerator(low, high)  # which checks them
+        ShardAwarePortGenerator(low, high)  # validates them
         self.local_ports = (int(low), int(high))
         self.disable_shardaware_port = bool(
             settings.get(

@@ -1,14 +1,14 @@
-"""The table of the settings of a cluster: each is described here, and nowhere else.
+"""The table of the settings of a cluster: the only place where each setting is described.
 
-From it come the constructor of both `Cluster` classes and their attributes, the checks, the fields
-of their docstrings and of the reference, what the engine reads (`cassandra.engine.settings`) and
-what ScyllaDB is told (`cassandra.driver_config`).
+Everything else comes from it: the constructor of both `Cluster` classes and their attributes, the
+checks, the fields in their docstrings and in the reference, the settings of the engine
+(`cassandra.engine.settings`), and the report to ScyllaDB (`cassandra.driver_config`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from cassandra._observer import ObserverBase
 from cassandra.client.contact_points import checked_contact_points
@@ -51,7 +51,7 @@ __all__ = ["ApplicationInfo", "ClusterSettings"]
 
 
 class ApplicationInfo(Protocol):
-    """Tells the server about the program that connects."""
+    """Sends information about the application to the server."""
 
     def add_startup_options(self, options: dict[str, str]) -> object:
         """Add to the options that are sent in STARTUP."""
@@ -72,7 +72,7 @@ def _query_fallback(name: str, fallback: object) -> ControlConnectionQueryFallba
 
 
 def _observers(name: str, observers: object) -> tuple[ObserverBase, ...]:
-    # Not by an import, for type checkers either: observers know the engine, which knows this table.
+    # Imported late, even for type checkers: observers import the engine, which imports this table.
     checked_observers: Any = Later("cassandra.observers", "checked_observers").load()
     checked: tuple[ObserverBase, ...] = checked_observers(observers, "cluster")
     return checked
@@ -82,23 +82,23 @@ def _observers(name: str, observers: object) -> tuple[ObserverBase, ...]:
 class ClusterSettings:
     """The settings of a cluster.
 
-    The order is that of the constructor's parameters, which programs give by position, too. Those
-    that are keywords only follow, in the order of the alphabet.
+    The order is that of the constructor's parameters, which may also be given by position.
+    Keyword-only settings follow in alphabetical order.
     """
 
     _table: ClassVar[Mapping[str, Setting[Any, Any]]]
-    """Each setting by its name."""
+    """The settings by name."""
 
-    # Where a setting is one of today's drivers, its default is theirs: programs rely on it without
-    # saying so.
+    # Settings of cassandra-driver and scylla-driver have the same defaults here, because
+    # applications rely on them.
     contact_points: Setting[ContactPoints | None, Sequence[ContactPoint]] = Setting(
         default=("127.0.0.1",),
         check=_contact_points,
         none_is_default=True,
     )
-    """Addresses, names, (address, port) pairs or end points of the nodes to begin with.
+    """Addresses, names, (address, port) pairs or end points of the first nodes to connect to.
 
-    The driver learns of the other nodes from them.
+    The driver discovers the other nodes from them.
     """
 
     port: Setting[int | str | None, int] = Setting(
@@ -106,12 +106,12 @@ class ClusterSettings:
         check=checks.tcp_port,
         none_is_default=True,
     )
-    """The port, 1 to 65535, of contact points that name none, and of nodes that advertise none."""
+    """The port, 1 to 65535, of contact points without a port, and of nodes that advertise none."""
 
     compression: Plain[bool | str | None] = Setting(default=True, check=checks.compression)
-    """True for the best that both sides have, "lz4" or "snappy" for that one.
+    """True for the best algorithm that both sides support; "lz4" or "snappy" for a particular one.
 
-    False and None are for none. One that is named must be installed.
+    False and None disable compression. The package of a named algorithm must be installed.
     """
 
     auth_provider: Plain[AuthProvider | None] = Setting(
@@ -122,15 +122,15 @@ class ClusterSettings:
     )
     """An `AuthProvider`; PlainTextAuthProvider for a user name and a password.
 
-    None if the servers ask for no login.
+    None if the servers do not require a login.
     """
 
     load_balancing_policy: Setting[LoadBalancingPolicy | None, LoadBalancingPolicy] = OldStyle(
-        default=None, of_profile="load_balancing_policy", made="TokenAwarePolicy"
+        default=None, of_profile="load_balancing_policy", class_name="TokenAwarePolicy"
     )
-    """The load balancing policy of all requests; None for the default one.
+    """The load balancing policy of all requests; None for the default policy.
 
-    An older style, which excludes execution profiles. A profile has a policy of its own.
+    This is the old style, which excludes execution profiles: each profile has its own policy.
     """
 
     reconnection_policy: Setting[ReconnectionPolicy | None, ReconnectionPolicy] = Setting(
@@ -141,14 +141,14 @@ class ClusterSettings:
         is_live=True,
         reported="connection.reconnection.policy",
     )
-    """Gives the delays between tries to reach a host that is down."""
+    """Returns the delays between attempts to reach a host that is down."""
 
     default_retry_policy: Setting[RetryPolicy | None, RetryPolicy] = OldStyle(
-        default=None, of_profile="retry_policy", made="RetryPolicy", may_precede=True
+        default=None, of_profile="retry_policy", class_name="RetryPolicy", may_precede=True
     )
-    """The retry policy of statements that have none; None for `RetryPolicy`.
+    """The retry policy of statements without one; None for `RetryPolicy`.
 
-    An older style, too: it excludes execution profiles.
+    This is the old style, which excludes execution profiles.
     """
 
     conviction_policy_factory: Setting[
@@ -160,20 +160,20 @@ class ClusterSettings:
         may_precede=True,
         is_live=True,
     )
-    """Called with a host; decides after how many failures it counts as down."""
+    """Called with a host; decides after how many failures the host counts as down."""
 
     metrics_enabled: Plain[bool] = Setting(default=False)
-    """True counts requests and errors in `metrics`; if it is off, requests pay nothing for it."""
+    """True counts requests and errors in `metrics`; otherwise requests have no overhead for it."""
 
-    # Later: the module of connections imports asyncio and much of the engine.
+    # Imported late: the connection module imports asyncio and much of the engine.
     connection_class: Plain[type[object] | None] = Setting(
         default=Later("cassandra.engine.connection", "Connection"),
-        check=checks.kind_with_factory,
+        check=checks.class_with_factory,
         may_precede=True,
     )
-    """The kind of connection, of which there is one.
+    """The class of connections; there is only one.
 
-    If it has a ``factory`` of its own, that is called for each connection, in a thread.
+    If a class has its own ``factory``, that is called for each connection, in a thread.
     """
 
     ssl_options: Plain[Mapping[str, Any] | None] = Setting(
@@ -182,34 +182,34 @@ class ClusterSettings:
         then="_follow_tls",
         reported="connection.tls.hostname-verification",
     )
-    """Beside `ssl_context`: ``server_hostname``, the name that certificates must have.
+    """With `ssl_context`: ``server_hostname``, the name that certificates must have.
 
-    Alone, keywords of an older style to make a context of: ca_certs, certfile, keyfile, password
-    (of the key), cert_reqs, ssl_version, ciphers, check_hostname, server_hostname. Certificates
-    are required, of authorities in ca_certs or of those that the system trusts, and TLS 1.2.
+    Without it, old-style options to create a context: ca_certs, certfile, keyfile, password (of the
+    key), cert_reqs, ssl_version, ciphers, check_hostname, server_hostname. Certificates are
+    required, from authorities in ca_certs or from those that the system trusts, and so is TLS 1.2.
     """
 
-    # Live, since each connection that is opened reads it.
+    # Live, since each new connection reads it.
     sockopts: Plain[Sequence[SocketOption] | None] = Setting(
         default=None,
         check=checks.socket_options,
         is_live=True,
         reported="connection.socket",
     )
-    """Tuples of arguments for ``socket.setsockopt``, for each connection; None for none."""
+    """Tuples of arguments for ``socket.setsockopt``, for each connection; None for no options."""
 
     cql_version: Plain[str | None] = Setting(default=None, check=checks.text)
-    """The CQL version to ask for; None for the server's."""
+    """The CQL version to request; None for the server's."""
 
-    # Not checked here: only a version that is given as a keyword has to be one that is spoken.
+    # Not checked here: only a version that is passed as a keyword must be supported.
     protocol_version: Setting[int | None, int] = Setting(
         default=ProtocolVersion.MAX_SUPPORTED,
         none_is_default=True,
         may_precede=True,
     )
-    """The native protocol's version. After `connect` it is the one agreed on with the servers.
+    """The native protocol version. After `connect` it is the version agreed on with the servers.
 
-    Given as a keyword, no other is tried; else this is the highest, and goes down as needed.
+    If passed as a keyword, no other version is tried; otherwise it is the highest to try.
     """
 
     executor_threads: Setting[int | None, int] = Setting(
@@ -218,7 +218,7 @@ class ClusterSettings:
         none_is_default=True,
         may_precede=True,
     )
-    """Threads of `Cluster.executor`, for calls of `Session.submit`; the driver itself uses none."""
+    """Threads of `Cluster.executor`, for calls of `Session.submit`; the driver needs none."""
 
     max_schema_agreement_wait: Setting[float | None, float] = Setting(
         default=10,
@@ -227,7 +227,7 @@ class ClusterSettings:
         is_live=True,
         reported="control-plane.schema.agreement.timeout-ms",
     )
-    """Seconds to wait for nodes to agree on the schema after it was changed; 0 for no wait."""
+    """Seconds to wait for schema agreement after a schema change; 0 for no wait."""
 
     control_connection_timeout: Plain[float | None] = Setting(
         default=2.0,
@@ -235,9 +235,9 @@ class ClusterSettings:
         is_live=True,
         reported="control-plane.queries.system.timeout",
     )
-    """Seconds that a query of the control connection may take; None for no limit."""
+    """Seconds for a query on the control connection; None for no limit."""
 
-    # Not live: the task that beats is started once, at connect.
+    # Not live, because the heartbeat task is started once, at connect.
     idle_heartbeat_interval: Plain[float | None] = Setting(default=30, check=checks.seconds)
     """Seconds of silence after which a connection gets a heartbeat; 0 or None for never."""
 
@@ -247,11 +247,10 @@ class ClusterSettings:
         none_is_default=True,
         is_live=True,
     )
-    """The longest delay in seconds between an event about the schema and reading the part that it
-    names.
+    """The longest delay in seconds between a schema event and reading the part that it names.
 
-    The moment is random, and the events until then are one reading. 0 is for at once. If it is
-    negative, events are ignored: only changes by this cluster's own sessions are read.
+    The actual delay is random, and events during the delay cause a single reading. 0 reads at once.
+    If it is negative, events are ignored: only changes by this cluster's own sessions are read.
     """
 
     topology_event_refresh_window: Setting[float | None, float] = Setting(
@@ -270,12 +269,12 @@ class ClusterSettings:
         check=checks.seconds,
         reported="connection.connect.timeout-ms",
     )
-    """Seconds that opening a connection may take, its handshake included; None for no limit."""
+    """Seconds for opening a connection, including the handshake; None for no limit."""
 
     schema_metadata_enabled: Plain[bool] = Setting(default=True, check=checks.switch, is_live=True)
-    """True if the schema is read at connect and kept fresh, for `Cluster.metadata.keyspaces`.
+    """True if the schema is read at connect and kept up to date, for `Cluster.metadata.keyspaces`.
 
-    It may be switched at any time.
+    You may switch it at any time.
     """
 
     token_metadata_enabled: Plain[bool] = Setting(
@@ -286,7 +285,7 @@ class ClusterSettings:
     )
     """True if tokens and the replication of keyspaces are read, for token awareness.
 
-    It may be switched at any time.
+    You may switch it at any time.
     """
 
     schema_metadata_page_size: Setting[int | None, int] = Setting(
@@ -296,7 +295,7 @@ class ClusterSettings:
         may_precede=True,
         is_live=True,
     )
-    """Rows in a page of the schema tables."""
+    """Rows per page when the schema tables are read."""
 
     address_translator: Setting[AddressTranslator | None, AddressTranslator] = Setting(
         default=IdentityTranslator(),
@@ -304,7 +303,7 @@ class ClusterSettings:
         none_is_default=True,
         may_precede=True,
     )
-    """Translates the addresses that nodes advertise to those that this client can reach.
+    """Translates the addresses that nodes advertise to addresses that this client can reach.
 
     By default they are the same.
     """
@@ -315,37 +314,38 @@ class ClusterSettings:
         none_is_default=True,
         is_live=True,
     )
-    """The longest delay in seconds between an event about a node's state and acting on it.
+    """The longest delay in seconds between an event about a node's state and the reaction to it.
 
     If it is negative, such events are ignored.
     """
 
     prepare_on_all_hosts: Plain[bool] = Setting(default=True, is_live=True)
-    """True lets `prepare` prepare a statement on all hosts, False on one."""
+    """True if `prepare` prepares statements on all hosts of `prepare_scope`, False for one host."""
 
     reprepare_on_up: Plain[bool] = Setting(default=True, is_live=True)
-    """True prepares known statements on a host that comes up, before it gets requests."""
+    """True prepares cached statements on a host that comes up."""
 
-    # The profiles are in `profile_manager` then, which programs change by `add_execution_profile`.
+    # Afterwards the profiles are in `profile_manager`; `add_execution_profile` changes them.
     execution_profiles: ConstructorOnly[Mapping[Any, ProfileBase] | None, None] = ConstructorOnly(
         default=None,
     )
-    """Each `ExecutionProfile` by its name, which may be any key of a dict.
+    """A mapping of names to `ExecutionProfile`; a name may be any hashable object.
 
-    EXEC_PROFILE_DEFAULT names the one for executions that name none; it is made if it is not there.
+    EXEC_PROFILE_DEFAULT is the profile of executions without a profile; it is added if it is
+    missing.
     """
 
     allow_beta_protocol_version: Plain[bool] = Setting(default=False)
-    """True allows a version that is a beta."""
+    """True allows beta versions of the protocol."""
 
-    # Made for each cluster by its constructor: an object here would be shared by all.
+    # Made by each cluster's constructor: an object here would be shared by all clusters.
     timestamp_generator: Plain[Callable[[], int] | None] = Setting(
         default=None,
         check=checks.function,
         factory=Later("cassandra.timestamps", "MonotonicTimestampGenerator"),
         reported="query.defaults.client-timestamps",
     )
-    """Gives the timestamps of requests, in microseconds; None for a MonotonicTimestampGenerator."""
+    """Returns timestamps of requests, in microseconds; None for a MonotonicTimestampGenerator."""
 
     idle_heartbeat_timeout: Setting[float | None, float] = Setting(
         default=30,
@@ -357,14 +357,14 @@ class ClusterSettings:
     no_compact: Plain[bool] = Setting(default=False)
     """True sends NO_COMPACT: tables with compact storage look like others."""
 
-    # Its check looks at the options and the cache as well: `_follow_tls` makes it.
+    # Checked in `_follow_tls`, together with the options and the cache.
     ssl_context: Plain[ssl.SSLContext | Callable[[], ssl.SSLContext] | None] = Setting(
         default=None, then="_follow_tls", reported="connection.tls.hostname-verification"
     )
-    """For TLS; None for none. With check_hostname, certificates must name the node's address.
+    """The TLS context; None for no TLS. check_hostname compares certificates with node addresses.
 
-    A function is called for each connection: it may give another context when the files of the
-    certificates have changed. `cassandra.tls.ReloadingContext` is one.
+    A function is called for each connection, and may return a new context when certificate files
+    have changed. `cassandra.tls.ReloadingContext` is such a function.
     """
 
     endpoint_factory: Plain[EndPointFactory | None] = Setting(
@@ -375,9 +375,9 @@ class ClusterSettings:
     """Makes the end points of nodes; None for the address and port that they advertise."""
 
     cloud: Plain[Mapping[str, Any] | None] = Setting(default=None)
-    """Astra: ``{"secure_connect_bundle": path}``, in place of contact points, end points and TLS.
+    """Astra: ``{"secure_connect_bundle": path}``, instead of contact points, end points and TLS.
 
-    The bundle may be a binary file, too. ``connect_timeout`` is for the metadata service, in
+    The bundle may also be a binary file. ``connect_timeout`` applies to the metadata service, in
     seconds.
     """
 
@@ -385,7 +385,7 @@ class ClusterSettings:
         default=None,
         check=checks.must_be_none("pass contact_points, ssl_context and auth_provider"),
     )
-    """Must be None: this driver does not read the files of ScyllaDB's older cloud."""
+    """Must be None: this driver does not read the files of ScyllaDB Cloud Serverless."""
 
     shard_aware_options: Setting[
         ShardAwareOptions | Mapping[str, Any] | None, ShardAwareOptions | None
@@ -394,7 +394,7 @@ class ClusterSettings:
         check=_shard_options,
         reported="connection.pool.shard-aware.enabled",
     )
-    """How connections to the shards of ScyllaDB nodes are made, a `ShardAwareOptions`.
+    """How to connect to the shards of ScyllaDB nodes: a `ShardAwareOptions`.
 
     It may be given as a mapping of its settings; None for their defaults.
     """
@@ -405,10 +405,10 @@ class ClusterSettings:
         is_live=True,
         reported="control-plane.queries.system.timeout.server-side-ms",
     )
-    """The time that ScyllaDB may take for a query of the schema tables (``USING TIMEOUT``).
+    """The time limit of ScyllaDB for a query of the schema tables (``USING TIMEOUT``).
 
     In seconds, or as a timedelta; 0 for the server's default, None for
-    `control_connection_timeout`, after which nobody waits for the answer.
+    `control_connection_timeout`, after which the driver no longer waits for the answer.
     """
 
     column_encryption_policy: Plain[ColumnEncryptionPolicy | None] = Setting(
@@ -416,7 +416,7 @@ class ClusterSettings:
         check=checks.encryption,
         may_precede=True,
     )
-    """Encrypts and decrypts columns in the program: see `cassandra.column_encryption.policies`.
+    """Encrypts and decrypts columns in the client: see `cassandra.column_encryption.policies`.
 
     None for no encryption.
     """
@@ -429,7 +429,7 @@ class ClusterSettings:
         none_is_default=True,
         kw_only=True,
     )
-    """The way of requests that no pool can take: a `ControlConnectionQueryFallback`."""
+    """How to handle requests that no pool can take: a `ControlConnectionQueryFallback`."""
 
     application_info: Plain[ApplicationInfo | None] = Setting(
         default=None, kw_only=True, may_precede=True
@@ -440,21 +440,21 @@ class ClusterSettings:
     """
 
     application_name: Plain[str | None] = Setting(default=None, kw_only=True, may_precede=True)
-    """The program's name, sent to the server as APPLICATION_NAME; None for none."""
+    """The application's name, sent to the server as APPLICATION_NAME; None for no name."""
 
     application_version: Plain[str | None] = Setting(default=None, kw_only=True, may_precede=True)
-    """The program's version, sent as APPLICATION_VERSION; None for none."""
+    """The application's version, sent as APPLICATION_VERSION; None for no version."""
 
     client_id: Plain[object] = Setting(default=None, kw_only=True)
-    """An id of this client, a UUID say, sent as CLIENT_ID; None for none."""
+    """An id of this client, for example a UUID, sent as CLIENT_ID; None for no id."""
 
     client_routes_config: Plain[ClientRoutesConfig | None] = Setting(
         default=None, kw_only=True, reported="connection.pool.shard-aware.enabled"
     )
     """A `cassandra.client_routes.ClientRoutesConfig`, for nodes behind a private network's proxies.
 
-    The table ``system.client_routes`` of ScyllaDB says where; `port` is that of the contact points,
-    and of nodes that have no route. `endpoint_factory` cannot be given beside it, and
+    The routes are in the table ``system.client_routes`` of ScyllaDB; `port` is the port of the
+    contact points, and of nodes without a route. `endpoint_factory` cannot be combined with it, and
     `address_translator` has no effect.
     """
 
@@ -467,15 +467,24 @@ class ClusterSettings:
     )
     """Connections of each session to a host: a number, or a mapping by `HostDistance`.
 
-    `set_core_connections_per_host` changes it later. Pools do not grow with the load, since a
-    connection carries up to 32,768 requests at a time.
+    `set_core_connections_per_host` changes it later. Pools do not grow with the load, because one
+    connection handles up to 32,768 concurrent requests.
     """
 
     driver_config_reporting_enabled: Plain[bool] = Setting(default=True, kw_only=True)
-    """True tells ScyllaDB these settings with the control connection, as JSON (DRIVER_CONFIG).
+    """True sends these settings to ScyllaDB on the control connection, as JSON (DRIVER_CONFIG).
 
-    An operator sees them in ``system.clients``. False leaves them out; `session_id`, which says
-    which connections belong together, is sent in any case. Cassandra is told neither.
+    Operators see them in ``system.clients``. False omits them; `session_id`, which identifies the
+    connections of a cluster object, is always sent. Neither is sent to Cassandra.
+    """
+
+    graceful_disconnect_enabled: Plain[bool] = Setting(
+        default=True, check=checks.switch, kw_only=True
+    )
+    """True lets nodes announce that they will stop soon, if they support it (Cassandra's CEP-59).
+
+    Such a node gets no new requests from then on; those in flight are completed. With False, the
+    driver only notices when its connections are closed.
     """
 
     # As many as eight connections can have in flight.
@@ -486,8 +495,8 @@ class ClusterSettings:
     )
     """The number of requests of a session that may wait for a host whose connections are full.
 
-    A request beyond that fails at once, with a `NoConnectionsAvailable` in its `NoHostAvailable`.
-    None for no limit, but for memory: each takes a kilobyte or more.
+    Further requests fail at once, with a `NoConnectionsAvailable` in their `NoHostAvailable`. None
+    for no limit except memory: each waiting request takes a kilobyte or more.
     """
 
     monitor_reporting_enabled: Plain[bool] = Setting(
@@ -500,9 +509,23 @@ class ClusterSettings:
     """Must be False: DataStax Enterprise's Insights are not supported."""
 
     monitor_reporting_interval: Plain[float] = Setting(default=30, kw_only=True)
-    """Seconds between the reports that are not made; accepted for programs that set it."""
+    """Has no effect; accepted for compatibility."""
 
-    # A tuple is kept: the program may change its own list later.
+    prepare_scope: Setting[Literal["local_dc", "all"] | None, str] = Setting(
+        default="local_dc",
+        check=checks.prepare_scope,
+        none_is_default=True,
+        is_live=True,
+        kw_only=True,
+    )
+    """The hosts on which `prepare_on_all_hosts` and `reprepare_on_up` prepare statements.
+
+    "local_dc" means those of the local data centre, according to the load balancing policies; "all"
+    includes remote hosts with connections. On other hosts a statement is prepared when it is first
+    executed there. Hosts that all policies ignore are always left out.
+    """
+
+    # Stored as a tuple, because the application may change its list later.
     request_observers: Plain[Sequence[ObserverBase]] = Setting(
         default=(),
         check=_observers,
@@ -511,7 +534,7 @@ class ClusterSettings:
     )
     """Observers of all requests, each a `cassandra.observers.RequestObserver`.
 
-    It may be changed after `connect`, also by `add_request_observer`.
+    You may change it after `connect`, also with `add_request_observer`.
     """
 
     request_throttler: Plain[RequestThrottler | None] = Setting(
@@ -519,9 +542,9 @@ class ClusterSettings:
         check=checks.throttler,
         kw_only=True,
     )
-    """Lets requests begin by a rule and keeps the others in a queue; see `cassandra.throttling`.
+    """Decides when requests may begin, and keeps the others in a queue; see `cassandra.throttling`.
 
-    None sends them as they come.
+    None sends all requests at once.
     """
 
     schema_metadata_keyspaces: Plain[Sequence[str] | None] = Setting(
@@ -540,10 +563,10 @@ class ClusterSettings:
         is_live=True,
         kw_only=True,
     )
-    """Seconds that reading the whole schema may take, at connect and later; None for no limit."""
+    """Seconds for reading the whole schema, at connect and later; None for no limit."""
 
-    # None means to go without one, and so the default must be something else.
+    # None means no cache, so the default must be another value.
     ssl_session_cache: Plain[SSLSessionCache | None] = Setting(
         default=NOT_SET, then="_follow_tls", kw_only=True, factory=SSLSessionCache
     )
-    """TLS sessions that connections resume; None for none, by default a cache for this cluster."""
+    """A cache of TLS sessions to resume; None for no cache. By default each cluster has its own."""

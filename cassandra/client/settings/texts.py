@@ -1,4 +1,4 @@
-"""The texts of a cluster's settings, read from the source of their table."""
+"""The docstrings of a cluster's settings, read from the source of their table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cassandra.client.settings import table
 __all__ = ["fields", "texts"]
 
 _LITERALS = (bool, int, float, str, tuple, type(None))
-# A field begins with a small letter, unless it begins with one of these.
+# Descriptions begin with a lower-case letter, unless they begin with one of these.
 _NAMES = ("True", "False", "None", "Astra")
 _WIDTH = 100
 _INDENT = " " * 4
@@ -31,51 +31,51 @@ _ERRORS = (
 
 @cache
 def texts() -> dict[str, str]:
-    """Return the text of each setting by its name; none if the source is not there."""
+    """Return the docstring of each setting by name; empty if the source is not available."""
     return {name: text for name, (text, _) in _source().items()}
 
 
 @cache
 def fields() -> str:
-    """Return the parameters of the constructor of a `Cluster`, and its errors, as a field list."""
-    made = [_field(f"param {name}", _described(name)) for name in _source()]
-    made.append(_field("param settings", "other keywords, each of which is an error."))
-    made += [_field(f"raises {kind}", when) for kind, when in _ERRORS]
-    return "\n".join(made)
+    """Return a `Cluster` constructor's parameters and errors, as a field list."""
+    field_list = [_field(f"param {name}", _described(name)) for name in _source()]
+    field_list.append(_field("param settings", "other keywords, each of which is an error."))
+    field_list += [_field(f"raises {class_name}", condition) for class_name, condition in _ERRORS]
+    return "\n".join(field_list)
 
 
 @cache
 def _source() -> dict[str, tuple[str, ast.expr | None]]:
-    """Return the text of each setting, and the code of its default."""
+    """Return the docstring of each setting, and the code of its default."""
     try:
         tree = ast.parse(inspect.getsource(table))
-    except OSError:  # an installation may have no sources
+    except OSError:  # the source may not be installed
         return {}
-    (kind,) = (one for one in tree.body if getattr(one, "name", "") == "ClusterSettings")
-    assert isinstance(kind, ast.ClassDef)
-    found = {}
-    for at, one in enumerate(kind.body):
-        after = kind.body[at + 1] if at + 1 < len(kind.body) else None
+    (table_class,) = (node for node in tree.body if getattr(node, "name", "") == "ClusterSettings")
+    assert isinstance(table_class, ast.ClassDef)
+    settings = {}
+    for index, node in enumerate(table_class.body):
+        next_node = table_class.body[index + 1] if index + 1 < len(table_class.body) else None
         if (
-            isinstance(one, ast.AnnAssign)
-            and isinstance(one.target, ast.Name)
-            and isinstance(one.value, ast.Call)
-            and isinstance(after, ast.Expr)
-            and isinstance(after.value, ast.Constant)
+            isinstance(node, ast.AnnAssign)
+            and isinstance(node.target, ast.Name)
+            and isinstance(node.value, ast.Call)
+            and isinstance(next_node, ast.Expr)
+            and isinstance(next_node.value, ast.Constant)
         ):
-            code = {keyword.arg: keyword.value for keyword in one.value.keywords}
-            text = inspect.cleandoc(str(after.value.value))
-            found[one.target.id] = text, code.get("default")
-    return found
+            code = {keyword.arg: keyword.value for keyword in node.value.keywords}
+            text = inspect.cleandoc(str(next_node.value.value))
+            settings[node.target.id] = text, code.get("default")
+    return settings
 
 
 def _described(name: str) -> str:
     text, code = _source()[name]
-    # The text is in the source, and what it does not say is in the table at run time.
+    # The docstring is from the source; everything else is read from the table at run time.
     setting = table.ClusterSettings._table[name]
     if text[1].islower() and not text.startswith(_NAMES):
         text = text[0].lower() + text[1:]
-    # Some texts say it themselves, and how.
+    # Some docstrings already say that the setting may be changed, and how.
     if setting.may_change and "connect`" not in text and "any time" not in text:
         text += " It may be changed after `connect`."
     default = _default(setting.default, code)
@@ -83,11 +83,11 @@ def _described(name: str) -> str:
 
 
 def _default(value: object, code: ast.expr | None) -> str:
-    """Return a default as text; an empty one if the setting's own text has to say it."""
+    """Return a default as a string; empty if the setting's docstring has to explain it."""
     if isinstance(value, type):
         return value.__name__
     if isinstance(value, _LITERALS):
-        # A named number is said as a number, unless its class says what it is.
+        # A named constant is shown by its class and name, if it has a class.
         return ast.unparse(code) if isinstance(code, ast.Attribute) else repr(value)
     return ast.unparse(code) if isinstance(code, ast.Call) else ""
 

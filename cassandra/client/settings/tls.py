@@ -1,4 +1,4 @@
-"""TLS from the settings of a cluster: ``ssl_context``, ``ssl_options``, ``ssl_session_cache``."""
+"""Makes TLS from a cluster's ``ssl_context``, ``ssl_options`` and ``ssl_session_cache``."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["tls_client", "tls_of"]
 
-# Keywords of `ssl.SSLContext.wrap_socket` that programs pass, with the one value that has an effect
-# here.
+# Arguments of `ssl.SSLContext.wrap_socket` that applications pass, and the only value allowed here.
 _FIXED = {"do_handshake_on_connect": True, "server_side": False, "suppress_ragged_eofs": True}
 
-# Names of the older style that stand for one version of TLS.
+# Old-style constants that mean one version of TLS.
 _VERSIONS = {
     "PROTOCOL_TLSv1": ssl.TLSVersion.TLSv1,
     "PROTOCOL_TLSv1_1": ssl.TLSVersion.TLSv1_1,
@@ -32,11 +31,11 @@ _VERSIONS = {
 
 
 def tls_of(cluster: ClusterSettings) -> TlsClient | None:
-    """Return how connections of a cluster speak TLS; None if they are plain.
+    """Return the TLS settings of a cluster's connections; None for no TLS.
 
-    :param cluster: the cluster. Its errors are those of `tls_client`.
+    :param cluster: the cluster. Raises the errors of `tls_client`.
     """
-    # A subclass may have options of its own as an attribute of the class.
+    # A user's subclass may have options as a class attribute.
     options = cluster._table["ssl_options"].secret_of(cluster)
     return tls_client(cluster.ssl_context, options, cluster.ssl_session_cache)
 
@@ -46,34 +45,34 @@ def tls_client(
     options: Mapping[str, Any] | Secret[Mapping[str, Any] | None] | None,
     sessions: SSLSessionCache | None,
 ) -> TlsClient | None:
-    """Return how connections speak TLS; None if they are plain.
+    """Return TLS settings for connections; None for no TLS.
 
-    :param context: a context, or a function that gives one.
-    :param options: beside a context, ``server_hostname``; alone, the settings of a context.
-    :raises TypeError: if one of them is of a wrong type.
-    :raises ValueError: if an option is unknown, or has no place beside a context; or if a key wants
-        a password, and none is given.
+    :param context: a context, or a function that returns one.
+    :param options: with a context, ``server_hostname``; otherwise the settings of a context.
+    :raises TypeError: if an argument has a wrong type.
+    :raises ValueError: if an option is unknown, or cannot be combined with a context; or if a key
+        needs a password, and there is none.
     :raises OSError: if a file that the options name cannot be read.
     """
-    # First: an error shows local variables, and there may be a password among the options.
+    # Wrap the options first: errors may show local variables, and one may be a password.
     options = Secret.of(options)
     _check_types(context, options, sessions)
     if context is None and options.reveal() is None:
         return None
-    # A copy: what is left over in the end is unknown.
-    left = _with_hidden_password(options)
-    server_hostname = left.pop("server_hostname", None)
+    # Options are taken out of this copy; those that remain are unknown.
+    remaining = _with_hidden_password(options)
+    server_hostname = remaining.pop("server_hostname", None)
     if server_hostname is not None and not isinstance(server_hostname, str):
         raise TypeError(
             f"ssl_options['server_hostname'] must be a name, but is {server_hostname!r}"
         )
     for name, value in _FIXED.items():
-        if left.pop(name, value) != value:
+        if remaining.pop(name, value) != value:
             raise ValueError(f"ssl_options[{name!r}] can only be {value!r} here")
     if context is not None:
-        _refuse(left, "cannot be given beside ssl_context: set it on the context")
+        _refuse(remaining, "cannot be given beside ssl_context: set it on the context")
         return TlsClient(context, server_hostname, sessions)
-    return TlsClient(_context_of(left), server_hostname, sessions)
+    return TlsClient(_context_of(remaining), server_hostname, sessions)
 
 
 def _with_hidden_password(options: Secret[Mapping[str, Any] | None]) -> dict[str, Any]:
@@ -108,10 +107,10 @@ def _refuse(options: Mapping[str, Any], why: str) -> None:
 
 
 def _context_of(options: dict[str, Any]) -> ssl.SSLContext:
-    """Make a context of options of the older style, which it takes out of `options`."""
+    """Make a context from old-style options, which are removed from `options`."""
     ca_certs = options.pop("ca_certs", None)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # Whatever the configuration of OpenSSL says; `ssl_version` may ask for an older one.
+    # Regardless of OpenSSL's configuration; `ssl_version` may request an older version.
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     _restrict(context, options.pop("ssl_version", None))
     # Before verify_mode: ssl refuses CERT_NONE while host names are checked.
@@ -142,7 +141,7 @@ def _load_key(
             f"the key in {keyfile or certfile} has a pass phrase: ssl_options['password'] says it"
         )
 
-    # Without a pass phrase of ours, OpenSSL would ask for one on the terminal.
+    # Without this callback, OpenSSL would ask for a pass phrase on the terminal.
     if password is None or password.reveal() is None:
         password = Secret(missing)
     with _naming(*filter(None, (certfile, keyfile))):
@@ -151,12 +150,12 @@ def _load_key(
 
 @contextmanager
 def _naming(*paths: Any) -> Iterator[None]:
-    """Let errors of OpenSSL and of the system say which files they are about."""
+    """Add the file names to errors of OpenSSL and of the system."""
     try:
         yield
     except ssl.SSLError as error:
-        about = " and ".join(map(str, paths))
-        raise ssl.SSLError(error.errno, f"{about} cannot be loaded: {error}") from error
+        names = " and ".join(map(str, paths))
+        raise ssl.SSLError(error.errno, f"{names} cannot be loaded: {error}") from error
     except OSError as error:
         missing = [path for path in paths if not os.path.exists(path)]
         raise type(error)(
@@ -165,13 +164,13 @@ def _naming(*paths: Any) -> Iterator[None]:
 
 
 def _restrict(context: ssl.SSLContext, version: object) -> None:
-    """Allow the version of TLS that a constant of the older style stands for, and no other."""
+    """Allow only the TLS version of an old-style constant."""
     if version is None:
         return
     name = getattr(version, "name", "")
     if name in _VERSIONS:
         with warnings.catch_warnings():
-            # For TLS 1.0 and 1.1, which the program has asked for.
+            # Suppress warnings for TLS 1.0 and 1.1, which the application has requested.
             warnings.simplefilter("ignore", DeprecationWarning)
             context.minimum_version = context.maximum_version = _VERSIONS[name]
     elif version not in (ssl.PROTOCOL_TLS, ssl.PROTOCOL_TLS_CLIENT):

@@ -1,4 +1,4 @@
-"""Columns that annotations alone declare: ``name: Mapped[str]``."""
+"""Columns that are declared by annotations alone: ``name: Mapped[str]``."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ _NONE = type(None)
 def columns_of_annotations(
     name: str, attrs: AnyMapping[str, Any], error: type[Exception]
 ) -> dict[str, Any]:
-    """Return the columns that the annotations of a class say, beside those that it assigns.
+    """Return the columns that the annotations of a class declare and no attribute assigns.
 
     :param name: the name of the class, for errors.
-    :param attrs: its attributes.
-    :param error: the class of errors.
+    :param attrs: the attributes of the class.
+    :param error: the class of the errors to raise.
     """
-    made = {}
+    columns = {}
     annotations = _annotations(attrs)
     for attribute, annotation in annotations.items():
         if attribute in attrs:
@@ -66,33 +66,34 @@ def columns_of_annotations(
             annotation = _evaluated(annotation, f"{name}.{attribute}", attrs, error)
         if typing.get_origin(annotation) is not Mapped:
             continue
-        (kind,) = typing.get_args(annotation)
-        made[attribute] = _column_of(kind, f"{name}.{attribute}", error)
-    if made:
-        # In the order of the annotations: these columns are made after those that are assigned.
+        (annotated_type,) = typing.get_args(annotation)
+        columns[attribute] = _column_of(annotated_type, f"{name}.{attribute}", error)
+    if columns:
+        # Number all columns in the order of the annotations: these columns were created after the
+        # assigned columns.
         for attribute in annotations:
-            column = made.get(attribute, attrs.get(attribute))
+            column = columns.get(attribute, attrs.get(attribute))
             if isinstance(column, Column):
                 column.instance_counter = next(counter)
-    return made
+    return columns
 
 
 def _annotations(attrs: AnyMapping[str, Any]) -> AnyMapping[str, Any]:
-    found = attrs.get("__annotations__")
-    if found is None and sys.version_info >= (3, 14):
-        # Annotations are a function of the class then.
+    annotations = attrs.get("__annotations__")
+    if annotations is None and sys.version_info >= (3, 14):
+        # On Python 3.14 and later, the annotations of a class are a function.
         function = annotationlib.get_annotate_from_class_namespace(attrs)
         if function is not None:
             form = annotationlib.Format.FORWARDREF
-            found = annotationlib.call_annotate_function(function, form)
-    return found or {}
+            annotations = annotationlib.call_annotate_function(function, form)
+    return annotations or {}
 
 
 def _evaluated(
     annotation: str, label: str, attrs: AnyMapping[str, Any], error: type[Exception]
 ) -> Any:
     module = sys.modules.get(attrs.get("__module__", ""))
-    # The module's names win: a column may be called `uuid`.
+    # The module's names have precedence: a column may be called `uuid`.
     names = {"Mapped": Mapped, **attrs, **vars(module or types)}
     try:
         return eval(annotation, names)
@@ -103,33 +104,39 @@ def _evaluated(
         ) from fault
 
 
-def _column_of(kind: Any, label: str, error: type[Exception]) -> Any:
-    """The column of a type; required, unless it is optional or a collection."""
-    origin = typing.get_origin(kind)
+def _column_of(annotated_type: Any, label: str, error: type[Exception]) -> Any:
+    """Return the column of a type; it is required, unless the type is optional or a collection."""
+    origin = typing.get_origin(annotated_type)
     if origin is typing.Union or origin is types.UnionType:
-        others = [one for one in typing.get_args(kind) if one is not _NONE]
+        others = [argument for argument in typing.get_args(annotated_type) if argument is not _NONE]
         if len(others) == 1:
-            return _made(others[0], label, error)
-    return _made(kind, label, error, required=True)
+            return _build_column(others[0], label, error)
+    return _build_column(annotated_type, label, error, required=True)
 
 
-def _made(
-    kind: Any,
+def _build_column(
+    annotated_type: Any,
     label: str,
     error: type[Exception],
     required: bool = False,
 ) -> Any:
-    simple = _SCALARS.get(kind) if isinstance(kind, type) else None
+    simple = _SCALARS.get(annotated_type) if isinstance(annotated_type, type) else None
     if simple is not None:
         return simple(required=required)
-    origin = typing.get_origin(kind)
+    origin = typing.get_origin(annotated_type)
     if origin in _COLLECTIONS:
-        parts = [_made(one, label, error) for one in typing.get_args(kind)]
+        parts = [
+            _build_column(argument, label, error) for argument in typing.get_args(annotated_type)
+        ]
         return _COLLECTIONS[origin](*parts)
-    if isinstance(kind, type) and hasattr(kind, "type_name") and hasattr(kind, "__fields__"):
-        return containers.UserDefinedType(kind, required=required)
-    known = ", ".join(sorted(one.__name__ for one in (*_SCALARS, *_COLLECTIONS)))
+    if (
+        isinstance(annotated_type, type)
+        and hasattr(annotated_type, "type_name")
+        and hasattr(annotated_type, "__fields__")
+    ):
+        return containers.UserDefinedType(annotated_type, required=required)
+    supported = ", ".join(sorted(cls.__name__ for cls in (*_SCALARS, *_COLLECTIONS)))
     raise error(
-        f"there is no column for the annotation {kind!r} of {label}: assign one "
-        f"(those of {known} and user-defined types are known)"
+        f"there is no column for the annotation {annotated_type!r} of {label}: assign one "
+        f"(those of {supported} and user-defined types are known)"
     )

@@ -1,15 +1,16 @@
-"""`Column`: the common part of all columns, and how values of a column are looked at by an
-instance.
-"""
+"""`Column`: the common base class of all columns, and the value managers of instances."""
 
 from __future__ import annotations
 
 import copy
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, overload
 
+from cassandra._imports import import_module
+from cassandra._misspelt import ALIKE_COLUMNS, nearest
 from cassandra.cqlengine.columns.mapped import Mapped
+from cassandra.cqlengine.copies import snapshot
 from cassandra.cqlengine.errors import ValidationError
 from cassandra.util.cql_text import escape_name
 
@@ -25,23 +26,24 @@ counter = itertools.count(1)
 
 
 def plain(function: _Function) -> _Function:
-    """Mark a `to_database` whose values the codec of the column's type takes as they are,
-    unconverted.
+    """Mark a `to_database` that leaves values unconverted, because the codec of the column's type
+    takes them.
     """
-    # The mark is on the function, not on the class: a subclass with a `to_database` of its own
-    # loses it by that, and is converted again.
+    # The function is marked, not the class: a subclass with its own `to_database` loses the mark,
+    # and its values are converted again.
     function.plain = True  # type: ignore[attr-defined]
     return function
 
 
 class BaseValueManager:
-    """The value of one column of an instance, and the one before.
+    """The value of one column of an instance, and the value before.
 
-    Instances keep no such objects; this is for programs that make their own.
+    Instances of models do not use value managers; this class is for applications that create their
+    own.
 
     :param instance: the instance that has the value.
-    :param column: its column.
-    :param value: the value at the beginning.
+    :param column: the column of the value.
+    :param value: the first value.
     """
 
     value: Any
@@ -60,14 +62,14 @@ class BaseValueManager:
 
     @property
     def deleted(self) -> bool:
-        """Return True if the value was taken away."""
+        """Return True if the value was deleted."""
         # None that was set explicitly deletes, even if no earlier value is known: the row may have
-        # one.
-        gone = self.column.is_null(self.value)
-        return gone and (self.explicit or not self.column.is_null(self.previous_value))
+        # a value.
+        is_null = self.column.is_null(self.value)
+        return is_null and (self.explicit or not self.column.is_null(self.previous_value))
 
     def reset_previous_value(self) -> None:
-        """Take the value of now as the one to compare with."""
+        """Compare from now on with the present value."""
         # A collection may change in place later: the value to compare with must not change with it.
         self.previous_value = copy.deepcopy(self.value)
 
@@ -84,7 +86,7 @@ class BaseValueManager:
         self.explicit = True
 
     def delval(self) -> None:
-        """Take the value away."""
+        """Delete the value."""
         self.value = None
 
     def get_property(self) -> property:
@@ -99,27 +101,31 @@ class BaseValueManager:
 class Column(Mapped[T]):
     """A column of a table, or a field of a user-defined type.
 
-    It is declared as an attribute of a model's class.
+    Declare it as an attribute of a model's class.
 
     :param primary_key: part of the primary key. The first such column of a model is the
         partition key, unless there are
         columns with `partition_key`; the others are clustering columns.
     :param partition_key: part of the partition key.
     :param index: create a secondary index.
-    :param db_field: the column's name in the database, if it is not the attribute's.
-    :param default: the value of new instances, or a function that makes one.
+    :param db_field: the column's name in the database, if it differs from the attribute's name.
+    :param default: the value of new instances, or a function that returns it.
     :param required: None is refused. Primary keys always are required for saving.
     :param clustering_order: "ASC" or "DESC", of a clustering column.
     :param discriminator_column: holds the `__discriminator_value__` of the row's class.
     :param static: one value for the whole partition.
-    :param custom_index: there is an index that the mapper does not manage; allows filters on
-        the column.
+    :param custom_index: True if the column has an index that the mapper does not manage; allows
+        filters on the column.
+    :param unknown: no other options exist.
+    :raises TypeError: if another option is passed. The message names the nearest option.
     """
 
     db_type: ClassVar[str] = ""
     value_manager: ClassVar[type[BaseValueManager]] = BaseValueManager
-    update_clause: ClassVar[Any] = None  # how UPDATE changes it, if not by assignment
-    index_class: ClassVar[str | None] = None  # of a custom index; None for the usual kind
+    # the clause of UPDATE that changes the column, if it is not an assignment
+    update_clause: ClassVar[Any] = None
+    # the class of a custom index; None for the default kind of index
+    index_class: ClassVar[str | None] = None
     is_counter: ClassVar[bool] = False
     mutable: ClassVar[bool] = False  # values may change in place
 
@@ -134,7 +140,7 @@ class Column(Mapped[T]):
     db_field: str | None = None
     """the name in the database"""
     value: object = None
-    """None: a column of a model has no value, its instances do"""
+    """None: only instances of a model have values"""
     default: object = None
     """the default value, or a callable (no arguments)"""
     required: bool = False
@@ -158,9 +164,13 @@ class Column(Mapped[T]):
         discriminator_column: bool = False,
         static: bool = False,
         custom_index: bool = False,
+        # NoReturn, so that type checkers report a misspelt option.
+        **unknown: NoReturn,
     ) -> None:
+        if unknown:
+            raise self._unknown_option(next(iter(unknown)))
         self.partition_key = partition_key
-        # CQL: columns of the partition key are part of the primary key, so one of the two is
+        # CQL: columns of the partition key are part of the primary key, so either argument is
         # enough.
         self.primary_key = partition_key or primary_key
         self.index = index
@@ -174,6 +184,20 @@ class Column(Mapped[T]):
         self.column_name: str | None = None
         self.owner: str = ""
         self.instance_counter = next(counter)
+
+    def _unknown_option(self, name: str) -> TypeError:
+        """Return the error for an option that the column does not have."""
+        signature = import_module("inspect").signature
+        options = {
+            option: None
+            for cls in type(self).__mro__
+            if "__init__" in vars(cls) and issubclass(cls, Column)
+            for option, parameter in signature(vars(cls)["__init__"]).parameters.items()
+            if option != "self" and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        }
+        near = nearest(name, options, ALIKE_COLUMNS)
+        hint = f"it has {', '.join(options)}" if near is None else f"did you mean {near!r}?"
+        return TypeError(f"{type(self).__name__} has no option {name!r}; {hint}")
 
     if TYPE_CHECKING:
 
@@ -197,7 +221,7 @@ class Column(Mapped[T]):
         return value
 
     def to_python(self, value: object) -> Any:
-        """Return `value`, from the database or a program, as instances have it.
+        """Return `value`, from the database or the application, in the form that instances have.
 
         :param value: a value of the column, or None.
         """
@@ -205,24 +229,24 @@ class Column(Mapped[T]):
 
     @plain
     def to_database(self, value: object) -> Any:
-        """Return `value` as the database takes it.
+        """Return `value` in the form that the database takes.
 
         :param value: a value of the column, or None.
         """
         return value
 
     def to_filter(self, value: object) -> Any:
-        """Return `value`, of a filter, as it is bound.
+        """Return `value` of a filter in the form that is bound.
 
         :param value: a value of the column, or None.
-        :raises ValidationError: if no value of the column is like it.
+        :raises ValidationError: if no value of the column is like `value`.
         """
         value = self.validate(value)
         wire = self.wire
         return value if wire is None or value is None else wire(value)
 
     def is_null(self, value: object) -> bool:
-        """Return True if the database keeps `value` as null.
+        """Return True if the database stores `value` as null.
 
         :param value: a value of the column, or None.
         """
@@ -230,44 +254,81 @@ class Column(Mapped[T]):
 
     @property
     def wire(self) -> Callable[[Any], Any] | None:
-        """The function that makes a valid value one to bind. None if nothing has to be done."""
-        # Inserts skip the call for each value of a column that has no wire.
+        """The function that converts a valid value to the form that is bound; None if values need
+        no conversion.
+        """
+        # Inserts skip the call for each value of a column whose `wire` is None.
         return None if getattr(type(self).to_database, "plain", False) else self.to_database
 
     @property
     def converts(self) -> bool:
         """True if values of rows go through `to_python`.
 
-        Those of stock types have the right class already.
+        The values of stock types have the right class already.
         """
         return not getattr(type(self).to_python, "reads_rows_as_they_are", False)
 
     @property
     def has_default(self) -> bool:
-        """Return True if new instances get a value."""
+        """Return True if new instances get a default value."""
         return self.default is not None
 
     def get_default(self) -> Any:
-        """Return the value of a new instance."""
+        """Return the default value of a new instance."""
         if callable(self.default):
             return self.default()
-        # A copy: instances must not share what may change in place.
-        return copy.deepcopy(self.default) if self.mutable else self.default
+        # A copy: instances must not share values that may change in place.
+        return snapshot(self.default)
+
+    # -- copies ---------------------------------------------------------------------------------
+
+    def _is_stock(self) -> bool:
+        """Return True if the package's own methods decide which values the column has."""
+        cls = type(self)
+        # A class that leaves `validate` to `Column` takes any value.
+        return cls.validate is not Column.validate and all(
+            method.__module__.startswith("cassandra.cqlengine.columns")
+            for method in (cls.validate, cls.to_python)
+        )
+
+    def _copier(self) -> Callable[[Any], Any] | None:
+        """Return the function that copies a value of an instance; None if values cannot change."""
+        return self._stock_copier() if self._is_stock() else snapshot
+
+    def _stock_copier(self) -> Callable[[Any], Any] | None:
+        """Return the function that copies a value that `validate` has accepted; None if such values
+        cannot change.
+        """
+        return None
+
+    def _isolates(self) -> bool:
+        """Return True if a result of `to_python` cannot change when its argument changes."""
+        return self._copier() is None
+
+    def _isolator(self) -> Callable[[Any], Any]:
+        """Return a function that is like `to_python`, and whose result cannot change when its
+        argument changes.
+        """
+        copied = self._copier()
+        if copied is None or self._isolates():
+            return self.to_python
+        to_python = self.to_python
+        return lambda value: copied(to_python(value))
 
     # -- names ----------------------------------------------------------------------------------
 
     @property
     def label(self) -> str:
-        """The column as errors name it: ``Model.column``."""
+        """The name of the column in error messages: ``Model.column``."""
         return f"{self.owner}.{self.column_name}" if self.owner else str(self.column_name)
 
     @property
     def position(self) -> int:
-        """The place in the order of declaration, among all columns."""
+        """The position in the order of declaration, among all columns."""
         return self.instance_counter
 
     def set_column_name(self, name: str) -> None:
-        """Take over the attribute's name.
+        """Set the name of the attribute.
 
         :param name: the attribute's name in the model.
         """
@@ -275,12 +336,12 @@ class Column(Mapped[T]):
 
     @property
     def db_field_name(self) -> str:
-        """The name in the database."""
+        """The column's name in the database."""
         return self.db_field or self.column_name or ""
 
     @property
     def db_index_name(self) -> str:
-        """The name of the index."""
+        """The name of the column's index."""
         return f"index_{self.db_field_name}"
 
     @property
@@ -289,27 +350,27 @@ class Column(Mapped[T]):
         return self.index
 
     def index_options(self) -> str:
-        """Return the text behind the class of a custom index in CREATE INDEX."""
+        """Return the CQL that follows the class of a custom index in CREATE INDEX."""
         return ""
 
     @property
     def is_primary_key(self) -> bool:
-        """Return True if it is part of the primary key."""
+        """Return True if the column is part of the primary key."""
         return self.primary_key
 
     @property
     def can_delete(self) -> bool:
-        """Return True if the value can be taken away."""
+        """Return True if the value can be deleted."""
         return not self.primary_key
 
     @property
     def cql(self) -> str:
-        """The quoted name."""
+        """The quoted column name."""
         return self.get_cql()
 
     def get_cql(self) -> str:
-        """Return the quoted name."""
-        # Always quoted: attributes may have capitals, and servers fold unquoted names to lower
+        """Return the quoted column name."""
+        # Always quoted: attribute names may have capitals, and servers fold unquoted names to lower
         # case.
         return escape_name(self.db_field_name)
 
@@ -336,7 +397,9 @@ class Column(Mapped[T]):
 
     @property
     def element_type(self) -> str:
-        """The type as element of another: collections and user-defined types are frozen there."""
+        """The type as an element of another type: collections and user-defined types are frozen
+        there.
+        """
         return self.db_type
 
     def __lt__(self, other: Column[Any]) -> bool:

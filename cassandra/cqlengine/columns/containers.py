@@ -13,6 +13,7 @@ from cassandra.cqlengine.columns.base import (
     reads_rows_as_they_are,
 )
 from cassandra.cqlengine.columns.scalars import BaseFloat, Integer
+from cassandra.cqlengine.copies import snapshot
 from cassandra.cqlengine.errors import ValidationError
 from cassandra.util.cql_text import protect_name
 
@@ -35,13 +36,13 @@ __all__ = [
 K = TypeVar("K")
 V = TypeVar("V")
 U = TypeVar("U", bound="UserType")
-# The wire form counts elements in 32 bits since protocol version 3. The mapper keeps the older
-# documented bound, because servers read a collection as a whole.
-MOST_ELEMENTS = 65535  # of one value
+# The wire format counts elements in 32 bits since protocol version 3. The mapper keeps the older
+# documented limit, because servers read a collection as a whole.
+MOST_ELEMENTS = 65535  # maximum number of elements of one value
 
 
-def _made(kind: Column[Any] | type[Column[Any]], owner: object) -> Column[Any]:
-    """An element's column, of an instance or a class."""
+def _build_column(kind: Column[Any] | type[Column[Any]], owner: object) -> Column[Any]:
+    """Return an element's column from an instance or a class."""
     column = kind() if isinstance(kind, type) else kind
     if not isinstance(column, Column):
         raise ValidationError(f"the elements of {type(owner).__name__} are columns, not {kind!r}")
@@ -55,7 +56,7 @@ def _made(kind: Column[Any] | type[Column[Any]], owner: object) -> Column[Any]:
 
 
 class BaseCollectionColumn(Column[T]):
-    """Base of the columns whose values have elements.
+    """Base class of the columns whose values have elements.
 
     :param types: the columns of the elements.
     :param kwargs: the settings of `Column`, by name.
@@ -66,7 +67,7 @@ class BaseCollectionColumn(Column[T]):
 
     def __init__(self, types: Sequence[Column[Any] | type[Column[Any]]], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.types = [_made(kind, self) for kind in types]
+        self.types = [_build_column(kind, self) for kind in types]
         for column in self.types:
             column.column_name = None
 
@@ -81,7 +82,7 @@ class BaseCollectionColumn(Column[T]):
     def set_column_name(self, name: str) -> None:
         super().set_column_name(name)
         for column in self.types:
-            # Errors about elements name the column that holds them: elements are not attributes.
+            # Errors about elements name the column that contains them: elements are not attributes.
             column.owner = self.owner
             column.set_column_name(name)
 
@@ -96,10 +97,14 @@ class BaseCollectionColumn(Column[T]):
             )
         return value
 
-    def _element(self, column: Column[Any], value: object, what: str = "an element") -> Any:
+    def _element(self, column: Column[Any], value: object, description: str = "an element") -> Any:
         if value is None:
-            raise ValidationError(f"{self.label}: None is not allowed as {what}")
+            raise ValidationError(f"{self.label}: None is not allowed as {description}")
         return column.validate(value)
+
+    def _isolates(self) -> bool:
+        # The stock `to_python` creates a new collection of converted elements.
+        return self._is_stock() and all(column._isolates() for column in self.types)
 
     @property
     def wire(self) -> Callable[[Any], Any] | None:
@@ -116,9 +121,9 @@ def by_elements(function: Any) -> Any:
 
 
 class BaseContainerColumn(BaseCollectionColumn[T]):
-    """Base of list, set and map.
+    """Base class of list, set and map.
 
-    :param types: the columns of the elements; of a map those of keys and values.
+    :param types: the columns of the elements; for a map, the columns of keys and values.
     :param frozen: stored as one value: changed as a whole, and allowed in keys.
     :param kwargs: the settings of `Column`, by name.
     """
@@ -133,6 +138,7 @@ class BaseContainerColumn(BaseCollectionColumn[T]):
         super().__init__(types, **kwargs)
 
     cql_name: ClassVar[str] = ""
+    example: ClassVar[str] = ""  # a collection whose only element is {}
 
     def _type_text(self) -> str:
         inner = f"{self.cql_name}<{', '.join(column.element_type for column in self.types)}>"
@@ -144,8 +150,8 @@ class BaseContainerColumn(BaseCollectionColumn[T]):
         return self.db_type if self.frozen else f"frozen<{self.db_type}>"
 
     def is_null(self, value: object) -> bool:
-        # To servers an empty collection is null unless it is frozen. Frozen ones are treated alike,
-        # because null is read as an empty collection anyway.
+        # Servers store an empty collection as null unless it is frozen. Frozen collections are
+        # treated alike, because null is read as an empty collection anyway.
         return not value
 
 
@@ -153,13 +159,14 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
     """A set.
 
     :param value_type: the column of the elements, an instance or a class.
-    :param strict: only sets are taken; else all that can be made a set of.
-    :param default: of new instances; an empty set if it is not given.
+    :param strict: accept only sets; otherwise accept anything that can be made a set.
+    :param default: the value of new instances; an empty set by default.
     :param frozen: stored as one value: changed as a whole, and allowed in keys.
     :param kwargs: the settings of `Column`, by name.
     """
 
     cql_name = "set"
+    example = "{{{}}}"
 
     def __init__(
         self,
@@ -184,14 +191,16 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
         if not self.strict:
             kinds += (list, tuple)
         if not isinstance(value, kinds) and not _is_set(value):
-            how = "is not a set object" if self.strict else "cannot be coerced to a set object"
-            raise ValidationError(f"{self.label} {value!r} {how}")
+            _refuse_string(self, value, self.cql_name, self.example)
+            problem = "is not a set object" if self.strict else "cannot be coerced to a set object"
+            raise ValidationError(f"{self.label} {value!r} {problem}")
         self._checked_size(value)
         return {self._element(self.value_col, element) for element in value}
 
     def to_python(self, value: object) -> Any:
         if value is None:
-            # Programs rely on this: they add to the set without asking whether the row has one.
+            # Applications rely on this: they add to the set without checking whether the row has a
+            # set.
             return set()
         return {self.value_col.to_python(element) for element in _iterable(self, value)}
 
@@ -201,9 +210,15 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
             return None
         return {self.value_col.to_database(element) for element in _iterable(self, value)}
 
+    def _stock_copier(self) -> Callable[[Any], Any]:
+        copied = self.value_col._copier()
+        return set if copied is None else lambda value: set(map(copied, value))
+
 
 def _is_set(value: object) -> bool:
-    """Return True if it is one of the driver's sets, which are not subclasses of set."""
+    """Return True if `value` is an instance of the driver's set classes, which are not subclasses
+    of set.
+    """
     return isinstance(value, Collection) and hasattr(value, "isdisjoint") and not _is_map(value)
 
 
@@ -211,7 +226,28 @@ def _is_map(value: object) -> bool:
     return isinstance(value, Mapping) or hasattr(value, "items")
 
 
-def _iterable(column: Column[Any], value: object) -> Iterable[Any]:
+# Iterating over a string would make each of its characters an element.
+_STRINGS = (str, bytes, bytearray)
+
+
+def _refuse_string(column: Column[Any], value: object, noun: str, example: str) -> None:
+    """Refuse a string where a collection is expected.
+
+    :param column: the column of the collection.
+    :param value: the value of the column.
+    :param noun: what the column holds: "list", "set" or "tuple".
+    :param example: the collection to write instead, where ``{}`` is the string.
+    :raises ValidationError: if `value` is a string or bytes.
+    """
+    if isinstance(value, _STRINGS):
+        raise ValidationError(
+            f"{column.label} {value!r} is a {type(value).__name__}, not a {noun}: "
+            f"write {example.format(repr(value))}"
+        )
+
+
+def _iterable(column: BaseContainerColumn[Any], value: object) -> Iterable[Any]:
+    _refuse_string(column, value, column.cql_name, column.example)
     if not isinstance(value, Iterable):
         raise ValidationError(f"{column.label} {value!r} ({type(value)}) is not a collection")
     return value
@@ -221,12 +257,13 @@ class List(BaseContainerColumn[list[T]], Generic[T]):
     """A list.
 
     :param value_type: the column of the elements, an instance or a class.
-    :param default: of new instances; an empty list if it is not given.
+    :param default: the value of new instances; an empty list by default.
     :param frozen: stored as one value: changed as a whole, and allowed in keys.
     :param kwargs: the settings of `Column`, by name.
     """
 
     cql_name = "list"
+    example = "[{}]"
 
     def __init__(
         self,
@@ -245,6 +282,7 @@ class List(BaseContainerColumn[list[T]], Generic[T]):
         if value is None:
             return None
         if not isinstance(value, (list, tuple, set, frozenset)) and not _is_set(value):
+            _refuse_string(self, value, self.cql_name, self.example)
             raise ValidationError(f"{self.label} {value!r} is not a list object")
         self._checked_size(value)
         return [self._element(self.value_col, element) for element in value]
@@ -260,13 +298,19 @@ class List(BaseContainerColumn[list[T]], Generic[T]):
             return None
         return [self.value_col.to_database(element) for element in _iterable(self, value)]
 
+    def _stock_copier(self) -> Callable[[Any], Any]:
+        copied = self.value_col._copier()
+        if copied is None:
+            return list
+        return lambda value: [None if item is None else copied(item) for item in value]
+
 
 class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
     """A map.
 
     :param key_type: the column of the keys.
     :param value_type: the column of the values.
-    :param default: of new instances; an empty dict if it is not given.
+    :param default: the value of new instances; an empty dict by default.
     :param frozen: stored as one value: changed as a whole, and allowed in keys.
     :param kwargs: the settings of `Column`, by name.
     """
@@ -317,6 +361,15 @@ class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
             key_of(key): None if item is None else value_of(item) for key, item in value.items()
         }
 
+    def _stock_copier(self) -> Callable[[Any], Any]:
+        copied = self.value_col._copier()
+        if copied is None:
+            return dict
+        # Keys are hashed, so they must not change in place anyway.
+        return lambda value: {
+            key: None if item is None else copied(item) for key, item in value.items()
+        }
+
 
 class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
     """A tuple; its elements may be None.
@@ -341,9 +394,10 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
         return f"frozen<{self.db_type}>"
 
     def _checked(self, value: object) -> Any:
-        if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
+        _refuse_string(self, value, "tuple", "({},)")
+        if not isinstance(value, Collection):
             raise ValidationError(f"{self.label} {value!r} is not a tuple")
-        # A shorter tuple is fine: the fields that are missing at its end are null.
+        # A shorter tuple is fine: the missing fields at its end are null.
         if len(value) > len(self.types):
             raise ValidationError(
                 f"{self.label} {value!r} has {len(value)} elements, but {self.db_type} has "
@@ -362,7 +416,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
         if value is None:
             return None
         pairs = zip(self.types, self._checked(value), strict=False)
-        # Null is an empty collection inside of a tuple too.
+        # Null is an empty collection inside a tuple too.
         return tuple(
             None
             if item is None and not isinstance(column, BaseContainerColumn)
@@ -381,22 +435,38 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
     def is_null(self, value: Any) -> bool:
         return value is None or not len(value)
 
+    def _stock_copier(self) -> Callable[[Any], Any] | None:
+        copiers = [column._copier() for column in self.types]
+        if all(copied is None for copied in copiers):
+            return None
+
+        def copy_elements(value: Any) -> Any:
+            if value is None:
+                return None
+            return tuple(
+                item if copied is None or item is None else copied(item)
+                for copied, item in zip(copiers, value, strict=False)
+            )
+
+        return copy_elements
+
 
 _SIMILARITIES = ("cosine", "dot_product", "euclidean")
 
 
 class Vector(BaseCollectionColumn[list[T]], Generic[T]):
-    """A vector of a fixed number of elements: ``Vector(Float, 768)``. Always changed as a whole.
+    """A vector of a fixed number of elements: ``Vector(Float, 768)``. A vector is always changed as
+    a whole.
 
-    With ``index=True``, `sync_table` creates a storage-attached index, by which rows can be ordered
+    With ``index=True``, `sync_table` creates a storage-attached index, which can order rows
     (``order_by(Model.column.ann_of(vector))``).
 
     :param value_type: the column of the elements.
-    :param dimension: how many elements.
-    :param similarity: how the index compares vectors: "cosine", "dot_product" or "euclidean"; None
-        for the server's default.
+    :param dimension: the number of elements.
+    :param similarity: the index's measure of similarity: "cosine", "dot_product" or "euclidean";
+        None for the server's default.
     :param kwargs: the settings of `Column`, by name.
-    :raises ValueError: if `dimension` is not a number from 1 on, or `similarity` is unknown.
+    :raises ValueError: if `dimension` is not a positive number, or `similarity` is unknown.
     """
 
     index_class = "StorageAttachedIndex"
@@ -419,8 +489,8 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
         self.dimension = dimension
         super().__init__((value_type,), **kwargs)
         self.value_col = self.types[0]
-        # Numbers are checked by the codec, all at once: element by element would cost more than all
-        # else.
+        # The codec checks numbers, all at once: checking each element would take longer than all
+        # other work.
         self._numbers = type(self.value_col).validate in (Integer.validate, BaseFloat.validate)
 
     def index_options(self) -> str:
@@ -435,7 +505,7 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
         value = super().validate(value)
         if value is None:
             return None
-        if isinstance(value, (str, bytes)) or not hasattr(value, "__len__") or _is_map(value):
+        if isinstance(value, _STRINGS) or not hasattr(value, "__len__") or _is_map(value):
             raise ValidationError(f"{self.label} {value!r} is not a vector")
         if len(value) != self.dimension:
             raise ValidationError(
@@ -446,8 +516,8 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
         if isinstance(value, (list, tuple)):
             validate = self.value_col.validate
             return [
-                self._element(self.value_col, one) if one is None else validate(one)
-                for one in value
+                self._element(self.value_col, element) if element is None else validate(element)
+                for element in value
             ]
         return value  # an array of numbers, which the codec takes as it is
 
@@ -460,6 +530,19 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
         if value is None or self._numbers:
             return value
         return [self.value_col.to_database(element) for element in value]
+
+    def _isolates(self) -> bool:
+        return False
+
+    def _stock_copier(self) -> Callable[[Any], Any]:
+        copied = self.value_col._copier()
+
+        def copy_elements(value: Any) -> Any:
+            if type(value) is not list:  # None, or an array of numbers
+                return snapshot(value)
+            return value[:] if copied is None else list(map(copied, value))
+
+        return copy_elements
 
 
 class UDTValueManager(BaseValueManager):
@@ -477,9 +560,9 @@ class UDTValueManager(BaseValueManager):
 
 
 class UserDefinedType(Column[U], Generic[U]):
-    """A value of a user-defined type, stored as one value.
+    """A column for a user-defined type, stored as one value.
 
-    :param user_type: the class, of `UserType`.
+    :param user_type: a subclass of `UserType`.
     :param kwargs: the settings of `Column`, by name.
     """
 
@@ -501,15 +584,17 @@ class UserDefinedType(Column[U], Generic[U]):
         return list(self.user_type.fields().values())
 
     def _instance(self, value: object) -> Any:
-        """Rows have instances, or named tuples if the class is not registered with the cluster."""
+        """Return `value` as an instance. Rows have named tuples if the class is not registered with
+        the cluster.
+        """
         if isinstance(value, self.user_type):
             return value
-        made = self.user_type.from_value(value)
-        if made is None:
+        instance = self.user_type.from_value(value)
+        if instance is None:
             raise ValidationError(
                 f"{self.label} {value!r} is not a value of {self.user_type.__name__}"
             )
-        return made
+        return instance
 
     def validate(self, value: Any) -> Any:
         value = super().validate(value)
@@ -525,9 +610,14 @@ class UserDefinedType(Column[U], Generic[U]):
     def to_database(self, value: object) -> Any:
         return None if value is None else self._instance(value).to_database()
 
+    def _stock_copier(self) -> Callable[[Any], Any]:
+        copiers = {name: field._copier() for name, field in self.user_type.fields().items()}
+        return lambda value: None if value is None else value._copy(copiers)
+
 
 def resolve_udts(col_def: Column[Any], out_list: list[type[UserType]]) -> None:
-    """Append the user-defined types of `col_def` to `out_list`, each one behind those it needs.
+    """Append the user-defined types of `col_def` to `out_list`, each type after the types that it
+    needs.
 
     :param col_def: a column.
     :param out_list: the list to append to.

@@ -1,4 +1,4 @@
-"""`Mapped`: the type of a column by its annotation, for type checkers."""
+"""`Mapped`: the annotation of a column, for type checkers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ T_co = TypeVar("T_co", covariant=True)
 class Mapped(Generic[T_co]):
     """The annotation of a column: ``id: Mapped[uuid.UUID] = columns.UUID(primary_key=True)``.
 
-    Type checkers know ``User.id`` as a column then, and ``user.id`` as a `uuid.UUID`. An annotation
-    alone, ``name: Mapped[str]``, makes the column of its type: see the guide for the table.
+    Type checkers then know ``User.id`` as a column, and ``user.id`` as a `uuid.UUID`. An annotation
+    alone, ``name: Mapped[str]``, creates the column of its type: see the table in the guide.
     """
 
     __slots__ = ()

@@ -1,10 +1,11 @@
-"""Text, blobs, numbers, identifiers and addresses."""
+"""Columns for text, blobs, numbers, identifiers and addresses."""
 
 from __future__ import annotations
 
 import decimal
 import ipaddress
 import uuid
+from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 from cassandra.cqlengine.columns.base import (
@@ -13,6 +14,7 @@ from cassandra.cqlengine.columns.base import (
     plain,
     reads_rows_as_they_are,
 )
+from cassandra.cqlengine.copies import snapshot
 from cassandra.cqlengine.errors import ValidationError
 
 __all__ = [
@@ -41,10 +43,10 @@ _Value = TypeVar("_Value")
 
 
 class Text(Column[str]):
-    """Text.
+    """A column for text.
 
-    :param min_length: characters; 1 if the column is required and nothing else is said.
-    :param max_length: characters.
+    :param min_length: minimum number of characters; by default 1 if the column is required.
+    :param max_length: maximum number of characters.
     :param kwargs: the settings of `Column`, by name.
     :raises ValueError: if a length is negative, or `max_length` is less than `min_length`.
     """
@@ -54,7 +56,7 @@ class Text(Column[str]):
     def __init__(
         self, min_length: int | None = None, max_length: int | None = None, **kwargs: Any
     ) -> None:
-        # Servers take an empty text for a value. For a required column it counts as missing.
+        # Servers accept an empty string as a value. For a required column it counts as missing.
         if min_length is None and kwargs.get("required"):
             min_length = 1
         for name, length in (("min_length", min_length), ("max_length", max_length)):
@@ -90,9 +92,10 @@ class Text(Column[str]):
 
     def to_filter(self, value: object) -> Any:
         if not _checks_as_text(type(self)):
-            # A program's own column, of enums, JSON and the like: it knows what it takes.
+            # An application's own column class, such as for enums or JSON, converts filter values
+            # by itself.
             return super().to_filter(value)
-        # Of any length: parts of what is looked for, with LIKE.
+        # A string of any length: with LIKE, it may be a part of the value to find.
         if not isinstance(value, str):
             raise ValidationError(f"{self.label} {value!r} ({type(value)}) is not a string")
         wire = self.wire
@@ -100,7 +103,7 @@ class Text(Column[str]):
 
 
 class Ascii(Text):
-    """Text of ASCII characters."""
+    """A column for text of ASCII characters."""
 
     db_type = "ascii"
 
@@ -117,7 +120,7 @@ def _checks_as_text(kind: type[Text]) -> bool:
 
 
 class Blob(Column[bytes]):
-    """Bytes."""
+    """A column for bytes."""
 
     db_type = "blob"
 
@@ -133,12 +136,15 @@ class Blob(Column[bytes]):
             raise ValidationError(f"{self.label} {value!r} ({type(value)}) is not bytes")
         return bytearray(value)
 
+    def _stock_copier(self) -> Callable[[Any], Any]:
+        return snapshot  # the application's own value may be a bytearray
+
 
 Bytes = Blob
 
 
 class Boolean(Column[bool]):
-    """True or false, as Python reads the value."""
+    """A column for true or false; any value is converted with bool()."""
 
     db_type = "boolean"
 
@@ -152,7 +158,7 @@ class Boolean(Column[bool]):
 
 
 class _ConvertedColumn(Column[_Value]):
-    """A column whose `validate` also converts, the same in both directions."""
+    """A column whose `validate` also converts, in the same way for both directions."""
 
     @reads_rows_as_they_are
     def to_python(self, value: object) -> Any:
@@ -164,7 +170,7 @@ class _ConvertedColumn(Column[_Value]):
 
 
 class Integer(_ConvertedColumn[int]):
-    """A number of 32 bits; text with a number is taken too."""
+    """A column for 32-bit integers; it also accepts a string with a number."""
 
     db_type = "int"
     bits: ClassVar[int | None] = 32
@@ -180,35 +186,35 @@ class Integer(_ConvertedColumn[int]):
                     f"{self.label} {value!r} can't be converted to integral value"
                 ) from None
         bits = self.bits
-        # Checked before anything is sent, so that the error names the model's column.
+        # Checked before a request is sent, so that the error names the model's column.
         if bits is not None and not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
             raise ValidationError(f"{self.label} {value!r} is out of the range of {self.db_type}")
         return value
 
 
 class TinyInt(Integer):
-    """A number of 8 bits."""
+    """A column for 8-bit integers."""
 
     db_type = "tinyint"
     bits = 8
 
 
 class SmallInt(Integer):
-    """A number of 16 bits."""
+    """A column for 16-bit integers."""
 
     db_type = "smallint"
     bits = 16
 
 
 class BigInt(Integer):
-    """A number of 64 bits."""
+    """A column for 64-bit integers."""
 
     db_type = "bigint"
     bits = 64
 
 
 class VarInt(_ConvertedColumn[int]):
-    """A number of any size."""
+    """A column for integers of any size."""
 
     db_type = "varint"
 
@@ -228,7 +234,7 @@ class CounterValueManager(BaseValueManager):
     """The value of a counter.
 
     :param instance: the instance that has the value.
-    :param column: its column.
+    :param column: the column of the value.
     :param value: the value; None counts as 0.
     """
 
@@ -239,10 +245,10 @@ class CounterValueManager(BaseValueManager):
 
 
 class Counter(Integer):
-    """A counter. Saving adds the difference from its value when it was read.
+    """A counter column. Saving adds the difference from the value that was read.
 
     :param index: create a secondary index.
-    :param db_field: the column's name in the database, if it is not the attribute's.
+    :param db_field: the column's name in the database, if it differs from the attribute's name.
     :param required: None is refused.
     """
 
@@ -251,7 +257,7 @@ class Counter(Integer):
     is_counter = True
     value_manager = CounterValueManager
 
-    # No parameters for keys and defaults: CQL refuses counters in a primary key, and a default
+    # Keys and defaults have no parameters: CQL refuses counters in a primary key, and a default
     # would be an increment.
     def __init__(
         self, index: bool = False, db_field: str | None = None, required: bool = False
@@ -266,7 +272,7 @@ class Counter(Integer):
 
 
 class BaseFloat(_ConvertedColumn[float]):
-    """Base of the binary floating point numbers."""
+    """Base class of the columns for binary floating point numbers."""
 
     def validate(self, value: Any) -> Any:
         value = super().validate(value)
@@ -279,19 +285,19 @@ class BaseFloat(_ConvertedColumn[float]):
 
 
 class Float(BaseFloat):
-    """A number of 32 bits."""
+    """A column for 32-bit floating point numbers."""
 
     db_type = "float"
 
 
 class Double(BaseFloat):
-    """A number of 64 bits."""
+    """A column for 64-bit floating point numbers."""
 
     db_type = "double"
 
 
 class Decimal(_ConvertedColumn[decimal.Decimal]):
-    """A decimal number of any precision."""
+    """A column for decimal numbers of any precision."""
 
     db_type = "decimal"
 
@@ -300,14 +306,14 @@ class Decimal(_ConvertedColumn[decimal.Decimal]):
         if value is None or isinstance(value, decimal.Decimal):
             return value
         try:
-            # From repr: Decimal(0.1) would take over all digits of the binary fraction.
+            # Converted through repr: Decimal(0.1) would have all digits of the binary fraction.
             return decimal.Decimal(repr(value) if isinstance(value, float) else value)
         except (TypeError, ValueError, decimal.InvalidOperation):
             raise ValidationError(f"{self.label} {value!r} can't be coerced to a decimal") from None
 
 
 class UUID(_ConvertedColumn[uuid.UUID]):
-    """A UUID; its text is taken too."""
+    """A column for UUIDs; it also accepts a UUID as a string."""
 
     db_type = "uuid"
 
@@ -324,13 +330,13 @@ class UUID(_ConvertedColumn[uuid.UUID]):
 
 
 class TimeUUID(UUID):
-    """A UUID of version 1, by time."""
+    """A column for UUIDs of version 1, which are ordered by time."""
 
     db_type = "timeuuid"
 
 
 class Inet(Column[str]):
-    """An IP address, as text; objects of `ipaddress` are taken too."""
+    """A column for IP addresses, as strings; it also accepts objects of `ipaddress`."""
 
     db_type = "inet"
 
@@ -339,11 +345,11 @@ class Inet(Column[str]):
         if value is None:
             return None
         try:
-            # In normal form: two spellings of one IPv6 address are one value, and must not look
-            # changed.
+            # Convert to normal form: two spellings of one IPv6 address are one value, and must not
+            # look changed.
             address = ipaddress.ip_address(value)
             mapped = getattr(address, "ipv4_mapped", None)
-            # As text such an address is stored as the four bytes that it maps.
+            # A string with an IPv4-mapped address is stored as the four bytes of the IPv4 address.
             return str(mapped if mapped is not None and isinstance(value, str) else address)
         except ValueError:
             raise ValidationError(f"{self.label} {value!r} is not an IP address") from None

@@ -1,4 +1,4 @@
-"""Moments, dates, times of day and durations."""
+"""Columns for timestamps, dates, times of day and durations."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ _MILLISECOND = datetime.timedelta(milliseconds=1)
 
 
 class DateTime(Column[datetime.datetime]):
-    """A moment, in milliseconds. Naive datetimes are UTC, and so are those that are read."""
+    """A timestamp in milliseconds. Naive datetimes are UTC, both when they are written and when
+    they are read.
+    """
 
     db_type = "timestamp"
 
     truncate_microseconds: ClassVar[bool] = False
-    """Set this True on the class to have instances drop what the database does not keep.
+    """Set this to True on the class to have instances drop the microseconds that the database does
+    not store.
 
-    The microseconds below the millisecond
     """
 
     def _moment(self, value: Any) -> datetime.datetime:
@@ -34,12 +36,12 @@ class DateTime(Column[datetime.datetime]):
             moment = datetime.datetime(value.year, value.month, value.day)
         else:
             try:
-                # Added to the epoch: fromtimestamp fails for moments before 1970 on some systems.
+                # Added to the epoch: fromtimestamp fails for times before 1970 on some systems.
                 moment = _EPOCH + datetime.timedelta(seconds=value)
-            except (TypeError, ValueError, OverflowError):  # nan is a ValueError
+            except (TypeError, ValueError, OverflowError):  # nan raises ValueError
                 raise ValidationError(f"{self.label} {value!r} is not a datetime object") from None
         if self.truncate_microseconds:
-            # Rounded down like in `to_database`, so that the instance equals the row that is read
+            # Rounded down as in `to_database`, so that the instance equals the row that is read
             # back.
             moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
         return moment
@@ -51,7 +53,7 @@ class DateTime(Column[datetime.datetime]):
         moment = self._moment(value)
         below = moment.microsecond % 1000
         if below and moment.year < 1970:
-            # Towards 1970, as today's drivers round: keys were stored so.
+            # Rounded towards 1970, as cassandra-driver rounds: existing keys were stored so.
             moment += datetime.timedelta(microseconds=1000 - below)
         return moment
 
@@ -69,12 +71,14 @@ class DateTime(Column[datetime.datetime]):
         moment = self.validate(value)
         if moment.tzinfo is not None:
             moment = moment.astimezone(datetime.timezone.utc).replace(tzinfo=None)
-        # Whole numbers: seconds as a float would round some milliseconds.
+        # Computed with integers: seconds as a float would round some milliseconds.
         return (moment - _EPOCH) // _MILLISECOND
 
 
 class Date(Column[DateValue]):
-    """A date; `datetime.date`, text (``2024-01-31``) and days since 1970 are taken too."""
+    """A date; the column also accepts `datetime.date`, strings (``2024-01-31``) and days since
+    1970.
+    """
 
     db_type = "date"
 
@@ -95,16 +99,18 @@ class Date(Column[DateValue]):
 
     @plain
     def to_database(self, value: object) -> Any:
-        """Return days, with 1970-01-01 as 2**31."""
+        """Return the days since 1970-01-01, plus 2**31."""
         if value is None:
             return None
         days: int = self.to_python(value).days_from_epoch
-        # A date is unsigned, with 1970-01-01 in the middle of its range.
+        # The wire format is unsigned, with 1970-01-01 in the middle of its range.
         return days + (1 << 31)
 
 
 class Time(Column[TimeValue]):
-    """A time of day, in nanoseconds; `datetime.time`, text and nanoseconds are taken too."""
+    """A time of day in nanoseconds; the column also accepts `datetime.time`, strings and
+    nanoseconds.
+    """
 
     db_type = "time"
 

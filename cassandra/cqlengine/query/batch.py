@@ -15,15 +15,20 @@ from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.options import NOT_SET
 from cassandra.cqlengine.query.errors import check_applied
 from cassandra.cqlengine.running import Operation, Request, arun, run
-from cassandra.cqlengine.statements import BaseCQLStatement, Timestamp, microseconds_of
-from cassandra.cqlengine.values import Kept, Values
+from cassandra.cqlengine.statements import (
+    BaseCQLStatement,
+    Timestamp,
+    check_timestamp,
+    microseconds_of,
+)
+from cassandra.cqlengine.values import SavedState, Values
 from cassandra.query.batch import BatchStatement, BatchType as CBatchType
 
 __all__ = ["BatchQuery", "BatchType", "CBatchType"]
 
 
 class BatchType:
-    """The types of batches besides the logged ones."""
+    """The types of batches other than logged batches."""
 
     Unlogged = "UNLOGGED"
     Counter = "COUNTER"
@@ -39,13 +44,13 @@ _TYPES = {
 
 
 class _TimestampError(CQLEngineException, ValueError):
-    """A timestamp of a wrong type."""
+    """A timestamp has a wrong type."""
 
 
 class BatchRequest(Request):
     """A batch of prepared statements.
 
-    :param entries: texts, each with its values.
+    :param entries: query strings, each with its values.
     """
 
     __slots__ = ("batch_type", "entries")
@@ -62,14 +67,14 @@ class BatchRequest(Request):
         self.entries = entries
         self.batch_type = batch_type
 
-    def shown(self) -> str:
+    def display_text(self) -> str:
         return "; ".join(text for text, _ in self.entries)
 
     def parameters(self) -> Sequence[Any]:
         return [list(values) for _, values in self.entries]
 
     def texts(self) -> Sequence[str]:
-        # Batches often repeat one text, which is prepared once.
+        # Batches often repeat one query string, which is prepared once.
         return list(dict.fromkeys(text for text, _ in self.entries))
 
     def statement(self, prepared: Mapping[str, Any], level: int | None) -> tuple[Any, Any]:
@@ -82,9 +87,9 @@ class BatchRequest(Request):
 
 
 class QueuedStatement:
-    """A statement of a batch, as programs look at it.
+    """A statement of a batch, in the form that applications read.
 
-    :param text: of the prepared statement.
+    :param text: the CQL of the prepared statement.
     :param values: its values.
     """
 
@@ -97,29 +102,27 @@ class QueuedStatement:
         # A quoted name may have a question mark in it.
         return re.sub(
             r'"(?:[^"]|"")*"|\?',
-            lambda found: f"%({next(numbers)})s" if found[0] == "?" else found[0],
+            lambda match: f"%({next(numbers)})s" if match[0] == "?" else match[0],
             self._text,
         )
 
     def get_context(self) -> dict[str, Any]:
-        """Return the values by the names that the text has for them."""
+        """Return the values by the names of their markers in the CQL."""
         return {str(number): value for number, value in enumerate(self._values)}
 
 
 class BatchQuery:
     """Collects writes and executes them together, as one request.
 
-    ``with BatchQuery() as b: Model.batch(b).create(...)`` executes at the end of the block,
-    unless it ends by an exception;
-    ``async with`` does so on a connection of `cassandra.aio`.
+    ``with BatchQuery() as b: Model.batch(b).create(...)`` executes at the end of the block, unless
+    the block ends with an exception; ``async with`` does so on a connection of `cassandra.aio`.
 
-    :param batch_type: None for a logged batch, or of `BatchType`.
-    :param timestamp: of all statements that have none of their own: a datetime, or a timedelta
-        from now.
+    :param batch_type: None for a logged batch, or a value of `BatchType`.
+    :param timestamp: for all statements without a timestamp: a datetime, or a timedelta from now.
     :param consistency: a `ConsistencyLevel`.
-    :param execute_on_exception: execute even if the block ends by an exception.
+    :param execute_on_exception: execute even if the block ends with an exception.
     :param timeout: seconds; None for no limit.
-    :param connection: the name of the connection; all statements have to be for it.
+    :param connection: the name of the connection; all statements must use it.
     """
 
     warn_multiple_exec = True
@@ -143,8 +146,9 @@ class BatchQuery:
             raise _TimestampError(
                 f"timestamp must be a datetime or a timedelta, but is {timestamp!r}"
             )
+        check_timestamp(timestamp)
         self.batch_type: str | None = batch_type
-        # Resolved now: all statements get the same one.
+        # Resolved now: all statements get the same timestamp.
         self.timestamp = microseconds_of(timestamp)
         self.timeout = timeout
         self._consistency = consistency
@@ -152,8 +156,8 @@ class BatchQuery:
         self._has_connection = connection is not None
         self._execute_on_exception = execute_on_exception
         self._entries: list[tuple[str, Sequence[Any]]] = []
-        self._kept: list[Kept] = []
-        self._held: list[Values] = []
+        self._saved_states: list[SavedState] = []
+        self._held_values: list[Values] = []
         self._failed = False
         self._callbacks: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
         self._executed = False
@@ -164,14 +168,14 @@ class BatchQuery:
 
     @property
     def queries(self) -> list[QueuedStatement]:
-        """The statements that wait, each with ``str()`` and `get_context`."""
+        """The statements that wait for execution, each with ``str()`` and `get_context`."""
         return [QueuedStatement(text, values) for text, values in self._entries]
 
     def add_query(self, query: BaseCQLStatement) -> None:
         """Add a statement.
 
         :param query: an insert, update or delete.
-        :raises CQLEngineException: if `query` is not one of the mapper's statements.
+        :raises CQLEngineException: if `query` is not a statement of the mapper.
         """
         if not isinstance(query, BaseCQLStatement):
             raise CQLEngineException(
@@ -187,46 +191,47 @@ class BatchQuery:
         values: Sequence[Any],
         conditional: bool = False,
         connection: str | None = None,
-        kept: Kept | None = None,
+        saved_state: SavedState | None = None,
     ) -> None:
-        """Add the text of a prepared statement with its values.
+        """Add the CQL of a prepared statement with its values.
 
-        :param text: the CQL text, with ``?`` for its values.
+        :param text: the CQL, with ``?`` for its values.
         :param values: the values, in order.
-        :param conditional: True if the statement has an IF: the batch is then checked for not being
-            applied.
-        :param connection: the name of its connection; None for the default one.
-        :param kept: of an instance that takes its values for saved now: they are not if the batch
-            fails.
+        :param conditional: True if the statement has an IF: executing the batch then raises if it
+            was not applied.
+        :param connection: the name of its connection; None for the default connection.
+        :param saved_state: the state of an instance that now counts as saved; the batch restores it
+            if it fails.
         """
         if not self._entries and not self._has_connection:
-            self._connection = connection  # the first statement's is that of all
+            # the first statement's connection is used for all statements
+            self._connection = connection
         elif connection != self._connection and not (connection is None and self._has_connection):
             names = [str(name or DEFAULT_CONNECTION) for name in (connection, self._connection)]
             raise CQLEngineException(
                 "all statements of a batch go to one connection: "
                 f"this one is for {names[0]}, the batch for {names[1]}"
             )
-        # The values are bound now: later changes of the instance are not part of this statement.
+        # The values are copied now: later changes of the instance are not part of this statement.
         self._entries.append((text, [_snapshot(value) for value in values]))
         self._conditional = self._conditional or conditional
-        if kept is not None:
-            self._kept.append(kept)
+        if saved_state is not None:
+            self._saved_states.append(saved_state)
 
     def hold(self, values: Values) -> None:
-        """Keep an instance in the batch until it is executed, or its block is left.
+        """Keep an instance in the batch until the batch is executed or its block ends.
 
         :param values: the values of the instance, whose options name this batch.
         """
-        self._held.append(values)
+        self._held_values.append(values)
 
-    def _let_go(self) -> None:
-        """Instances write by themselves again."""
-        held, self._held = self._held, []
-        for values in held:
-            # The instance may be in another batch meanwhile.
-            if values.how.batch is self:
-                values.how = values.how.but(batch=None)
+    def _release_instances(self) -> None:
+        """Let the instances write without the batch again."""
+        instances_values, self._held_values = self._held_values, []
+        for values in instances_values:
+            # The application may have moved the instance to another batch.
+            if values.options.batch is self:
+                values.options = values.options.with_changes(batch=None)
 
     def consistency(self, consistency: int) -> BatchQuery:
         """Set the consistency level; returns self.
@@ -253,14 +258,14 @@ class BatchQuery:
     # -- executing ------------------------------------------------------------------------------
 
     def execute(self) -> None:
-        """Execute the batch; does nothing if it is empty. The callbacks are called then.
+        """Execute the batch, then call the callbacks; does nothing if the batch is empty.
 
-        :raises LWTException: if a condition in it does not hold.
+        :raises LWTException: if a condition in the batch does not hold.
         """
         run(self._operation())
 
     async def aexecute(self) -> None:
-        """`execute` on a connection of `cassandra.aio`."""
+        """Execute the batch on a connection of `cassandra.aio`, then call the callbacks."""
         await arun(self._operation())
 
     def _operation(self) -> Operation[None]:
@@ -271,7 +276,8 @@ class BatchQuery:
                 stacklevel=4,
             )
         self._executed = True
-        self._let_go()  # before the request: callbacks may write what they were told about
+        # before the request: callbacks may write the instances that they receive
+        self._release_instances()
         if self._entries:
             request = BatchRequest(
                 list(self._entries),
@@ -280,10 +286,10 @@ class BatchQuery:
                 self._consistency,
                 self.timeout,
             )
-            if self._failed:  # once more: it may go well this time
+            if self._failed:  # once more: this attempt may succeed
                 self._failed = False
-                for kept in self._kept:
-                    kept.swap()
+                for saved_state in self._saved_states:
+                    saved_state.swap()
             try:
                 result = yield request
                 if self._conditional:
@@ -292,8 +298,9 @@ class BatchQuery:
                 self._failed = True
                 self._forget()
                 raise
-            # Kept until it went well: after an error the program may execute the same batch again.
-            self._kept.clear()
+            # Cleared only after success: the application may execute the same batch again after an
+            # error.
+            self._saved_states.clear()
             self._entries.clear()
             self._conditional = False
         for fn, args, kwargs in self._callbacks:
@@ -307,7 +314,7 @@ class BatchQuery:
     def __exit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
         if exc_type is None or self._execute_on_exception:
             self.execute()
-        # Not after a failed execution, which has swapped already: a second swap would undo it.
+        # A failed execution has swapped already: a second swap would undo it.
         elif not self._failed:
             self._failed = True
             self._forget()
@@ -323,14 +330,16 @@ class BatchQuery:
             self._forget()
 
     def _forget(self) -> None:
-        """Nothing was written: instances that were saved twice go back to before the first time."""
-        self._let_go()
-        for kept in reversed(self._kept):
-            kept.swap()
+        """Restore the instances, because nothing was written; in reverse order, for instances that
+        were saved twice.
+        """
+        self._release_instances()
+        for saved_state in reversed(self._saved_states):
+            saved_state.swap()
 
 
 def _snapshot(value: Any) -> Any:
-    """The value as it is now: the program may change collections and bytes in place."""
+    """Return a copy of the value: the application may change collections and bytes in place."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
         return value
     return bytes(value) if isinstance(value, memoryview) else copy.deepcopy(value)

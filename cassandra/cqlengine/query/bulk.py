@@ -1,8 +1,9 @@
-"""Many rows at once: validated first, then inserted by concurrent requests."""
+"""Inserts many rows at once: all are validated first, then inserted by concurrent requests."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from cassandra.cqlengine.errors import CQLEngineException, ValidationError
@@ -10,48 +11,78 @@ from cassandra.cqlengine.options import DEFAULTS, NOT_SET, Options
 from cassandra.cqlengine.query import dml
 from cassandra.cqlengine.query.errors import check_applied
 from cassandra.cqlengine.running import ManyRequests, Operation
-from cassandra.cqlengine.values import commit, own
+from cassandra.cqlengine.values import Values, commit, values_of
 
 __all__ = ["creations"]
 
 
-def creations(model: Any, how: Options, rows: Iterable[Any], concurrency: int) -> Operation[Any]:
+def creations(
+    model: Any, options: Options, rows: Iterable[Any], concurrency: int
+) -> Operation[Any]:
     """Return the operation that inserts `rows`; it returns their instances.
 
     :param model: the class of the instances.
-    :param how: the options of the queryset.
+    :param options: the options of the queryset.
     :param rows: mappings of values by the attributes' names, or instances of the model.
-    :param concurrency: how many requests are in flight at most.
+    :param concurrency: the maximum number of requests in flight.
     """
     if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
         raise ValueError(f"concurrency is a number from 1 on, not {concurrency!r}")
     mapping = model.__mapping__
     if mapping.has_counter:
         raise CQLEngineException(f"{model.__name__} has counters, which cannot be inserted")
-    if how.timeout is not NOT_SET:
+    if options.timeout is not NOT_SET:
         raise CQLEngineException("create_many takes the timeout of the session's profile")
     instances: list[Any] = []
     writes: list[dml.Write] = []
     for number, row in enumerate(rows):
         try:
             instance = _instance(model, row)
-            values = own(instance)
-            if how is not DEFAULTS:
-                values.how = how
-            if mapping.discriminator is not None:
-                mapping.set_discriminator(values)
+            values = values_of(instance)
+            # The instance's own options count too, as when it is saved.
+            if options is not DEFAULTS:
+                values.options = options.with_defaults(values.options)
+            if values.options.timeout is not NOT_SET:
+                raise CQLEngineException(
+                    "create_many takes the timeout of the session's profile, not an instance's"
+                )
+            # An instance may be of a subclass, or of the class of another keyspace.
+            instance_mapping = instance.__mapping__
+            if instance_mapping.discriminator is not None:
+                instance_mapping.set_discriminator(values)
             instance.validate()
-            writes.append(dml.insertion(mapping, values))
+            writes.append(dml.insertion(instance_mapping, values))
         except (CQLEngineException, TypeError, ValueError) as error:
             raise _numbered(error, number) from error.__cause__
         instances.append(instance)
-    if how.batch is not None:
-        for instance, write in zip(instances, writes, strict=True):
-            yield from dml.written(instance, own(instance), write, is_insert=True)
-        return instances
-    level = how.consistency if how.consistency is not None else model.__consistency__
-    connection = how.connection or model.__connection__
-    yield from _send(instances, writes, how, ManyRequests(writes, connection, level, concurrency))
+    # the numbers of the rows that one connection gets with one consistency level
+    groups: dict[tuple[str | None, int | None], list[int]] = {}
+    for number, instance in enumerate(instances):
+        values = values_of(instance)
+        batch = values.options.batch
+        if batch is not None:
+            yield from dml.execute_and_commit(instance, values, writes[number], is_insert=True)
+            _drop_single_write_options(values)
+            if options.batch is not None:
+                batch.hold(values)
+            continue
+        level = values.options.consistency
+        group = (
+            values.options.connection or instance.__connection__,
+            instance.__consistency__ if level is None else level,
+        )
+        groups.setdefault(group, []).append(number)
+    failed: list[tuple[int, BaseException]] = []
+    for (connection, level), numbers in groups.items():
+        request = ManyRequests(
+            [writes[number] for number in numbers], connection, level, concurrency
+        )
+        failed += yield from _send(instances, numbers, request)
+    if failed:
+        number, first_error = min(failed, key=itemgetter(0))
+        numbered: Any = _numbered(first_error, number)
+        numbered.failed_rows = sorted(failed, key=itemgetter(0))
+        raise numbered
     return instances
 
 
@@ -64,7 +95,7 @@ def _instance(model: Any, row: object) -> Any:
             f"{model.__name__}"
         )
     mapping = model.__mapping__
-    # A misspelled name would be a value that is lost, in each of the rows.
+    # A misspelled name would lose a value in every row.
     unknown = [name for name in row if name not in mapping.columns]
     if unknown:
         raise ValidationError(
@@ -78,33 +109,35 @@ def _instance(model: Any, row: object) -> Any:
 
 
 def _send(
-    instances: list[Any], writes: list[dml.Write], how: Options, request: ManyRequests
-) -> Operation[None]:
-    """Insert the rows, and raise the first error when all of them were tried."""
+    instances: list[Any], numbers: list[int], request: ManyRequests
+) -> Operation[list[tuple[int, BaseException]]]:
+    """Insert the rows of these numbers, and return the numbers of failed rows with their errors."""
     failed: list[tuple[int, BaseException]] = []
-    outcomes = (yield request) if writes else ()
-    for number, (succeeded, outcome) in enumerate(outcomes):
+    outcomes = yield request
+    for number, (succeeded, outcome) in zip(numbers, outcomes, strict=True):
+        values = values_of(instances[number])
         error = None if succeeded else outcome
-        if succeeded and how.is_conditional:
+        if succeeded and values.options is not DEFAULTS and values.options.is_conditional:
             try:
                 check_applied(outcome)
             except CQLEngineException as refused:
                 error = refused
         if error is None:
-            commit(own(instances[number]), instances[number].__mapping__, is_insert=True)
+            commit(values, instances[number].__mapping__, is_insert=True)
         else:
             failed.append((number, error))
-        if how.is_conditional or how.timestamp is not None:
-            own(instances[number]).how = how.for_later()
-    if failed:
-        number, error = failed[0]
-        made: Any = _numbered(error, number)
-        made.failed_rows = failed
-        raise made
+        _drop_single_write_options(values)
+    return failed
+
+
+def _drop_single_write_options(values: Values) -> None:
+    options = values.options
+    if options is not DEFAULTS and (options.is_conditional or options.timestamp is not None):
+        values.options = options.for_later()
 
 
 def _numbered(error: Any, number: int) -> Any:
-    """Return `error`, which says the number of its row, from 0."""
+    """Add the row's number, from 0, to `error` and return it."""
     error.row_number = number
     if error.args and isinstance(error.args[0], str):
         error.args = (f"row {number}: {error.args[0]}", *error.args[1:])

@@ -16,7 +16,7 @@ __all__ = ["ColumnarReads"]
 
 
 class ColumnarReads:
-    """The part of the querysets of models that reads tables.
+    """The methods of model querysets that read tables.
 
     Values go from the pages into the table, without an instance for each row. Columns have the
     attributes' names.
@@ -25,15 +25,15 @@ class ColumnarReads:
     def to_arrow(self, **options: Any) -> pyarrow.Table:
         """Read all rows into an Arrow table.
 
-        :param options: those of `cassandra.cluster.ResultSet.to_arrow`.
+        :param options: the options of `cassandra.cluster.ResultSet.to_arrow`.
         """
         queryset, names = self._listing()
         return blocking(queryset._request()).to_arrow(**options).rename_columns(names)
 
     async def ato_arrow(self, **options: Any) -> pyarrow.Table:
-        """`to_arrow` on a connection of `cassandra.aio`.
+        """Read all rows into an Arrow table, on a connection of `cassandra.aio`.
 
-        :param options: those of `cassandra.cluster.ResultSet.to_arrow`.
+        :param options: the options of `cassandra.cluster.ResultSet.to_arrow`.
         """
         queryset, names = self._listing()
         result = await awaited(queryset._request())
@@ -42,30 +42,30 @@ class ColumnarReads:
     def to_pandas(self, **options: Any) -> pandas.DataFrame:
         """Read all rows into a `pandas.DataFrame`.
 
-        :param options: those of `cassandra.cluster.ResultSet.to_pandas`.
+        :param options: the options of `cassandra.cluster.ResultSet.to_pandas`.
         """
         queryset, names = self._listing()
         return _renamed(blocking(queryset._request()).to_pandas(**options), names)
 
     async def ato_pandas(self, **options: Any) -> pandas.DataFrame:
-        """`to_pandas` on a connection of `cassandra.aio`.
+        """Read all rows into a `pandas.DataFrame`, on a connection of `cassandra.aio`.
 
-        :param options: those of `cassandra.cluster.ResultSet.to_pandas`.
+        :param options: the options of `cassandra.cluster.ResultSet.to_pandas`.
         """
         queryset, names = self._listing()
         result = await awaited(queryset._request())
         return _renamed(await result.to_pandas(**options), names)
 
     def _listing(self: Any) -> tuple[ModelQuerySet[Any], list[str]]:
-        """The queryset that selects each column by its name, and the attributes' names."""
+        """Return the queryset that selects each column by its name, and the attributes' names."""
         if self._distinct:
             columns = self.model.__mapping__.columns.values()
             by_field = {column.db_field_name: column.column_name for column in columns}
             return self, [by_field[field] for field in self._distinct]
         names = list(self._listed or self._only_fields or self.model.__mapping__.names)
         names = [name for name in names if name not in self._defer_fields]
-        # Those too that a filter fixes: instances need not read them, but a table has none of them
-        # otherwise.
+        # Select columns that a filter fixes, too: an instance takes their values from the filter,
+        # but a table cannot.
         return self.all().values_list(*names), names
 
 

@@ -11,10 +11,10 @@ __all__ = ["ContextQuery"]
 
 
 class ContextQuery:
-    """Gives classes of the models for another keyspace or connection.
+    """Creates classes of the models for another keyspace or connection.
 
-    ``with ContextQuery(Automobile, keyspace="test2") as A: A.objects.create(...)``. With
-    several models it gives a tuple.
+    ``with ContextQuery(Automobile, keyspace="test2") as A: A.objects.create(...)``. With several
+    models, ``as`` gets a tuple.
 
     :param args: the models.
     :param kwargs: `keyspace` and `connection`.
@@ -32,15 +32,17 @@ class ContextQuery:
             if not isinstance(model, type) or not hasattr(model, "__mapping__"):
                 raise ValueError("Models must be derived from base Model.")
         if connection is not None:
-            # An unknown name fails here, and not at the first query of the block.
+            # An unknown name fails here, not at the first query of the block.
             registered(connection)
-        # Copies: other threads go on with the models, on their own keyspace and connection.
-        self.models = [context_class(model, keyspace, connection, own=True) for model in args]
+        # Copies: other threads continue to use the models with their own keyspace and connection.
+        self.models = [
+            context_class(model, keyspace, connection, is_private=True) for model in args
+        ]
 
     def __enter__(self) -> Any:
         return self.models[0] if len(self.models) == 1 else tuple(self.models)
 
-    # Nothing to undo: the models themselves were not changed.
+    # Nothing needs to be undone: the models themselves were not changed.
     def __exit__(self, *details: object) -> None:
         return None
 

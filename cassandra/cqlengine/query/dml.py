@@ -1,7 +1,7 @@
-"""Writes.
+"""Writes of rows.
 
-From instances, and from querysets without reading the row first. Each is an operation (see
-`running`).
+Writes come from instances, and from querysets without reading the row first. Each write is an
+operation (see `running`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cassandra.cqlengine.statements import (
     UpdateStatement,
     microseconds_of,
 )
-from cassandra.cqlengine.values import Kept, Values, changed_positions, commit, own
+from cassandra.cqlengine.values import SavedState, Values, changed_positions, commit, values_of
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.models import BaseModel
@@ -38,47 +38,49 @@ __all__ = [
     "DMLQuery",
     "Write",
     "delete",
+    "execute_and_commit",
     "execute_write",
     "insertion",
     "save",
     "timestamp_of",
     "update",
-    "written",
 ]
 
 _EQUALS = EqualsOperator()
-Write = tuple[str, list[Any]]  # the text of a prepared statement, and its values
+Write = tuple[str, list[Any]]  # the CQL of a prepared statement, and its values
 
 
-def timestamp_of(how: Options, counters: bool = False) -> int | None:
-    """Return the timestamp of a statement in microseconds: its own, or that of its batch."""
-    if how.timestamp is not None:
-        return microseconds_of(how.timestamp)
-    if how.batch is not None and not counters:  # the servers refuse timestamps for counters
-        return how.batch.timestamp
+def timestamp_of(options: Options, counters: bool = False) -> int | None:
+    """Return the timestamp of a statement in microseconds: its own, or the batch's."""
+    if options.timestamp is not None:
+        return microseconds_of(options.timestamp)
+    if options.batch is not None and not counters:  # servers refuse timestamps for counters
+        return options.batch.timestamp
     return None
 
 
 def execute_write(
     model: type[BaseModel],
-    how: Options,
+    options: Options,
     text: str,
     values: Sequence[Any],
-    kept: Kept | None = None,
+    saved_state: SavedState | None = None,
     instance: BaseModel | None = None,
 ) -> Operation[None]:
     """Execute a prepared write, or add it to the batch.
 
-    :raises LWTException: if it is conditional and was not applied.
+    :raises LWTException: if the write is conditional and was not applied.
     """
     # An instance may have a connection of its own.
-    connection = how.connection or (model if instance is None else instance).__connection__
-    if how.batch is not None:
-        how.batch.add_bound(text, values, how.is_conditional, connection, kept)
+    connection = options.connection or (model if instance is None else instance).__connection__
+    if options.batch is not None:
+        options.batch.add_bound(text, values, options.is_conditional, connection, saved_state)
         return
-    consistency = how.consistency if how.consistency is not None else model.__consistency__
-    result = yield Request(text, values, connection, consistency=consistency, timeout=how.timeout)
-    if how.is_conditional:
+    consistency = options.consistency if options.consistency is not None else model.__consistency__
+    result = yield Request(
+        text, values, connection, consistency=consistency, timeout=options.timeout
+    )
+    if options.is_conditional:
         check_applied(result)
 
 
@@ -88,137 +90,145 @@ def execute_write(
 def save(instance: BaseModel) -> Operation[BaseModel]:
     """Insert `instance`, or update its changes if its row was read or saved before."""
     mapping = instance.__mapping__
-    values = own(instance)
+    values = values_of(instance)
     if mapping.discriminator is not None:
         mapping.set_discriminator(values)
     instance.validate()
-    was = values.was
-    # Another key is another row: the old one stays, and a whole row is inserted.
-    is_new = was is None
-    if was is not None:
-        for at in mapping.key_positions:
-            if values[at] != was[at]:
+    stored = values.stored
+    # A changed key is another row: the old row stays, and a whole row is inserted.
+    is_new = stored is None
+    if stored is not None:
+        for position in mapping.key_positions:
+            if values[position] != stored[position]:
                 is_new = True
-    # CQL has no INSERT for counters: UPDATE alone changes them.
+    # CQL has no INSERT for counters: only UPDATE changes them.
     is_insert = is_new and not mapping.has_counter
     write = insertion(mapping, values) if is_insert else _update(mapping, values)
     if write is not None:
-        yield from written(instance, values, write, is_insert=is_insert)
+        yield from execute_and_commit(instance, values, write, is_insert=is_insert)
     return instance
 
 
-def written(
+def execute_and_commit(
     instance: BaseModel, values: Values, write: Write, *, is_insert: bool = False
 ) -> Operation[None]:
-    """Execute `write` of `instance`, and take note of it.
+    """Execute the `write` of `instance`, and mark its values as stored.
 
     :param values: the instance's values.
-    :param is_insert: whether all values are written, not only those that have changed.
+    :param is_insert: whether the write has all values, not only the changed values.
     """
-    how = values.how
-    kept = None if how.batch is None else Kept(values)
-    yield from execute_write(type(instance), how, *write, kept, instance)
+    options = values.options
+    saved_state = None if options.batch is None else SavedState(values)
+    yield from execute_write(type(instance), options, *write, saved_state, instance)
     commit(values, instance.__mapping__, is_insert=is_insert)
 
 
 def insertion(mapping: Mapping, values: Values) -> Write:
     """Return the INSERT of all values."""
-    how = values.how
-    # Nulls are written only if the program gave them, because each leaves a tombstone.
-    wires, explicit = mapping.wires, values.explicit if values.was is None else 0
+    options = values.options
+    # Nulls are written only if the application set them, because each null leaves a tombstone.
+    wires, explicit = mapping.wires, values.explicit if values.stored is None else 0
     mask = 0
     bound: list[Any] = []
-    for at, value in enumerate(values):
-        # None that was given is written, as null: it takes away what the row has.
-        if not (value is None or (not value and mapping.order[at].is_null(value))):
-            wire = wires[at]
+    for position, value in enumerate(values):
+        # None that was set is written as null: it deletes the row's value.
+        if not (value is None or (not value and mapping.order[position].is_null(value))):
+            wire = wires[position]
             bound.append(value if wire is None else wire(value))
-            mask |= 1 << at
-        elif explicit >> at & 1 and not mapping.order[at].primary_key:
+            mask |= 1 << position
+        elif explicit >> position & 1 and not mapping.order[position].primary_key:
             bound.append(None)
-            mask |= 1 << at
+            mask |= 1 << position
     _check_keys(mapping, values, mask)
-    table = mapping.table_name(how.keyspace)
-    timestamp = timestamp_of(how)
-    key = ("insert", table, mask, how.ttl is None, timestamp is None, how.if_not_exists)
-    known = mapping.statement_plans.get(key)
-    if known is None:
-        known = mapping.statement_plan(
-            key, lambda: _insert_plan(mapping, table, mask, how, timestamp)
+    table = mapping.table_name(options.keyspace)
+    timestamp = timestamp_of(options)
+    key = ("insert", table, mask, options.ttl is None, timestamp is None, options.if_not_exists)
+    plan = mapping.statement_plans.get(key)
+    if plan is None:
+        plan = mapping.statement_plan(
+            key, lambda: _insert_plan(mapping, table, mask, options, timestamp)
         )
-    if how.ttl is not None:
-        bound.append(how.ttl)
+    if options.ttl is not None:
+        bound.append(options.ttl)
     if timestamp is not None:
         bound.append(timestamp)
-    return known.text, bound
+    return plan.text, bound
 
 
 def _insert_plan(
-    mapping: Mapping, table: str, mask: int, how: Options, timestamp: int | None
+    mapping: Mapping, table: str, mask: int, options: Options, timestamp: int | None
 ) -> StatementPlan:
     assignments = [
         AssignmentClause(column.db_field_name, None)
-        for at, column in enumerate(mapping.order)
-        if mask >> at & 1
+        for position, column in enumerate(mapping.order)
+        if mask >> position & 1
     ]
     return StatementPlan(
         InsertStatement(
             table,
             assignments,
-            ttl=how.ttl,
+            ttl=options.ttl,
             timestamp=timestamp,
-            if_not_exists=how.if_not_exists,
+            if_not_exists=options.if_not_exists,
         ).prepared()
     )
 
 
 def _check_keys(mapping: Mapping, values: Values, mask: int) -> None:
-    """ValidationError that names a key column without a value."""
-    for key_at, column in mapping.key_checks:
-        if values[key_at] is not None:
+    """Raise ValidationError for a key column without a value."""
+    for key_position, column in mapping.key_checks:
+        if values[key_position] is not None:
             continue
-        others = [c for at, c in enumerate(mapping.order) if mask >> at & 1 and not c.primary_key]
+        others = [
+            c
+            for position, c in enumerate(mapping.order)
+            if mask >> position & 1 and not c.primary_key
+        ]
         if not column.partition_key and others and all(c.static for c in others):
-            continue  # a row of static columns alone has no clustering key
+            continue  # a row with only static columns has no clustering key
         raise ValidationError(f"{column.label} - None values are not allowed in the primary key")
 
 
 def _update(mapping: Mapping, values: Values) -> Write | None:
-    """The UPDATE of all changes; None if there are none."""
-    how = values.how
-    changed = [at for at in changed_positions(values, mapping) if not mapping.order[at].primary_key]
-    if values.was is None and mapping.has_counter:
-        changed = [at for at, column in enumerate(mapping.order) if column.is_counter]
+    """Return the UPDATE of all changes; None if there are no changes."""
+    options = values.options
+    changed = [
+        position
+        for position in changed_positions(values, mapping)
+        if not mapping.order[position].primary_key
+    ]
+    if values.stored is None and mapping.has_counter:
+        changed = [position for position, column in enumerate(mapping.order) if column.is_counter]
     if not changed:
         return None
-    _check_keys(mapping, values, sum(1 << at for at in changed))
+    _check_keys(mapping, values, sum(1 << position for position in changed))
     # CQL refuses a clustering key in an UPDATE of static columns alone.
-    static = all(mapping.order[at].static for at in changed)
+    static = all(mapping.order[position].static for position in changed)
     keys = mapping.partition_positions if static else mapping.key_positions
-    timestamp = timestamp_of(how, mapping.has_counter)
-    table = mapping.table_name(how.keyspace)
-    if all(_is_plain(mapping, values, at) for at in changed):
-        text, bound = _plain_update(mapping, values, how, table, changed, keys, timestamp)
+    timestamp = timestamp_of(options, mapping.has_counter)
+    table = mapping.table_name(options.keyspace)
+    if all(_is_plain(mapping, values, position) for position in changed):
+        text, bound = _plain_update(mapping, values, options, table, changed, keys, timestamp)
     else:
         statement = UpdateStatement(
-            table, ttl=how.ttl, timestamp=timestamp, if_exists=how.if_exists
+            table, ttl=options.ttl, timestamp=timestamp, if_exists=options.if_exists
         )
-        for at in changed:
-            _add_change(statement, mapping, values, at)
-        _add_rest(statement, mapping, values, keys, how)
+        for position in changed:
+            _add_change(statement, mapping, values, position)
+        _add_rest(statement, mapping, values, keys, options)
         text, bound = statement.prepared(), statement.bound()
     return text, bound
 
 
-def _is_plain(mapping: Mapping, values: Values, at: int) -> bool:
-    column = mapping.order[at]
+def _is_plain(mapping: Mapping, values: Values, position: int) -> bool:
+    column = mapping.order[position]
     if column.is_counter:
         return False
-    return column.update_clause is None or column.is_null(values[at])
+    return column.update_clause is None or column.is_null(values[position])
 
 
-def _wired(mapping: Mapping, at: int, value: object) -> Any:
-    wire = mapping.wires[at]
+def _serialized(mapping: Mapping, position: int, value: object) -> Any:
+    wire = mapping.wires[position]
     if value is None or wire is None:
         return value
     return wire(value)
@@ -227,53 +237,55 @@ def _wired(mapping: Mapping, at: int, value: object) -> Any:
 def _plain_update(
     mapping: Mapping,
     values: Values,
-    how: Options,
+    options: Options,
     table: str,
     changed: list[int],
     keys: tuple[int, ...],
     timestamp: int | None,
 ) -> tuple[str, list[Any]]:
-    """The text and values of an update that only assigns."""
-    conditions = tuple((clause.field, type(clause.operator)) for clause in how.conditionals)
+    """Return the CQL and the values of an update that only assigns."""
+    conditions = tuple((clause.field, type(clause.operator)) for clause in options.conditionals)
     key = (
-        "update", table, tuple(changed), keys, how.ttl is None, timestamp is None,
-        how.if_exists, conditions,
+        "update", table, tuple(changed), keys, options.ttl is None, timestamp is None,
+        options.if_exists, conditions,
     )  # fmt: skip
-    known = mapping.statement_plans.get(key)
-    if known is None:
+    plan = mapping.statement_plans.get(key)
+    if plan is None:
         statement = UpdateStatement(
-            table, ttl=how.ttl, timestamp=timestamp, if_exists=how.if_exists
+            table, ttl=options.ttl, timestamp=timestamp, if_exists=options.if_exists
         )
-        for at in changed:
-            statement.add_assignment(AssignmentClause(mapping.order[at].db_field_name, None))
-        _add_rest(statement, mapping, values, keys, how)
+        for position in changed:
+            statement.add_assignment(AssignmentClause(mapping.order[position].db_field_name, None))
+        _add_rest(statement, mapping, values, keys, options)
         text = statement.prepared()
-        known = mapping.statement_plan(key, lambda: StatementPlan(text))
-    bound: list[Any] = [] if how.ttl is None else [how.ttl]
+        plan = mapping.statement_plan(key, lambda: StatementPlan(text))
+    bound: list[Any] = [] if options.ttl is None else [options.ttl]
     if timestamp is not None:
         bound.append(timestamp)
-    for at in changed:
-        null = mapping.order[at].is_null(values[at])
-        bound.append(None if null else _wired(mapping, at, values[at]))
-    bound += [_wired(mapping, at, values[at]) for at in keys]
-    bound += [clause.value for clause in how.conditionals]
-    return known.text, bound
+    for position in changed:
+        null = mapping.order[position].is_null(values[position])
+        bound.append(None if null else _serialized(mapping, position, values[position]))
+    bound += [_serialized(mapping, position, values[position]) for position in keys]
+    bound += [clause.value for clause in options.conditionals]
+    return plan.text, bound
 
 
-def _add_change(statement: UpdateStatement, mapping: Mapping, values: Values, at: int) -> None:
-    column, value = mapping.order[at], values[at]
-    before = None if values.was is None else values.was[at]
+def _add_change(
+    statement: UpdateStatement, mapping: Mapping, values: Values, position: int
+) -> None:
+    column, value = mapping.order[position], values[position]
+    old_value = None if values.stored is None else values.stored[position]
     if column.is_counter:
-        statement.add_update(column, value or 0, previous=before or 0)
+        statement.add_update(column, value or 0, previous=old_value or 0)
     elif column.is_null(value):
         statement.add_assignment(AssignmentClause(column.db_field_name, None))
     else:
-        # Null is an empty collection: what is added is added to what others have written since.
-        known = values.was is not None and column.update_clause is not None
-        if values.explicit >> at & 1 and values.unknown >> at & 1:
-            known = False  # assigned, not added to, since nobody has looked what the row has
-        previous = _wired(mapping, at, column.to_python(before)) if known else None
-        statement.add_update(column, _wired(mapping, at, value), previous=previous)
+        # Null is an empty collection: added elements join those that others have written since.
+        is_known = values.stored is not None and column.update_clause is not None
+        if values.explicit >> position & 1 and values.unknown >> position & 1:
+            is_known = False  # assign instead of adding: the row's value is not known
+        previous = _serialized(mapping, position, column.to_python(old_value)) if is_known else None
+        statement.add_update(column, _serialized(mapping, position, value), previous=previous)
 
 
 def _add_rest(
@@ -281,21 +293,23 @@ def _add_rest(
     mapping: Mapping,
     values: Values,
     keys: tuple[int, ...],
-    how: Options,
+    options: Options,
 ) -> None:
-    for at in keys:
-        name = mapping.order[at].db_field_name
-        statement.add_where(WhereClause(name, _EQUALS, _wired(mapping, at, values[at])))
-    for clause in how.conditionals:
+    for position in keys:
+        name = mapping.order[position].db_field_name
+        statement.add_where(
+            WhereClause(name, _EQUALS, _serialized(mapping, position, values[position]))
+        )
+    for clause in options.conditionals:
         statement.add_conditional_clause(
             ConditionalClause(clause.field, clause.value, clause.operator)
         )
 
 
 def check_changes(instance: BaseModel, changes: dict[str, Any]) -> None:
-    """Raise ValidationError for names that are not columns, and for another primary key."""
+    """Raise ValidationError for names without a column, and for changes of the primary key."""
     model = type(instance)
-    mapping, values = model.__mapping__, own(instance)
+    mapping, values = model.__mapping__, values_of(instance)
     for name in changes:
         column = mapping.columns.get(name)
         if column is None:
@@ -303,8 +317,8 @@ def check_changes(instance: BaseModel, changes: dict[str, Any]) -> None:
                 f"{model.__module__}.{model.__name__} has no column named: {name}"
             )
         if column.primary_key:
-            at = mapping.index[name]
-            if changes[name] != values[at]:
+            position = mapping.index[name]
+            if changes[name] != values[position]:
                 raise ValidationError(
                     f"Cannot apply update to primary key '{name}' for "
                     f"{model.__module__}.{model.__name__}"
@@ -320,12 +334,12 @@ def assign(instance: BaseModel, changes: dict[str, Any], checked: bool = False) 
 
 
 def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]:
-    """Write `changes` and others since the row was read.
+    """Write `changes`, and other changes since the row was read.
 
-    If it fails, the instance is as it was before the call.
+    If this fails, the instance is as it was before the call.
     """
     mapping = instance.__mapping__
-    values = own(instance)
+    values = values_of(instance)
     check_changes(instance, changes)
     before, explicit, exposed = list(values), values.explicit, values.exposed
     try:
@@ -335,7 +349,7 @@ def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]
         instance.validate()
         write = _update(mapping, values)
         if write is not None:
-            yield from written(instance, values, write)
+            yield from execute_and_commit(instance, values, write)
     except BaseException:
         values[:] = before
         values.explicit, values.exposed = explicit, exposed
@@ -347,75 +361,78 @@ def delete(instance: BaseModel) -> Operation[None]:
     """Delete the row of `instance`."""
     model = type(instance)
     mapping = model.__mapping__
-    values = own(instance)
-    how = values.how
+    values = values_of(instance)
+    options = values.options
     _check_keys(mapping, values, 0)
-    timestamp = timestamp_of(how, mapping.has_counter)
-    table = mapping.table_name(how.keyspace)
-    conditions = tuple((clause.field, type(clause.operator)) for clause in how.conditionals)
-    key = ("delete", table, timestamp is None, how.if_exists, conditions)
-    known = mapping.statement_plans.get(key)
-    if known is None:
-        statement = DeleteStatement(table, timestamp=timestamp, if_exists=how.if_exists)
-        _add_rest(statement, mapping, values, mapping.key_positions, how)
+    timestamp = timestamp_of(options, mapping.has_counter)
+    table = mapping.table_name(options.keyspace)
+    conditions = tuple((clause.field, type(clause.operator)) for clause in options.conditionals)
+    key = ("delete", table, timestamp is None, options.if_exists, conditions)
+    plan = mapping.statement_plans.get(key)
+    if plan is None:
+        statement = DeleteStatement(table, timestamp=timestamp, if_exists=options.if_exists)
+        _add_rest(statement, mapping, values, mapping.key_positions, options)
         text = statement.prepared()
-        known = mapping.statement_plan(key, lambda: StatementPlan(text))
+        plan = mapping.statement_plan(key, lambda: StatementPlan(text))
     bound: list[Any] = [] if timestamp is None else [timestamp]
-    bound += [_wired(mapping, at, values[at]) for at in mapping.key_positions]
-    bound += [clause.value for clause in how.conditionals]
-    yield from execute_write(model, how, known.text, bound, instance=instance)
+    bound += [
+        _serialized(mapping, position, values[position]) for position in mapping.key_positions
+    ]
+    bound += [clause.value for clause in options.conditionals]
+    yield from execute_write(model, options, plan.text, bound, instance=instance)
 
 
-def by_program(instance: Any, step: str) -> bool:
-    """Have the `__dmlquery__` of a model write `instance`, if that is a class of the program's.
+def run_custom_dmlquery(instance: Any, step: str) -> bool:
+    """Write `instance` with the `__dmlquery__` of its model, if the application has set its own
+    class.
 
     :param instance: an instance of a model.
     :param step: "save", "update" or "delete".
-    :returns: False if the model has none of its own.
+    :returns: False if the model uses `DMLQuery` itself.
     """
     kind = instance.__dmlquery__
     if kind is DMLQuery:
         return False
-    row = own(instance)
-    how = row.how
+    row = values_of(instance)
+    options = row.options
     query = kind(
         type(instance),
         instance,
-        batch=how.batch,
-        ttl=how.ttl,
-        consistency=how.consistency,
-        timestamp=how.timestamp,
-        if_not_exists=how.if_not_exists,
-        conditional=how.conditionals,
-        timeout=how.timeout,
-        if_exists=how.if_exists,
+        batch=options.batch,
+        ttl=options.ttl,
+        consistency=options.consistency,
+        timestamp=options.timestamp,
+        if_not_exists=options.if_not_exists,
+        conditional=options.conditionals,
+        timeout=options.timeout,
+        if_exists=options.if_exists,
     )
     try:
         getattr(query, step)()
     finally:
-        # What is for one write alone is forgotten after it.
-        if how.timestamp is not None or how.is_conditional:
-            row.how = how.for_later()
+        # Drop the options for a single write.
+        if options.timestamp is not None or options.is_conditional:
+            row.options = options.for_later()
     return True
 
 
 class DMLQuery:
-    """The writes of one instance, with the options given.
+    """The writes of one instance, with the given options.
 
-    Programs use the methods of the instance. A model whose `__dmlquery__` is a subclass has that
-    one called for each write of an instance.
+    Applications use the methods of the instance. If a model's `__dmlquery__` is a subclass, it is
+    called for each write of an instance.
 
     :param model: the model's class.
     :param instance: the instance to write; without one, writes raise ValidationError.
-    :param batch: takes the writes; None executes them.
+    :param batch: the batch that collects the writes; None executes them.
     :param ttl: seconds until the written values expire; None for the table's default.
     :param consistency: a `ConsistencyLevel`; None for the connection's.
-    :param timestamp: of the writes: a datetime (a naive one is local time), a timedelta from now,
-        or microseconds.
-    :param if_not_exists: insert only if there is no such row.
+    :param timestamp: of the writes: a datetime (a naive datetime is local time), a timedelta from
+        now, or microseconds.
+    :param if_not_exists: insert only if the row does not exist.
     :param conditional: conditions of IF; None for none.
-    :param timeout: seconds for a request; None for no limit, by default the session's.
-    :param if_exists: update or delete only if there is such a row.
+    :param timeout: seconds for a request; None for no limit; the session's by default.
+    :param if_exists: update or delete only if the row exists.
     """
 
     def __init__(
@@ -433,7 +450,7 @@ class DMLQuery:
     ) -> None:
         self.model = model
         self.instance = instance
-        self._how = Options().but(
+        self._options = Options().with_changes(
             batch=batch,
             ttl=ttl,
             consistency=consistency,
@@ -449,20 +466,22 @@ class DMLQuery:
 
         :param batch_obj: a `BatchQuery`.
         """
-        self._how = self._how.but(batch=batch_obj)
+        self._options = self._options.with_changes(batch=batch_obj)
         return self
 
     def _run(self, operation: Callable[[BaseModel], Operation[Any]]) -> None:
         if self.instance is None:
             raise ValidationError(f"there is no instance of {self.model.__name__} to write")
-        values = own(self.instance)
-        before = values.how
-        # The instance belongs to a keyspace and a connection, whatever else is asked for.
-        values.how = self._how.but(keyspace=before.keyspace, connection=before.connection)
+        values = values_of(self.instance)
+        before = values.options
+        # The instance keeps its keyspace and its connection; all other options are this object's.
+        values.options = self._options.with_changes(
+            keyspace=before.keyspace, connection=before.connection
+        )
         try:
             run(operation(self.instance))
         finally:
-            values.how = before
+            values.options = before
 
     def save(self) -> None:
         """Insert or update the instance."""

@@ -19,7 +19,7 @@ __all__ = [
 
 
 class QueryException(CQLEngineException):
-    """A query that is put together wrongly."""
+    """A query is put together wrongly."""
 
 
 class DoesNotExist(QueryException):
@@ -41,7 +41,7 @@ class IfExistsWithCounterColumn(CQLEngineException):
 class LWTException(CQLEngineException):
     """A lightweight transaction was not applied.
 
-    :param existing: the row that the server answered with, by column name.
+    :param existing: the row in the server's response, by column name.
     """
 
     def __init__(self, existing: dict[str, Any]) -> None:
@@ -53,7 +53,7 @@ class LWTException(CQLEngineException):
 
 
 def check_applied(result: Any) -> None:
-    """Raise `LWTException` if `result` is of a lightweight transaction that was not applied.
+    """Raise `LWTException` if `result` belongs to a lightweight transaction that was not applied.
 
     :param result: a result whose rows are dicts.
     """
@@ -63,7 +63,7 @@ def check_applied(result: Any) -> None:
     existing = result.one()
     if existing is None:
         raise LWTException({"[applied]": False})
-    # Of concurrent executions on cassandra.aio, rows are those of the session.
+    # In concurrent executions on cassandra.aio, the session's row factory makes the rows.
     pairs = existing if isinstance(existing, Mapping) else zip(names, existing, strict=True)
     raise LWTException(dict(pairs))
 

@@ -28,12 +28,12 @@ __all__ = ["AbstractQueryableColumn", "ColumnQueryEvaluator", "filter_value"]
 
 
 def filter_value(column: Column[Any], operator: BaseWhereOperator, value: object) -> Any:
-    """Return `value` as it is bound behind `operator`.
+    """Return `value` in the form that is bound after `operator`.
 
     :raises CQLEngineException: for None.
-    :raises ValidationError: if `column` cannot hold it.
+    :raises ValidationError: if `column` cannot hold `value`.
     """
-    # Servers refuse null in WHERE; only conditions of IF may compare with it.
+    # Servers refuse null in WHERE; only conditions of IF may compare with null.
     if value is None:
         raise CQLEngineException(
             f"None values on filter are not allowed ({column.label} {operator})"
@@ -43,16 +43,16 @@ def filter_value(column: Column[Any], operator: BaseWhereOperator, value: object
     if isinstance(operator, InOperator):
         if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
             raise CQLEngineException(f"{column.label} IN takes a list of values, not {value!r}")
-        return [column.to_filter(one) for one in value]
+        return [column.to_filter(item) for item in value]
     if isinstance(operator, ContainsOperator):
         elements = column.sub_types
-        # CONTAINS looks at the values of a map; its keys have CONTAINS KEY.
+        # CONTAINS compares the values of a map; CQL has CONTAINS KEY for its keys.
         return elements[-1].to_filter(value) if elements else value
     return column.to_filter(value)
 
 
 class AbstractQueryableColumn(UnicodeMixin):
-    """Base of expressions that become filters by a comparison."""
+    """Base class of expressions that become filters when they are compared."""
 
     def _column(self) -> Any:
         raise NotImplementedError
@@ -65,30 +65,30 @@ class AbstractQueryableColumn(UnicodeMixin):
         return str(self._column().cql)
 
     def in_(self, item: Iterable[Any]) -> WhereClause:
-        """Return the filter for one of the values of `item`.
+        """Return the filter for columns that equal any value of `item`.
 
         :param item: an iterable of values.
         """
         return self._clause(InOperator(), item)
 
     def contains_(self, item: object) -> WhereClause:
-        """Return the filter for collections that have `item` as element, or as value of a map.
+        """Return the filter for collections with `item` as an element, or as a value of a map.
 
         :param item: the element.
         """
         return self._clause(ContainsOperator(), item)
 
     def like(self, item: str) -> WhereClause:
-        """Return the filter for texts that are like `item`, with ``%`` for anything.
+        """Return the filter for strings that match `item`, where ``%`` matches anything.
 
-        :param item: the pattern, a text.
+        :param item: the pattern, a string.
         """
         return self._clause(LikeOperator(), item)
 
     def ann_of(self, vector: object) -> AnnClause:
         """Return the ordering by the distance to `vector`, for `order_by`.
 
-        The column needs an index that knows vectors, and the queryset a `limit`.
+        The column needs an index that supports vectors, and the queryset needs a `limit`.
 
         :param vector: a vector of the column's dimension: a list, or an array.
         :raises CQLEngineException: if the column is not a vector.
@@ -116,7 +116,7 @@ class AbstractQueryableColumn(UnicodeMixin):
     def __le__(self, other: object) -> WhereClause:
         return self._clause(LessThanOrEqualOperator(), other)
 
-    # `==` makes a filter here, so sets and dicts could not compare by it.
+    # `==` returns a filter here, so sets and dicts cannot use it to compare.
     __hash__ = None  # type: ignore[assignment]
 
 
@@ -124,9 +124,9 @@ AbstractQueryableColumn.__module__ = "cassandra.cqlengine.query"
 
 
 class ColumnQueryEvaluator(AbstractQueryableColumn):
-    """A column, as attribute of a model's class.
+    """A column as an attribute of a model's class.
 
-    :param column: the column that comparisons are for.
+    :param column: the column to compare.
     """
 
     __slots__ = ("column",)

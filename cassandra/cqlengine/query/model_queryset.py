@@ -31,8 +31,8 @@ from cassandra.cqlengine.query.bulk import creations
 from cassandra.cqlengine.query.columnar import ColumnarReads
 from cassandra.cqlengine.query.dml import (
     DMLQuery,
-    by_program,
     execute_write,
+    run_custom_dmlquery,
     save,
     timestamp_of,
 )
@@ -44,7 +44,7 @@ from cassandra.cqlengine.query.errors import (
 from cassandra.cqlengine.query.expressions import filter_value
 from cassandra.cqlengine.query.queryset import AbstractQuerySet, is_fixed, is_lookup
 from cassandra.cqlengine.running import Operation, arun, run
-from cassandra.cqlengine.statements import Timestamp, UpdateStatement
+from cassandra.cqlengine.statements import Timestamp, UpdateStatement, check_timestamp
 from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ T = TypeVar("T")
 _EQUALS = EqualsOperator()
 _PK_TOKEN = "pk__token"
 
-# What `update` takes behind two underscores, by the column's clause.
+# The operations that `update` accepts after two underscores, by the column's clause.
 _OPERATIONS = {
     SetUpdateClause: ("add", "remove"),
     ListUpdateClause: ("append", "prepend", "remove"),
@@ -65,7 +65,7 @@ _OPERATIONS = {
 
 
 class ResultObject(dict[str, Any]):
-    """A row of a named table: a dict whose values are attributes too."""
+    """A row of a named table: a dict whose values are also attributes."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -80,7 +80,7 @@ def _result_objects(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list
 
 def split_operator(name: str) -> tuple[str, BaseWhereOperator]:
     """Return the column's name and the operator of ``column__operator``."""
-    # From the right, because names of columns may have two underscores themselves.
+    # Split from the right, because names of columns may contain two underscores themselves.
     column, separator, symbol = name.rpartition("__")
     if not separator or not column:
         return name, _EQUALS
@@ -88,7 +88,9 @@ def split_operator(name: str) -> tuple[str, BaseWhereOperator]:
 
 
 def _quick_check(column: Any, operator: BaseWhereOperator) -> Callable[[Any], Any] | None:
-    """The function that makes a usual value one to bind; None if more has to be looked at."""
+    """Return the function that converts a usual value for binding; None if the value needs more
+    checks.
+    """
     if column is _PK_TOKEN or isinstance(operator, (InOperator, ContainsOperator)):
         return None
     if type(column).to_filter is Column.to_filter and column.wire is None:
@@ -97,7 +99,7 @@ def _quick_check(column: Any, operator: BaseWhereOperator) -> Callable[[Any], An
 
 
 class SimpleQuerySet(AbstractQuerySet[ResultObject]):
-    """The queryset of a named table; its columns are whatever the table has."""
+    """The queryset of a named table, whose columns are not known in advance."""
 
     def _terms_of(self, name: str, value: object) -> WhereClause:
         column, operator = split_operator(name)
@@ -120,12 +122,12 @@ class SimpleQuerySet(AbstractQuerySet[ResultObject]):
 
     @property
     def column_family_name(self) -> str:
-        if self._how.keyspace is not None:
-            return str(self.model.name_in(self._how.keyspace))
+        if self._options.keyspace is not None:
+            return str(self.model.name_in(self._options.keyspace))
         return str(self.model.column_family_name())
 
     def _partition_columns(self) -> Sequence[str]:
-        return self.model.partition_columns(self._how.connection)  # type: ignore[no-any-return]
+        return self.model.partition_columns(self._options.connection)  # type: ignore[no-any-return]
 
     def create(self, **kwargs: Any) -> ResultObject:
         raise CQLEngineException("a named table has no model: rows are created by models alone")
@@ -139,7 +141,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
 
     @property
     def column_family_name(self) -> str:
-        return str(self.model.__mapping__.table_name(self._how.keyspace))
+        return str(self.model.__mapping__.table_name(self._options.keyspace))
 
     # -- filters --------------------------------------------------------------------------------
 
@@ -160,7 +162,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
 
     def _parsed(self, name: str) -> tuple[Any, BaseWhereOperator]:
         mapping = self.model.__mapping__
-        if name in mapping.columns:  # names may have two underscores of their own
+        if name in mapping.columns:  # names may contain two underscores
             return mapping.columns[name], _EQUALS
         if name == _PK_TOKEN:
             return _PK_TOKEN, _EQUALS
@@ -174,9 +176,9 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             return _PK_TOKEN, operator
         column = mapping.column_of(column_name)
         if column is None:
-            known = ", ".join(mapping.columns)
+            names = ", ".join(mapping.columns)
             raise QueryException(
-                f"Can't resolve column name: '{column_name}'; {self.model.__name__} has {known}"
+                f"Can't resolve column name: '{column_name}'; {self.model.__name__} has {names}"
             )
         return column, operator
 
@@ -191,12 +193,12 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
                 f"Token() received {len(value.value)} arguments but model has {len(keys)} "
                 "partition keys"
             )
-        # A copy, because the program may use its Token for other models.
-        made = Token(*value.value)
-        made.value = tuple(key.validate(one) for key, one in zip(keys, value.value, strict=True))
-        made.set_columns(keys)
+        # A copy, because the application may use its Token for other models.
+        token = Token(*value.value)
+        token.value = tuple(key.validate(part) for key, part in zip(keys, value.value, strict=True))
+        token.set_columns(keys)
         names = ", ".join(key.cql for key in keys)
-        return WhereClause(f"token({names})", operator, made, quote_field=False)
+        return WhereClause(f"token({names})", operator, token, quote_field=False)
 
     def _checked(self, clause: WhereClause) -> WhereClause:
         mapping = self.model.__mapping__
@@ -209,21 +211,21 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return clause
 
     def _condition_of(self, name: str, value: object) -> ConditionalClause:
-        if value is None:  # in conditions null is a value
+        if value is None:  # null is a value in conditions
             column, operator = self._parsed(name)
             return ConditionalClause(column.db_field_name, None, operator)
         return super()._condition_of(name, value)
 
     def _check_filters(self) -> None:
-        """QueryException if the servers would refuse the filters."""
+        """Raise QueryException if servers would refuse the filters."""
         if self._allow_filtering or not self._where:
             return
         mapping = self.model.__mapping__
         for clause in self._where:
             if isinstance(clause.value, Token):
                 return
-            at = mapping.db_index.get(clause.field)
-            column = None if at is None else mapping.order[at]
+            position = mapping.db_index.get(clause.field)
+            column = None if position is None else mapping.order[position]
             if column is None:
                 continue
             if column.custom_index:
@@ -237,30 +239,30 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         raise QueryException(
             "a filter needs one column of the primary key, or one with an index, that is "
             "compared by =, IN or CONTAINS: "
-            f"{self._shown()} has none. Call allow_filtering() to have the servers look through "
-            "all rows, or set custom_index "
+            f"{self._description()} has none. Call allow_filtering() to have the servers look "
+            "through all rows, or set custom_index "
             "on columns whose index the mapper does not manage."
         )
 
     # -- what is selected -----------------------------------------------------------------------
 
     def _fixed(self) -> list[tuple[int, Column[Any]]]:
-        """The filters that fix columns, by their position, with these columns.
+        """Return (position, column) for the filters that fix a column.
 
-        They are not selected.
+        These columns are not selected.
         """
         mapping = self.model.__mapping__
         return [
-            (at, mapping.order[mapping.db_index[clause.field]])
-            for at, clause in enumerate(self._where)
+            (index, mapping.order[mapping.db_index[clause.field]])
+            for index, clause in enumerate(self._where)
             if self._fixes(clause)
         ]
 
     def _fixes(self, clause: WhereClause) -> bool:
-        """Return True if the filter gives instances their value of its column.
+        """Return True if instances can take their value of the column from the filter.
 
-        Values of collections, tuples and user-defined types are bound in another form than
-        instances have them in: such columns are read.
+        For collections, tuples and user-defined types, the bound value differs in form from an
+        instance's value: such columns are selected.
         """
         if not clause.quote_field or not is_fixed(clause):
             return False
@@ -269,8 +271,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
 
     def _fields(self) -> list[str]:
         mapping = self.model.__mapping__
-        narrowed = self._only_fields or self._defer_fields
-        if self._listed is not None and (self._listed or not narrowed):
+        is_narrowed = self._only_fields or self._defer_fields
+        if self._listed is not None and (self._listed or not is_narrowed):
             return [mapping.columns[name].db_field_name for name in self._listed]
         if not self._only_fields and not self._defer_fields and mapping.has_other_columns():
             return []  # rows of subclasses have columns that this class does not know
@@ -279,17 +281,17 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             return []
         names = [n for n in self._only_fields or mapping.names if n not in self._defer_fields]
         if mapping.discriminator is not None and mapping.discriminator not in names:
-            names.append(mapping.discriminator)  # else the class of a row is not known
+            names.append(mapping.discriminator)  # without it, the class of a row is not known
         fields = [mapping.columns[name].db_field_name for name in mapping.names if name in names]
-        found = [field for field in fields if field not in fixed]
-        # CQL selects one column at least, even if the filters fix all of them.
-        return found or fields
+        selected = [field for field in fields if field not in fixed]
+        # CQL must select at least one column, even if the filters fix all columns.
+        return selected or fields
 
     def _select_plan(self, count: bool) -> StatementPlan:
         mapping = self.model.__mapping__
         key = (
             "select",
-            self._how.keyspace or self.model.__keyspace__ or default_keyspace(),
+            self._options.keyspace or self.model.__keyspace__ or default_keyspace(),
             count,
             tuple([clause.shape() for clause in self._where]),
             tuple(self._order),
@@ -301,27 +303,29 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             self._listed,
             None if self._ann is None else self._ann.field,
         )
-        known: StatementPlan | None = mapping.statement_plans.get(key)
-        if known is None:
+        plan: StatementPlan | None = mapping.statement_plans.get(key)
+        if plan is None:
             self._check_filters()
-            known = mapping.statement_plan(
+            plan = mapping.statement_plan(
                 key, lambda: StatementPlan(self._statement(count).prepared(), self._fixed())
             )
-        return known
+        return plan
 
     def _factory(self, select: StatementPlan) -> Any:
         if self._listed is not None:
-            fixed = {column.db_field_name: self._where[at].value for at, column in select.fixed}
+            fixed = {
+                column.db_field_name: self._where[index].value for index, column in select.fixed
+            }
             return _ListRows(self.model, self._listed, self._flat, fixed)
         values = select.fixed_values(self._where)
         return InstanceRows(self._of_rows(), select.fixed_names, values)
 
     def _of_rows(self) -> Any:
-        """The class of instances: `using` is for them too."""
-        how = self._how
-        if how.keyspace is None and how.connection is None:
+        """Return the class of the instances, in the keyspace and on the connection of `using`."""
+        options = self._options
+        if options.keyspace is None and options.connection is None:
             return self.model
-        return context_class(self.model, how.keyspace, how.connection)
+        return context_class(self.model, options.keyspace, options.connection)
 
     def _partition_columns(self) -> Sequence[str]:
         keys = self.model.__mapping__.partition_keys.values()
@@ -330,11 +334,11 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     def distinct(self, distinct_fields: Sequence[str] | None = None) -> Self:
         if distinct_fields:
             columns = self.model.__mapping__.columns
-            self._known(distinct_fields)
+            self._checked_fields(distinct_fields)
             distinct_fields = [columns[name].db_field_name for name in distinct_fields]
         return super().distinct(distinct_fields)
 
-    def _known(self, fields: Sequence[str]) -> Sequence[str]:
+    def _checked_fields(self, fields: Sequence[str]) -> Sequence[str]:
         unknown = [name for name in fields if name not in self.model.__mapping__.columns]
         if unknown or isinstance(fields, str):
             raise QueryException(
@@ -343,11 +347,11 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return fields
 
     def values_list(self, *fields: str, **kwargs: Any) -> ModelQuerySet[Any]:
-        """Return a queryset of lists of values as the database has them, in the order of `fields`.
+        """Return a queryset of lists of values in the database's form, in the order of `fields`.
 
         Without fields the lists have all columns.
 
-        :param fields: the columns' names, as texts.
+        :param fields: the columns' names, as strings.
         :param kwargs: ``flat=True``, with one field: the values themselves.
         :raises TypeError: for other keywords, and for `flat` with several fields.
         """
@@ -358,15 +362,15 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             raise TypeError(
                 "'flat' is not valid when values_list is called with more than one field."
             )
-        self._known(fields)
-        made: Any = self._copy()
-        made._listed = fields
-        made._flat = flat
-        return made  # type: ignore[no-any-return]
+        self._checked_fields(fields)
+        queryset: Any = self._copy()
+        queryset._listed = fields
+        queryset._flat = flat
+        return queryset  # type: ignore[no-any-return]
 
     def _get_ordering_condition(self, colname: str) -> tuple[str, str]:
         name, order = super()._get_ordering_condition(colname)
-        if colname in self.model.__mapping__.columns:  # a minus may belong to the name
+        if colname in self.model.__mapping__.columns:  # a minus sign may belong to the name
             name, order = colname, "ASC"
         column = self.model.__mapping__.columns.get(name)
         if column is None:
@@ -384,38 +388,40 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     # -- options of writes ----------------------------------------------------------------------
 
     def ttl(self, ttl: int | None) -> Self:
-        """Return a queryset whose writes live for so many seconds.
+        """Return a queryset whose written values expire after `ttl` seconds.
 
         :param ttl: seconds; None for the table's default.
         """
         if ttl is not None and (isinstance(ttl, bool) or not isinstance(ttl, int) or ttl < 0):
             raise ValueError(f"a ttl is a number of seconds, not {ttl!r}")
-        return self._but(ttl=ttl)
+        return self._with_options(ttl=ttl)
 
     def timestamp(self, timestamp: Timestamp) -> Self:
         """Return a queryset whose writes have this timestamp.
 
-        A datetime, or a timedelta from now.
+        The timestamp is a datetime, a timedelta from now, or microseconds since 1970.
 
-        :param timestamp: a datetime, a timedelta, or None for none.
+        :param timestamp: a datetime, a timedelta, microseconds, or None for no timestamp.
+        :raises TypeError: if it is of another type, such as the float of ``time.time()``.
         """
-        return self._but(timestamp=timestamp)
+        check_timestamp(timestamp)
+        return self._with_options(timestamp=timestamp)
 
     def if_not_exists(self) -> Self:
-        """Return a queryset whose `create` is only applied if the row does not exist."""
+        """Return a queryset whose `create` is applied only if the row does not exist."""
         if self.model.__mapping__.has_counter:
             raise IfNotExistsWithCounterColumn(
                 "if_not_exists cannot be used with tables containing counter columns"
             )
-        return self._but(if_not_exists=True)
+        return self._with_options(if_not_exists=True)
 
     def if_exists(self) -> Self:
-        """Return a queryset whose update or delete is only applied if the row exists."""
+        """Return a queryset whose update or delete is applied only if the row exists."""
         if self.model.__mapping__.has_counter:
             raise IfExistsWithCounterColumn(
                 "if_exists cannot be used with tables containing counter columns"
             )
-        return self._but(if_exists=True)
+        return self._with_options(if_exists=True)
 
     # -- writing --------------------------------------------------------------------------------
 
@@ -425,16 +431,16 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         :raises ValidationError: for values that columns cannot hold.
         :raises LWTException: after `if_not_exists`, if the row exists.
         """
-        made: T = run(self.creation(kwargs, by_program))
-        return made
+        instance: T = run(self.creation(kwargs, run_custom_dmlquery))
+        return instance
 
     async def acreate(self, **kwargs: Any) -> T:
-        """`create` on a connection of `cassandra.aio`.
+        """Insert a row on a connection of `cassandra.aio` and return its instance.
 
         :param kwargs: values by the attributes' names.
         """
-        made: T = await arun(self.creation(kwargs))
-        return made
+        instance: T = await arun(self.creation(kwargs))
+        return instance
 
     def creation(
         self, values: dict[str, Any], write: Callable[[Any, str], bool] | None = None
@@ -442,9 +448,10 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         """Return the operation that inserts a row of `values`; it returns the instance.
 
         :param values: values by the attributes' names.
-        :param write: writes the instance, unless it returns False; None for nothing of the kind.
+        :param write: a function that writes the instance, or returns False if it does not; None to
+            write as usual.
         """
-        model, how = self._of_rows(), self._how
+        model, options = self._of_rows(), self._options
         mapping = model.__mapping__
         if mapping.has_own_init:
             instance = model(**values)
@@ -452,70 +459,72 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             instance = model.__new__(model)
             instance._row = mapping.row_to_insert(values)
         row = instance._row
-        if how is not DEFAULTS:
-            row.how = how
+        if options is not DEFAULTS:
+            row.options = options
         if write is None or not write(instance, "save"):
             yield from save(instance)
-        if how.is_conditional or how.timestamp is not None:
-            # These were for this one statement; ttl, keyspace, connection and batch stay with the
-            # instance.
-            row.how = how.for_later()
-        if how.batch is not None:
-            how.batch.hold(row)
+        if options.is_conditional or options.timestamp is not None:
+            # Drop the options for this one statement; ttl, keyspace, connection and batch stay with
+            # the instance.
+            row.options = options.for_later()
+        if options.batch is not None:
+            options.batch.hold(row)
         return instance
 
     def create_many(self, rows: Iterable[Mapping[str, Any] | T], concurrency: int = 100) -> list[T]:
         """Insert many rows by concurrent requests, and return their instances.
 
-        All rows are validated before the first one is sent. If requests fail, the others are
-        executed all the same, and the first error is raised: its ``row_number`` says which row it
-        was (from 0), its ``failed_rows`` all of them with their errors.
+        All rows are validated before the first row is sent. If requests fail, the others are
+        executed all the same, and the first error is raised: its ``row_number`` is the number of
+        its row (from 0), and its ``failed_rows`` has all failed rows with their errors.
 
         :param rows: mappings of values by the attributes' names, or instances.
-        :param concurrency: how many requests are in flight at most.
+        :param concurrency: the maximum number of requests in flight.
         :raises ValidationError: for values that columns cannot hold, and unknown names.
         :raises LWTException: after `if_not_exists`, if a row exists.
         """
         model: Any = self._of_rows()
-        if model.__dmlquery__ is not DMLQuery:  # the program writes each instance itself
+        if model.__dmlquery__ is not DMLQuery:  # the application's own class writes each instance
             each: Any = rows
             return [self.create(**dict(row)) for row in each]
-        made: list[T] = run(creations(model, self._how, rows, concurrency))
-        return made
+        instances: list[T] = run(creations(model, self._options, rows, concurrency))
+        return instances
 
     async def acreate_many(
         self, rows: Iterable[Mapping[str, Any] | T], concurrency: int = 100
     ) -> list[T]:
-        """`create_many` on a connection of `cassandra.aio`.
+        """Insert many rows by concurrent requests on a connection of `cassandra.aio`, and return
+        their instances.
 
         :param rows: mappings of values by the attributes' names, or instances.
-        :param concurrency: how many requests are in flight at most.
+        :param concurrency: the maximum number of requests in flight.
         """
-        made: list[T] = await arun(creations(self._of_rows(), self._how, rows, concurrency))
-        return made
+        instances: list[T] = await arun(
+            creations(self._of_rows(), self._options, rows, concurrency)
+        )
+        return instances
 
     def _delete(self) -> Operation[None]:
-        timestamp = timestamp_of(self._how, self.model.__mapping__.has_counter)
+        timestamp = timestamp_of(self._options, self.model.__mapping__.has_counter)
         statement = self._delete_statement(timestamp)
-        yield from execute_write(self.model, self._how, statement.prepared(), statement.bound())
+        yield from execute_write(self.model, self._options, statement.prepared(), statement.bound())
 
     def update(self, **values: Any) -> None:
-        """Write columns of the rows of the filters, without reading them first.
+        """Write columns of the rows that match the filters, without reading them first.
 
-        :param values: ``column=value``; None takes the value away. For collections
-            ``column__operation=value`` too: `add` and
-            `remove` for sets, `append`, `prepend` and `remove` for lists, `update` and `remove`
-            for maps.
+        :param values: ``column=value``; None deletes the value. For collections
+            ``column__operation=value`` too: `add` and `remove` for sets, `append`, `prepend` and
+            `remove` for lists, `update` and `remove` for maps.
         :raises ValidationError: for unknown columns, columns of the primary key, and values
             that columns cannot hold.
-        :raises LWTException: if it is conditional and was not applied.
+        :raises LWTException: if the update is conditional and was not applied.
         """
         run(self._update(values))
 
     async def aupdate(self, **values: Any) -> None:
-        """`update` on a connection of `cassandra.aio`.
+        """Write columns of the rows that match the filters, on a connection of `cassandra.aio`.
 
-        :param values: values by the attributes' names; ``name__add`` and its like change
+        :param values: values by the attributes' names; names such as ``name__add`` change
             collections.
         """
         await arun(self._update(values))
@@ -523,21 +532,21 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     def _update(self, values: dict[str, Any]) -> Operation[None]:
         if not values:
             return
-        how, mapping = self._how, self.model.__mapping__
+        options, mapping = self._options, self.model.__mapping__
         statement = UpdateStatement(
             self.column_family_name,
             where=[WhereClause(c.field, c.operator, c.value, c.quote_field) for c in self._where],
-            ttl=how.ttl,
-            timestamp=timestamp_of(how, mapping.has_counter),
-            conditionals=how.conditionals,
-            if_exists=how.if_exists,
+            ttl=options.ttl,
+            timestamp=timestamp_of(options, mapping.has_counter),
+            conditionals=options.conditionals,
+            if_exists=options.if_exists,
         )
         for name, value in values.items():
             column, operation = self._assigned(name)
             _assign(statement, column, operation, value)
         if statement.is_empty:
             return
-        yield from execute_write(self.model, how, statement.prepared(), statement.bound())
+        yield from execute_write(self.model, options, statement.prepared(), statement.bound())
 
     def _assigned(self, name: str) -> tuple[Column[Any], str | None]:
         mapping = self.model.__mapping__
@@ -582,12 +591,12 @@ def _assign(
         wire = column.wire
         value = value if wire is None else wire(value)
     if operation is not None and not value:
-        return  # nothing is added or taken away
+        return  # nothing is added or removed
     statement.add_update(column, value, operation=operation)
 
 
 def _map_change(column: Any, operation: str | None, value: Any) -> Any:
-    """The keys and values of a change of a map; None as a value takes the key out."""
+    """Return the keys and values of a change of a map; a value of None deletes the key."""
     key_of, value_of = column.key_col.to_filter, column.value_col.to_filter
     if operation == "remove":
         return {key_of(key) for key in value}
@@ -595,7 +604,7 @@ def _map_change(column: Any, operation: str | None, value: Any) -> Any:
         raise ValidationError(f"{column.label} {value!r} is not a dict object")
     if operation is None:
         column.validate(value)
-    return {key_of(key): None if one is None else value_of(one) for key, one in value.items()}
+    return {key_of(key): None if item is None else value_of(item) for key, item in value.items()}
 
 
 class _ListRows:
@@ -611,17 +620,17 @@ class _ListRows:
 
     def __call__(self, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Any]:
         mapping = self._model.__mapping__
-        wanted = [mapping.columns[name] for name in self._names or mapping.names]
-        at = {name: position for position, name in enumerate(names)}
-        made = []
+        columns = [mapping.columns[name] for name in self._names or mapping.names]
+        index_of = {name: position for position, name in enumerate(names)}
+        lists = []
         for row in rows:
             values = []
-            for column in wanted:
+            for column in columns:
                 field = column.db_field_name
-                # As the database has them: programs convert these themselves.
-                values.append(row[at[field]] if field in at else self._fixed.get(field))
-            made.append(values[0] if self._flat else values)
-        return made
+                # In the database's form: applications convert these values themselves.
+                values.append(row[index_of[field]] if field in index_of else self._fixed.get(field))
+            lists.append(values[0] if self._flat else values)
+        return lists
 
 
 for _class in (ModelQuerySet, SimpleQuerySet, ResultObject):

@@ -1,4 +1,4 @@
-"""QuerySets: reads that are put together step by step, and executed when rows are looked at."""
+"""QuerySets: queries that are built step by step, and executed when their rows are read."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from cassandra._habits import QUERYSET, add_habits
 from cassandra.cqlengine.clauses import AnnClause, ConditionalClause, IsNotNullClause, WhereClause
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.functions import QueryValue
@@ -17,8 +18,9 @@ from cassandra.cqlengine.operators import (
 )
 from cassandra.cqlengine.options import DEFAULTS, Options
 from cassandra.cqlengine.query.batch import BatchQuery
-from cassandra.cqlengine.query.errors import QueryException, check_applied
-from cassandra.cqlengine.running import Operation, Request, arun, awaited, blocking, run
+from cassandra.cqlengine.query.dml import execute_write, timestamp_of
+from cassandra.cqlengine.query.errors import QueryException
+from cassandra.cqlengine.running import Call, Operation, Request, arun, awaited, blocking, run
 from cassandra.cqlengine.statements import DeleteStatement, SelectStatement
 from cassandra.query.row_factories import tuple_factory
 from cassandra.query.statement import FETCH_SIZE_UNSET
@@ -34,26 +36,26 @@ DEFAULT_LIMIT = 10_000
 
 
 class AbstractQuerySet(Generic[T]):
-    """The common part of querysets of models and of named tables.
+    """The common base class of querysets of models and of named tables.
 
-    Each method that narrows returns a new queryset. Rows are fetched page by page while they
-    are iterated over, and kept, so
-    that a second look fetches nothing.
+    Each method that narrows the rows returns a new queryset. Rows are fetched page by page while
+    you iterate over them, and kept, so that a second iteration fetches nothing.
 
-    :param model: the model or named table whose rows it gives.
+    :param model: the model or named table whose rows it returns.
     """
 
-    # What most querysets leave as it is stands here, so that making and copying one costs little.
-    _how: Options = DEFAULTS
+    # Defaults that most querysets keep are class attributes, so that creating and copying a
+    # queryset is cheap.
+    _options: Options = DEFAULTS
 
     @property
     def _connection(self) -> str | None:
-        # Programs set it on a queryset of their own.
-        return self._how.connection
+        # Applications set this attribute on their own querysets.
+        return self._options.connection
 
     @_connection.setter
     def _connection(self, name: str | None) -> None:
-        self._how = self._how.but(connection=name)
+        self._options = self._options.with_changes(connection=name)
 
     _where: tuple[WhereClause, ...] = ()
     _order: tuple[str, ...] = ()
@@ -75,7 +77,7 @@ class AbstractQuerySet(Generic[T]):
     # -- what the kinds of querysets say --------------------------------------------------------
 
     def _terms_of(self, name: str, value: object) -> WhereClause:
-        """The relation that the keyword `name` and its value say."""
+        """Return the relation for the keyword `name` and its value."""
         raise NotImplementedError
 
     def _condition_of(self, name: str, value: object) -> ConditionalClause:
@@ -83,41 +85,43 @@ class AbstractQuerySet(Generic[T]):
         return ConditionalClause(clause.field, clause.value, clause.operator)
 
     def _factory(self, select: StatementPlan) -> Any:
-        """The row factory of `select`."""
+        """Return the row factory of `select`."""
         raise NotImplementedError
 
     def _fields(self) -> list[str]:
-        """The columns to select; empty for all."""
+        """Return the columns to select; empty for all."""
         return []
 
     def _select_plan(self, count: bool) -> StatementPlan:
-        """The statement plan of the select; QueryException if servers would refuse its filters."""
+        """Return the statement plan of the select; raise QueryException if servers would refuse its
+        filters.
+        """
         return StatementPlan(self._statement(count).prepared())
 
     @property
     def column_family_name(self) -> str:
-        """The table, with its keyspace."""
+        """The name of the table, with its keyspace."""
         return str(self.model.column_family_name())
 
     def _partition_columns(self) -> Sequence[str]:
-        """The database's names of the partition key's columns."""
+        """Return the database's names of the partition key's columns."""
         raise NotImplementedError
 
     # -- copies ---------------------------------------------------------------------------------
 
     def _copy(self) -> Self:
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
+        queryset = object.__new__(type(self))
+        queryset.__dict__.update(self.__dict__)
         if self._cache is not None:
-            made._cache = made._pending = made._result = None
+            queryset._cache = queryset._pending = queryset._result = None
         if self._count is not None:
-            made._count = None
-        return made
+            queryset._count = None
+        return queryset
 
-    def _but(self, **changes: Any) -> Self:
-        made = self._copy()
-        made._how = self._how.but(**changes)
-        return made
+    def _with_options(self, **changes: Any) -> Self:
+        queryset = self._copy()
+        queryset._options = self._options.with_changes(**changes)
+        return queryset
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self._copy()
@@ -164,14 +168,15 @@ class AbstractQuerySet(Generic[T]):
         return str(self._statement())
 
     def _request(
-        self, factory: Any = None, most: int | None = None, count: bool = False
+        self, factory: Any = None, row_limit: int | None = None, count: bool = False
     ) -> Request:
-        """The request of the select.
+        """Return the request of the select.
 
-        :param most: rows that are looked at; fewer than the queryset's limit may be asked for.
+        :param row_limit: the maximum number of rows to read, if it is less than the queryset's
+            limit.
         """
-        how = self._how
-        if how.batch is not None:
+        options = self._options
+        if options.batch is not None:
             raise CQLEngineException(
                 "Only inserts, updates, and deletes are available in batch mode"
             )
@@ -181,27 +186,27 @@ class AbstractQuerySet(Generic[T]):
             values += clause.bound()
         limit = self._limit
         if self._ann is not None:
-            self._check_neighbours(most, count)
+            self._check_neighbours(row_limit, count)
             values.append(self._ann.value)
         if limit:
-            values.append(limit if most is None or most > limit else most)
+            values.append(limit if row_limit is None or row_limit > limit else row_limit)
         return Request(
             select.text,
             values,
-            how.connection or self.model.__connection__,
+            options.connection or self.model.__connection__,
             self._factory(select) if factory is None else factory,
-            how.consistency if how.consistency is not None else self.model.__consistency__,
-            how.timeout,
+            options.consistency if options.consistency is not None else self.model.__consistency__,
+            options.timeout,
             self._fetch_size,
         )
 
-    def _check_neighbours(self, most: int | None, count: bool) -> None:
-        """QueryException unless the statement says how many neighbours are wanted."""
+    def _check_neighbours(self, row_limit: int | None, count: bool) -> None:
+        """Raise QueryException unless the statement limits the number of neighbours."""
         if count or self._distinct:
             raise QueryException(
                 "rows that are ordered by ann_of cannot be counted, or be distinct"
             )
-        if most is None and self._limit in (None, 0, DEFAULT_LIMIT):
+        if row_limit is None and self._limit in (None, 0, DEFAULT_LIMIT):
             raise QueryException(
                 "order_by(column.ann_of(...)) needs limit(n): how many neighbours are wanted"
             )
@@ -209,27 +214,27 @@ class AbstractQuerySet(Generic[T]):
     # -- narrowing ------------------------------------------------------------------------------
 
     def all(self) -> Self:
-        """Return a queryset of the same rows, which are fetched anew."""
+        """Return a queryset of the same rows, which are fetched again."""
         return self._copy()
 
     def filter(self, *args: Any, **kwargs: Any) -> Self:
-        """Return a queryset of the rows for which all filters hold.
+        """Return a queryset of the rows that match all filters.
 
         :param args: expressions, such as ``Model.age > 5``.
         :param kwargs: ``column=value`` or ``column__operator=value``.
         :raises QueryException: for an unknown column, and for objects that are not filters.
         :raises ValidationError: for a value that the column cannot hold.
         """
-        made = self._copy()
-        found = list(self._where)
+        queryset = self._copy()
+        clauses = list(self._where)
         for clause in args:
             if not isinstance(clause, WhereClause):
                 raise QueryException(f"{clause!r} is not a valid query operator")
-            found.append(self._checked(clause))
+            clauses.append(self._checked(clause))
         for name, value in kwargs.items():
-            found.append(self._terms_of(name, value))
-        made._where = tuple(found)
-        return made
+            clauses.append(self._terms_of(name, value))
+        queryset._where = tuple(clauses)
+        return queryset
 
     def _checked(self, clause: WhereClause) -> WhereClause:
         return clause
@@ -238,73 +243,77 @@ class AbstractQuerySet(Generic[T]):
         return self.filter(*args, **kwargs)
 
     def iff(self, *args: Any, **kwargs: Any) -> Self:
-        """Return a queryset whose update or delete is only applied if all conditions hold.
+        """Return a queryset whose update or delete is applied only if all conditions hold.
 
         :param args: conditions, such as ``Model.age > 5``.
         :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
         """
-        return self._but(conditionals=(*self._how.conditionals, *self.conditions(*args, **kwargs)))
+        return self._with_options(
+            conditionals=(*self._options.conditionals, *self.conditions(*args, **kwargs))
+        )
 
     def conditions(self, *args: Any, **kwargs: Any) -> tuple[ConditionalClause, ...]:
-        """Return the conditions that the arguments of `iff` say.
+        """Return the conditions for the arguments of `iff`.
 
         :param args: as in `iff`.
         :param kwargs: as in `iff`.
         """
-        found: list[ConditionalClause] = []
+        clauses: list[ConditionalClause] = []
         for clause in args:
             if isinstance(clause, WhereClause):
                 clause = ConditionalClause(clause.field, clause.value, clause.operator)
             if not isinstance(clause, ConditionalClause):
                 raise QueryException(f"{clause!r} is not a valid query operator")
-            found.append(clause)
-        found += [self._condition_of(name, value) for name, value in kwargs.items()]
-        return tuple(found)
+            clauses.append(clause)
+        clauses += [self._condition_of(name, value) for name, value in kwargs.items()]
+        return tuple(clauses)
 
     def order_by(self, *colnames: str | AnnClause) -> Self:
         """Return a queryset ordered by clustering columns; ``-name`` is descending.
 
-        Without names: in the table's order. ``Model.column.ann_of(vector)`` alone orders by the
-        distance to a vector.
+        Without names, rows are in the table's order. ``Model.column.ann_of(vector)`` alone orders
+        by the distance to a vector.
 
-        :param colnames: the columns' names, the first one first.
-        :raises QueryException: if an ``ann_of`` stands beside something else.
+        :param colnames: the columns' names; the first has the highest rank.
+        :raises QueryException: if an ``ann_of`` is combined with another ordering.
         """
-        made = self._copy()
-        made._ann = None
-        if any(isinstance(one, AnnClause) for one in colnames):
+        queryset = self._copy()
+        queryset._ann = None
+        if any(isinstance(ordering, AnnClause) for ordering in colnames):
             if len(colnames) > 1 or self._order:
                 raise QueryException("ann_of cannot be combined with another ordering")
-            (made._ann,) = colnames  # type: ignore[assignment]
-            return made
+            (queryset._ann,) = colnames  # type: ignore[assignment]
+            return queryset
         if colnames and self._ann is not None:
             raise QueryException("ann_of cannot be combined with another ordering")
-        made._order = (*self._order, *map(self._ordering, colnames)) if colnames else ()
-        return made
+        queryset._order = (*self._order, *map(self._ordering, colnames)) if colnames else ()
+        return queryset
 
     def _ordering(self, colname: Any) -> str:
         column, order = self._get_ordering_condition(colname)
         return f"{escape_name(column)} {order}"
 
     def _get_ordering_condition(self, colname: str) -> tuple[str, str]:
-        """The column's name in the database, and ASC or DESC; programs' subclasses call it too."""
+        """Return the column's name in the database, and ASC or DESC; subclasses of applications
+        call this too.
+        """
         return colname.removeprefix("-"), "DESC" if colname.startswith("-") else "ASC"
 
     def limit(self, v: int | None) -> Self:
-        """Return a queryset of at most `v` rows; None and 0 are for no limit.
+        """Return a queryset of at most `v` rows; None and 0 mean no limit.
 
-        There is a limit of 10,000 rows unless this says otherwise.
+        Without this call, the limit is 10,000 rows.
 
-        :param v: the greatest number of rows.
+        :param v: the maximum number of rows.
         :raises QueryException: if `v` is negative.
         """
         if v is not None and (isinstance(v, bool) or not isinstance(v, int)):
             raise TypeError(f"a limit is a number or None, not {v!r}")
         if v is not None and v < 0:
             raise QueryException("Negative limit is not allowed")
-        made = self._copy()
-        made._limit = v
-        return made
+        queryset = self._copy()
+        queryset._limit = v
+        return queryset
 
     def fetch_size(self, v: int) -> Self:
         """Return a queryset whose rows come in pages of `v`.
@@ -316,50 +325,50 @@ class AbstractQuerySet(Generic[T]):
             raise TypeError(f"a fetch size is a number, not {v!r}")
         if v < 1:
             raise QueryException("fetch size less than 1 is not allowed")
-        made = self._copy()
-        made._fetch_size = v
-        return made
+        queryset = self._copy()
+        queryset._fetch_size = v
+        return queryset
 
     def allow_filtering(self) -> Self:
         """Return a queryset with ALLOW FILTERING.
 
-        The servers look through rows, and may take long.
+        Servers then search through rows, which may take long.
         """
-        made = self._copy()
-        made._allow_filtering = True
-        return made
+        queryset = self._copy()
+        queryset._allow_filtering = True
+        return queryset
 
     def distinct(self, distinct_fields: Sequence[str] | None = None) -> Self:
         """Return a queryset of distinct partitions.
 
-        :param distinct_fields: columns of the partition key, and static ones; the partition key
-            if it is not given.
+        :param distinct_fields: columns of the partition key, and static columns; by default the
+            partition key.
         """
-        made = self._copy()
-        made._distinct = tuple(distinct_fields or self._partition_columns())
-        return made
+        queryset = self._copy()
+        queryset._distinct = tuple(distinct_fields or self._partition_columns())
+        return queryset
 
     def only(self, fields: Sequence[str]) -> Self:
-        """Return a queryset that reads these columns alone.
+        """Return a queryset that reads only these columns.
 
         :param fields: the columns' names.
         """
         if self._only_fields:
             raise QueryException("QuerySet already has 'only' fields defined")
-        made = self._copy()
-        made._only_fields = tuple(self._known(fields))
-        return made
+        queryset = self._copy()
+        queryset._only_fields = tuple(self._checked_fields(fields))
+        return queryset
 
     def defer(self, fields: Sequence[str]) -> Self:
         """Return a queryset that does not read these columns.
 
         :param fields: the columns' names.
         """
-        made = self._copy()
-        made._defer_fields = (*self._defer_fields, *self._known(fields))
-        return made
+        queryset = self._copy()
+        queryset._defer_fields = (*self._defer_fields, *self._checked_fields(fields))
+        return queryset
 
-    def _known(self, fields: Sequence[str]) -> Sequence[str]:
+    def _checked_fields(self, fields: Sequence[str]) -> Sequence[str]:
         if isinstance(fields, str):
             raise QueryException(f"the fields are a list of names, not {fields!r}")
         return fields
@@ -371,55 +380,56 @@ class AbstractQuerySet(Generic[T]):
 
         :param consistency: the level.
         """
-        return self._but(consistency=consistency)
+        return self._with_options(consistency=consistency)
 
     def timeout(self, timeout: float | None) -> Self:
         """Return a queryset with this timeout, in seconds; None for no limit.
 
         :param timeout: the seconds.
         """
-        return self._but(timeout=timeout)
+        return self._with_options(timeout=timeout)
 
     def using(self, keyspace: str | None = None, connection: str | None = None) -> Self:
-        """Return a queryset on another keyspace, or another connection.
+        """Return a queryset on another keyspace or connection.
 
-        :param keyspace: its name; None keeps the present one.
-        :param connection: its name; None keeps the present one.
+        :param keyspace: its name; None keeps the present keyspace.
+        :param connection: its name; None keeps the present connection.
         """
         changes: dict[str, Any] = {}
         if keyspace is not None:
             changes["keyspace"] = keyspace
         if connection is not None:
-            if self._how.batch is not None:
+            if self._options.batch is not None:
                 raise CQLEngineException("Cannot specify a connection on model in batch mode.")
             changes["connection"] = connection
-        return self._but(**changes)
+        return self._with_options(**changes)
 
     def batch(self, batch_obj: BatchQuery | None) -> Self:
         """Return a queryset whose writes are added to `batch_obj`.
 
-        :param batch_obj: a `BatchQuery`, or None for none.
-        :raises CQLEngineException: if it is not a `BatchQuery`, or the queryset has a timeout
-            or a connection.
+        :param batch_obj: a `BatchQuery`, or None for no batch.
+        :raises CQLEngineException: if `batch_obj` is not a `BatchQuery`, or the queryset has a
+            timeout or a connection.
         """
         if batch_obj is not None and not isinstance(batch_obj, BatchQuery):
             raise CQLEngineException("batch_obj must be a BatchQuery instance or None")
-        if batch_obj is not None and self._how.connection:
+        if batch_obj is not None and self._options.connection:
             raise CQLEngineException("Cannot specify the connection on model in batch mode.")
-        return self._but(batch=batch_obj)
+        return self._with_options(batch=batch_obj)
 
     # -- reading, blocking ----------------------------------------------------------------------
 
     def _start(self) -> list[Any]:
         if self._cache is None:
             self._result = blocking(self._request())
-            # Only after the request succeeded: a failed one is executed again at the next look.
+            # Set only after the request succeeded: a failed request is executed again at the next
+            # read.
             self._cache = []
             self._pending = iter(self._result)
         return self._cache
 
     def _fill(self, count: int | None = None) -> list[Any]:
-        """Fetch until `count` rows are there, or all."""
+        """Fetch until `count` rows, or all rows, are there."""
         rows = self._start()
         pending = self._pending
         if pending is None:
@@ -431,7 +441,7 @@ class AbstractQuerySet(Generic[T]):
             else:
                 rows.extend(islice(pending, max(count - len(rows), 0)))
         except BaseException:
-            # Asked again, the result goes on where it failed.
+            # A new iterator over the result continues where the failed one stopped.
             self._pending = iter(self._result)
             raise
         if count is not None and len(rows) < count:
@@ -439,11 +449,11 @@ class AbstractQuerySet(Generic[T]):
         return rows
 
     def __iter__(self) -> Iterator[T]:
-        # By position in the shared list: several loops over one queryset fetch each row once.
+        # Read by index in the shared list: several loops over one queryset fetch each row once.
         rows = self._start()
-        at = 0
+        index = 0
         while True:
-            if at == len(rows):
+            if index == len(rows):
                 pending = self._pending
                 if pending is None:
                     return
@@ -455,8 +465,8 @@ class AbstractQuerySet(Generic[T]):
                 except BaseException:
                     self._pending = iter(self._result)
                     raise
-            yield rows[at]
-            at += 1
+            yield rows[index]
+            index += 1
 
     def __len__(self) -> int:
         return len(self._fill())
@@ -467,69 +477,92 @@ class AbstractQuerySet(Generic[T]):
     def __getitem__(self, s: Any) -> Any:
         if isinstance(s, slice):
             negative = any(end is not None and end < 0 for end in (s.start, s.stop, s.step))
-            most = None if negative or s.stop is None else s.stop
-            return self._fill(most)[s]
-        at = int(s)
-        rows = self._fill(None if at < 0 else at + 1)
+            needed = None if negative or s.stop is None else s.stop
+            return self._fill(needed)[s]
+        index = int(s)
+        rows = self._fill(None if index < 0 else index + 1)
         try:
-            return rows[at]
+            return rows[index]
         except IndexError:
-            raise IndexError(f"the queryset has {len(rows)} rows: there is none at {at}") from None
+            raise IndexError(
+                f"the queryset has {len(rows)} rows: there is none at {index}"
+            ) from None
 
     def get(self, *args: Any, **kwargs: Any) -> T:
         """Return the only row.
 
         :param args: conditions, such as ``Model.age > 5``.
         :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
-        :raises DoesNotExist: (of the model's class too) if there is none.
-        :raises MultipleObjectsReturned: if there are more.
+        :raises DoesNotExist: (of the model's class too) if no row matches.
+        :raises MultipleObjectsReturned: if several rows match.
         """
         rows = self.filter(*args, **kwargs) if args or kwargs else self
-        found: T
+        row: T
         if rows._cache is not None:
-            found = rows._single(rows._fill(2))
+            row = rows._single(rows._fill(2))
         else:
-            found = run(rows._get())
-        return found
+            row = run(rows._get())
+        return row
 
     def _get(self) -> Operation[Any]:
-        result = yield self._request(most=2)
-        return self._single(result.current_rows)
+        result = yield self._request(row_limit=2)
+        rows = result.current_rows
+        if len(rows) < 2 and result.has_more_pages:
+            rows = yield from self._rows_of_pages(result, 2)
+        return self._single(rows)
+
+    def _rows_of_pages(self, result: Any, count: int) -> Operation[list[Any]]:
+        """Return the rows of the current page and of the next pages, until there are `count` rows.
+
+        Pages may be empty: with ALLOW FILTERING, or if rows were deleted.
+        """
+        connection = self._options.connection or self.model.__connection__
+        rows = list(result.current_rows)
+        while len(rows) < count and result.has_more_pages:
+            yield Call(lambda _: result.fetch_next_page(), connection)
+            rows += result.current_rows
+        return rows
 
     def _single(self, rows: Sequence[Any]) -> Any:
         if not rows:
-            raise self.model.DoesNotExist(f"{self._shown()} does not exist")
+            raise self.model.DoesNotExist(f"{self._description()} does not exist")
         if len(rows) > 1:
-            raise self.model.MultipleObjectsReturned(f"Multiple objects found for {self._shown()}")
+            raise self.model.MultipleObjectsReturned(
+                f"Multiple objects found for {self._description()}"
+            )
         return rows[0]
 
-    def _shown(self) -> str:
+    def _description(self) -> str:
         filters = ", ".join(f"{c.field} {c.operator} {c.value!r}" for c in self._where)
         return f"{getattr(self.model, '__name__', self.model)} with {filters or 'no filter'}"
 
     def first(self) -> T | None:
-        """Return the first row; None if there is none."""
+        """Return the first row; None if no row matches."""
         if self._cache is not None:
             rows = self._fill(1)
             return rows[0] if rows else None
-        found: T | None = run(self._first())
-        return found
+        row: T | None = run(self._first())
+        return row
 
     def _first(self) -> Operation[Any]:
-        result = yield self._request(most=1)
-        return result.one()
+        result = yield self._request(row_limit=1)
+        row = result.one()
+        if row is None and result.has_more_pages:
+            rows = yield from self._rows_of_pages(result, 1)
+            row = rows[0] if rows else None
+        return row
 
     def count(self) -> int:
-        """Return the number of rows, by SELECT COUNT: on many rows it is slow.
+        """Return the number of rows, with SELECT COUNT: on many rows it is slow.
 
-        Of a queryset with `distinct`, which the servers do not count, all partition keys are read.
+        With `distinct`, which servers do not count, the queryset reads all partition keys.
         """
         return run(self._counting())
 
     def _counting(self) -> Generator[Request, Any, int]:
         if self._distinct:
             request = self._request(tuple_factory)
-            request.whole = True
+            request.all_pages = True
             return len((yield request))
         result = yield self._request(tuple_factory, count=True)
         return int(result.one()[0])
@@ -549,21 +582,21 @@ class AbstractQuerySet(Generic[T]):
         return [row async for row in self]
 
     async def aget(self, *args: Any, **kwargs: Any) -> T:
-        """`get` on a connection of `cassandra.aio`.
+        """Return the only row, on a connection of `cassandra.aio`.
 
         :param args: conditions, such as ``Model.age > 5``.
         :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
         """
-        found: T = await arun(self.filter(*args, **kwargs)._get())
-        return found
+        row: T = await arun(self.filter(*args, **kwargs)._get())
+        return row
 
     async def afirst(self) -> T | None:
-        """`first` on a connection of `cassandra.aio`."""
-        found: T | None = await arun(self._first())
-        return found
+        """Return the first row, on a connection of `cassandra.aio`; None if no row matches."""
+        row: T | None = await arun(self._first())
+        return row
 
     async def acount(self) -> int:
-        """`count` on a connection of `cassandra.aio`."""
+        """Return the number of rows, on a connection of `cassandra.aio`."""
         return await arun(self._counting())
 
     # -- writing --------------------------------------------------------------------------------
@@ -573,40 +606,32 @@ class AbstractQuerySet(Generic[T]):
 
         :param kwargs: values by the attributes' names.
         """
-        made: T = self.model(**kwargs)
-        return made
+        instance: T = self.model(**kwargs)
+        return instance
 
     def delete(self) -> None:
-        """Delete the rows of the filters, which must name the partition key.
+        """Delete the rows that match the filters, which must name the partition key.
 
-        :raises QueryException: if they do not.
-        :raises LWTException: if it is conditional and was not applied.
+        :raises QueryException: if the filters do not name the partition key.
+        :raises LWTException: if the delete is conditional and was not applied.
         """
         run(self._delete())
 
     async def adelete(self) -> None:
-        """`delete` on a connection of `cassandra.aio`."""
+        """Delete the rows that match the filters, on a connection of `cassandra.aio`."""
         await arun(self._delete())
 
     def _delete(self) -> Operation[None]:
-        statement = self._delete_statement(None)
-        result = yield Request(
-            statement.prepared(),
-            statement.bound(),
-            self._how.connection or self.model.__connection__,
-            consistency=self._how.consistency,
-            timeout=self._how.timeout,
-        )
-        if self._how.is_conditional:
-            check_applied(result)
+        statement = self._delete_statement(timestamp_of(self._options))
+        yield from execute_write(self.model, self._options, statement.prepared(), statement.bound())
 
     def _delete_statement(self, timestamp: int | None) -> DeleteStatement:
-        given = {
+        filtered = {
             clause.field
             for clause in self._where
             if isinstance(clause.operator, (EqualsOperator, InOperator))
         }
-        missing = [name for name in self._partition_columns() if name not in given]
+        missing = [name for name in self._partition_columns() if name not in filtered]
         if missing:
             raise QueryException(
                 "The partition key must be defined on delete queries: there is no filter for "
@@ -616,27 +641,30 @@ class AbstractQuerySet(Generic[T]):
             self.column_family_name,
             where=[_copied(clause) for clause in self._where],
             timestamp=timestamp,
-            conditionals=self._how.conditionals,
-            if_exists=self._how.if_exists,
+            conditionals=self._options.conditionals,
+            if_exists=self._options.if_exists,
         )
 
 
 def _copied(clause: WhereClause) -> WhereClause:
-    """A statement numbers its clauses: those of a queryset stay as they are."""
+    """Return a copy of `clause`: a statement numbers its clauses, and the queryset's clauses must
+    not change.
+    """
     if isinstance(clause, IsNotNullClause):
         return type(clause)(clause.field)
     return WhereClause(clause.field, clause.operator, clause.value, clause.quote_field)
 
 
 def is_lookup(clause: WhereClause) -> bool:
-    """Return True if the filter finds rows by an index or a key, rather than looks through them."""
-    # The exact classes, because LIKE and != derive from `=`.
+    """Return True if the filter finds rows by an index or a key, without searching through rows."""
+    # Compared by exact class, because LIKE and != derive from `=`.
     return type(clause.operator) in (EqualsOperator, InOperator, ContainsOperator)
 
 
 def is_fixed(clause: WhereClause) -> bool:
-    """Return True if the filter gives its column one value."""
+    """Return True if the filter fixes its column to one value."""
     return type(clause.operator) is EqualsOperator and not isinstance(clause.value, QueryValue)
 
 
 AbstractQuerySet.__module__ = "cassandra.cqlengine.query"
+add_habits(AbstractQuerySet, QUERYSET)

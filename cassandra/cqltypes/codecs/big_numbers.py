@@ -55,8 +55,8 @@ def to_decimal(number: int) -> decimal.Decimal:
     if size <= _LEAF_BITS:
         return decimal.Decimal(number)
     # Shifts and masks cut magnitudes; the sign is put back at the end.
-    made = _halves(abs(number), size)
-    return made if number >= 0 else made.copy_negate()
+    magnitude = _halves(abs(number), size)
+    return magnitude if number >= 0 else magnitude.copy_negate()
 
 
 def _halves(number: int, size: int) -> decimal.Decimal:

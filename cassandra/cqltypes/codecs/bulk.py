@@ -70,7 +70,8 @@ def wire_form(view: memoryview, code: str) -> bytes | None:
         swapped = array(_ARRAY_CODES[code], data)
         swapped.byteswap()
         return swapped.tobytes()
-    # struct would refuse floats; the elements are looked at, and the error names the first.
+    # struct would refuse floats. Return None, so that the caller encodes element by element and its
+    # error names the first wrong one.
     if letter in _FLOATS and code not in "fd":
         return None
     count = len(data) // size
@@ -122,8 +123,8 @@ def with_lengths(packed: bytes, width: int) -> bytes:
     if count:
         # Byte 3 of each length; the others stay 0, since no number has more than 8 bytes.
         out[7::stride] = bytes((width,)) * count
-        for place in range(width):
-            out[8 + place :: stride] = packed[place::width]
+        for byte_index in range(width):
+            out[8 + byte_index :: stride] = packed[byte_index::width]
     return bytes(out)
 
 
@@ -140,17 +141,17 @@ def without_lengths(data: bytes, count: int, width: int) -> bytearray | None:
     ):
         return None
     packed = bytearray(count * width)
-    for place in range(width):
-        packed[place::width] = data[8 + place :: stride]
+    for byte_index in range(width):
+        packed[byte_index::width] = data[8 + byte_index :: stride]
     return packed
 
 
 def native_array(packed: bytes | bytearray, code: str) -> array[Any]:
     """Return an array.array of packed big-endian numbers."""
-    made = array(_ARRAY_CODES[code], bytes(packed))
+    numbers = array(_ARRAY_CODES[code], bytes(packed))
     if sys.byteorder == "little":
-        made.byteswap()
-    return made
+        numbers.byteswap()
+    return numbers
 
 
 def store(packed: bytes | bytearray, code: str, out: Buffer, name: str) -> int:

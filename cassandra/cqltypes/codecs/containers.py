@@ -98,7 +98,7 @@ def _bodies(data: bytes, count: int) -> list[bytes] | None:
 
     None if one is null or empty, or if they do not fit.
     """
-    found = []
+    bodies = []
     length, total, start = _length, len(data), 8
     for _ in range(count):
         if start > total:
@@ -107,10 +107,10 @@ def _bodies(data: bytes, count: int) -> list[bytes] | None:
         # Null, empty, or beyond the end: each of them needs a look of its own.
         if end <= start or end > total:
             return None
-        found.append(data[start:end])
+        bodies.append(data[start:end])
         start = end + 4
     # Bytes left over are an error, which the way through each element reports.
-    return found if start - 4 == total else None
+    return bodies if start - 4 == total else None
 
 
 class ListCodec(Codec):
@@ -147,7 +147,7 @@ class ListCodec(Codec):
             parts[2::2] = bodies
             return b"".join(parts)
         parts = [pack_length(len(items))]
-        at = 0
+        index = 0
         encode = element.encode
         try:
             for item in items:
@@ -157,9 +157,9 @@ class ListCodec(Codec):
                     body = encode(item)
                     parts.append(pack_length(len(body)))
                     parts.append(body)
-                at += 1
+                index += 1
         except Exception as error:
-            locate(error, f"element {at} of {self.cql_name}")
+            locate(error, f"element {index} of {self.cql_name}")
             raise
         return b"".join(parts)
 
@@ -168,20 +168,20 @@ class ListCodec(Codec):
         data = bytes(data)
         name, element = self.cql_name, self._element
         count = _count(name, data, 4)
-        found: list[Any]
+        items: list[Any]
         if element.struct_code:
             packed = without_lengths(data, count, element.width)
             if packed is not None:
-                found = list(struct.unpack(f">{count}{element.struct_code}", packed))
-                return found if self._finish is None else self._finish(found)
+                items = list(struct.unpack(f">{count}{element.struct_code}", packed))
+                return items if self._finish is None else self._finish(items)
             # One comparison finds a list of nothing but nulls.
             if data[4:] == NULL * count:
-                found = [None] * count
-                return found if self._finish is None else self._finish(found)
+                items = [None] * count
+                return items if self._finish is None else self._finish(items)
         bodies = _bodies(data, count) if isinstance(element, Leaf) else None
-        found = [] if bodies is None else element._decode_many(bodies) or []
-        if found:
-            return found if self._finish is None else self._finish(found)
+        items = [] if bodies is None else element._decode_many(bodies) or []
+        if items:
+            return items if self._finish is None else self._finish(items)
         offset = 4
         decode, total = element.decode, len(data)
         try:
@@ -192,18 +192,18 @@ class ListCodec(Codec):
                 size = _length(data, offset)[0] if start <= total else -2
                 offset = start + size
                 if size > 0 and offset <= total:
-                    found.append(decode(data[start:offset]))
+                    items.append(decode(data[start:offset]))
                     continue
                 # Null, empty, or malformed: `take` says which.
                 start, size = take(data, start - 4)
                 offset = start
-                found.append(read_element(element, b"", size))
+                items.append(read_element(element, b"", size))
         except Exception as error:
-            locate(error, f"element {len(found)} of {name}")
+            locate(error, f"element {len(items)} of {name}")
             raise
         if offset != len(data):
             malformed(name, f"{len(data) - offset} bytes left over after {count} elements")
-        return found if self._finish is None else self._finish(found)
+        return items if self._finish is None else self._finish(items)
 
     def deserialize_into(self, data: Data, out: Buffer) -> int:
         """See `Codec.deserialize_into`."""
@@ -261,16 +261,16 @@ class MapCodec(Codec):
     def _encode_each(self, keys: list[Any], values: list[Any]) -> bytes:
         parts = [pack_length(len(keys))]
         encode_key, encode_value = self._key.encode, self._value.encode
-        at, side = 0, "key"
+        index, side = 0, "key"
         try:
             for key, value in zip(keys, values, strict=True):
                 side = "key"
                 _append(parts, encode_key, key)
                 side = "value"
                 _append(parts, encode_value, value)
-                at += 1
+                index += 1
         except Exception as error:
-            locate(error, f"{side} {at} of {self.cql_name}")
+            locate(error, f"{side} {index} of {self.cql_name}")
             raise
         return b"".join(parts)
 
@@ -329,8 +329,8 @@ class TupleCodec(Codec):
         self._fields = tuple(fields)
         self._encoders = tuple(field.encode for field in self._fields)
 
-    def _where(self, at: int) -> str:
-        return f"item {at} of {self.cql_name}"
+    def _where(self, index: int) -> str:
+        return f"item {index} of {self.cql_name}"
 
     def _items(self, value: object) -> Sequence[Any]:
         return coerce.tuple_items(value, self.cql_name, len(self._fields))
@@ -342,57 +342,57 @@ class TupleCodec(Codec):
         parts = []
         encoders = self._encoders
         items = self._items(value)
-        at = 0
+        index = 0
         try:
             for item in items:
                 if item is None or (
-                    type(item) not in USUAL and is_missing(item, self._fields[at].cql_name)
+                    type(item) not in USUAL and is_missing(item, self._fields[index].cql_name)
                 ):
                     parts.append(NULL)
                 else:
-                    body = encoders[at](item)
+                    body = encoders[index](item)
                     parts.append(pack_length(len(body)))
                     parts.append(body)
-                at += 1
+                index += 1
         except Exception as error:
-            locate(error, self._where(at))
+            locate(error, self._where(index))
             raise
         return b"".join(parts)
 
     def _read(self, data: Data) -> list[Any]:
         data = bytes(data)
-        found: list[Any] = []
+        values: list[Any] = []
         offset = 0
         total = len(data)
         try:
             for codec in self._fields:
                 if offset == total:
                     # A missing tail is null: the value is older than the type's last fields.
-                    missing_fields.charge(len(self._fields) - len(found), self.cql_name)
-                    found.extend([None] * (len(self._fields) - len(found)))
+                    missing_fields.charge(len(self._fields) - len(values), self.cql_name)
+                    values.extend([None] * (len(self._fields) - len(values)))
                     break
                 start = offset + 4
                 size = _length(data, offset)[0] if start <= total else -2
                 if size == -1:
                     offset = start
-                    found.append(None)
+                    values.append(None)
                     continue
                 offset = start + size
                 if size > 0 and offset <= total:
-                    found.append(codec.decode(data[start:offset]))
+                    values.append(codec.decode(data[start:offset]))
                     continue
                 # Empty, or malformed: `take` says which.
                 start, size = take(data, start - 4)
                 offset = start
-                found.append(read_element(codec, b"", size))
+                values.append(read_element(codec, b"", size))
         except Exception as error:
-            locate(error, self._where(len(found)))
+            locate(error, self._where(len(values)))
             raise
         if offset != len(data):
             malformed(
-                self.cql_name, f"{len(data) - offset} bytes left over after {len(found)} fields"
+                self.cql_name, f"{len(data) - offset} bytes left over after {len(values)} fields"
             )
-        return found
+        return values
 
     def decode(self, data: Data) -> Any:
         """Return a tuple."""
@@ -419,8 +419,8 @@ class UdtCodec(TupleCodec):
         self._names = tuple(names)
         self._make = make
 
-    def _where(self, at: int) -> str:
-        return f'field "{self._names[at]}" of {self.cql_name}'
+    def _where(self, index: int) -> str:
+        return f'field "{self._names[index]}" of {self.cql_name}'
 
     def _items(self, value: object) -> Sequence[Any]:
         return coerce.udt_items(value, self.cql_name, self._names)
@@ -471,7 +471,7 @@ class VectorCodec(Codec):
             if bodies is not None and not {*map(len, bodies)} - {element.fixed_size}:
                 return b"".join(bodies)
         parts = []
-        at = 0
+        index = 0
         try:
             for item in items:
                 if item is None:
@@ -482,9 +482,9 @@ class VectorCodec(Codec):
                 elif len(body) != element.fixed_size:
                     raise EncodeTypeError("an empty value is not allowed in a vector")
                 parts.append(body)
-                at += 1
+                index += 1
         except Exception as error:
-            locate(error, f"element {at} of {self.cql_name}")
+            locate(error, f"element {index} of {self.cql_name}")
             raise
         return b"".join(parts)
 
@@ -506,11 +506,11 @@ class VectorCodec(Codec):
         data = bytes(data)
         if width > 0:
             many = element._decode_many(
-                [data[at : at + width] for at in range(0, len(data), width)]
+                [data[start : start + width] for start in range(0, len(data), width)]
             )
             if many is not None:
                 return many
-        found: list[Any] = []
+        items: list[Any] = []
         offset = 0
         # Each element of variable size takes its length byte at least.
         if width < 0 and dimension > len(data):
@@ -521,16 +521,16 @@ class VectorCodec(Codec):
                 if width < 0:
                     size, taken = self._length(data, offset)
                     offset += taken
-                found.append(element.decode_nullable(data[offset : offset + size]))
+                items.append(element.decode_nullable(data[offset : offset + size]))
                 offset += size
         except Exception as error:
-            locate(error, f"element {len(found)} of {self.cql_name}")
+            locate(error, f"element {len(items)} of {self.cql_name}")
             raise
         if offset != len(data):
             malformed(
                 self.cql_name, f"{len(data) - offset} bytes left over after {dimension} elements"
             )
-        return found
+        return items
 
     def _length(self, data: bytes, offset: int) -> tuple[int, int]:
         try:

@@ -249,10 +249,10 @@ class Uuid(Leaf):
         if len(data) != 16:
             wrong_width(self.cql_name, 16, len(data))
         # Past UUID's constructor, which checks its many kinds of arguments for a microsecond.
-        made = _new(UUID)
-        _set_uuid_int(made, int.from_bytes(data, "big"))
-        _set_uuid_safety(made, _UNKNOWN)
-        return made
+        uuid = _new(UUID)
+        _set_uuid_int(uuid, int.from_bytes(data, "big"))
+        _set_uuid_safety(uuid, _UNKNOWN)
+        return uuid
 
     def _encode_many(self, values: list[Any]) -> list[bytes] | None:
         """See `Codec._encode_many`."""
@@ -268,11 +268,11 @@ class Uuid(Leaf):
         """See `Codec._decode_many`."""
         if {*map(len, bodies)} - {16}:
             return None
-        found = [*map(_new, repeat(UUID, len(bodies)))]
+        uuids = [*map(_new, repeat(UUID, len(bodies)))]
         # The setters give None: any() calls them all.
-        any(map(_set_uuid_int, found, map(_from_bytes, bodies, repeat("big"))))
-        any(map(_set_uuid_safety, found, repeat(_UNKNOWN)))
-        return found
+        any(map(_set_uuid_int, uuids, map(_from_bytes, bodies, repeat("big"))))
+        any(map(_set_uuid_safety, uuids, repeat(_UNKNOWN)))
+        return uuids
 
 
 class Timestamp(Leaf):

@@ -1,3 +1,3 @@
-"""The control connection: where it is opened and how it moves, what is asked over it, the routes to
-nodes, and requests of programs that have no other way.
+"""The control connection: how it is opened and moved, the queries sent over it, the routes to
+nodes, and application requests that have no pool to run on.
 """

@@ -1,8 +1,8 @@
-"""Nodes behind the proxies of a private network: their routes, and the end points that use them.
+"""Routes to nodes behind the proxies of a private network, and the end points that use them.
 
-ScyllaDB has the routes in ``system.client_routes``. Each row says for a node (host_id) and a
-connection to a private network (connection_id) which address and ports lead to the node. The event
-CLIENT_ROUTES_CHANGE tells of changes (docs/dev/protocol-extensions.md of ScyllaDB).
+ScyllaDB stores the routes in ``system.client_routes``: for each node (host_id) and private network
+connection (connection_id) the address and ports that lead to the node. The event
+CLIENT_ROUTES_CHANGE reports changes (docs/dev/protocol-extensions.md of ScyllaDB).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ log = logging.getLogger("cassandra.cluster")
 
 
 class RouteHandler(Protocol):
-    """The part of a route table that an end point asks for the way to its node."""
+    """The interface of a route table, as seen by its end points."""
 
-    def place_of(self, host_id: uuid.UUID) -> tuple[str, int] | None:
-        """Return the address and the port that lead to a node; None if there is no route."""
+    def location_of(self, host_id: uuid.UUID) -> tuple[str, int] | None:
+        """Return the address and port that lead to a node; None if there is no route."""
 
     @property
     def uses_shard_ports(self) -> bool:
-        """True if the client's own port chooses the shard through the proxies."""
+        """True if the client's port chooses the shard even through the proxies."""
 
 
 class _Route(NamedTuple):
@@ -43,9 +43,9 @@ class _Route(NamedTuple):
 
 
 class ClientRoutes:
-    """The routes of the moment, one for each node that has any.
+    """The current routes: at most one for each node.
 
-    :param config: which connections may be used.
+    :param config: the connections that may be used.
     """
 
     def __init__(self, config: ClientRoutesConfig) -> None:
@@ -53,41 +53,41 @@ class ClientRoutes:
         self._addresses: dict[str, str | None] = {}
         for proxy in config.proxies:
             self._addresses.setdefault(proxy.connection_id, proxy.connection_addr_override)
-        # Replaced, never changed: any thread may look.
+        # Replaced as a whole, never mutated: any thread may read it.
         self._routes: Mapping[uuid.UUID, _Route] = {}
 
     @property
     def query(self) -> str:
-        """The statement that reads the rows of the configured connections."""
-        wanted = ", ".join(map(cql_quote, self._addresses))
+        """The SELECT that reads the rows of the configured connections."""
+        connection_ids = ", ".join(map(cql_quote, self._addresses))
         return (
             "SELECT connection_id, host_id, address, port, tls_port FROM system.client_routes "
-            f"WHERE connection_id IN ({wanted})"
+            f"WHERE connection_id IN ({connection_ids})"
         )
 
-    def place_of(self, host_id: uuid.UUID) -> tuple[str, int] | None:
-        """Return the address and the port that lead to a node; None if there is no route."""
+    def location_of(self, host_id: uuid.UUID) -> tuple[str, int] | None:
+        """Return the address and port that lead to a node; None if there is no route."""
         route = self._routes.get(host_id)
         return (route.address, route.port) if route is not None else None
 
     def concerns(self, connection_ids: Iterable[str]) -> bool:
-        """Return True if a change of these connections may be one of ours."""
+        """Return True if a change of these connections may affect our routes."""
         changed = set(connection_ids)
-        # An event that names no connection may be about any.
+        # An event without connection ids may be about any connection.
         return not changed or not changed.isdisjoint(self._addresses)
 
     def take(self, rows: Iterable[Mapping[str, Any]], tls: bool) -> bool:
-        """Replace all routes by those in `rows`; return True if one has changed.
+        """Replace all routes by those in `rows`; return True if any route has changed.
 
-        A node keeps its connection as long as there is a row for it; else its first row counts.
+        A node keeps its connection while there is a row for it; otherwise its first row is used.
 
-        :param tls: choose the ports of TLS.
-        :raises ConnectionException: if there are rows, and none can be used.
+        :param tls: choose the TLS ports.
+        :raises ConnectionException: if there are rows, but none is usable.
         """
         usable: dict[uuid.UUID, list[_Route]] = {}
         refused: list[Mapping[str, Any]] = []
         for row in rows:
-            # The query asks for ours alone; a row of another one would be a KeyError below.
+            # The query selects our connections only; a row of another would raise KeyError below.
             if row["connection_id"] not in self._addresses:
                 continue
             route = self._route_of(row, tls)
@@ -106,7 +106,7 @@ class ClientRoutes:
             log.warning("a row of system.client_routes cannot be used: %r", dict(row))
         before = self._routes
         self._routes = {
-            host_id: _chosen(found, before.get(host_id)) for host_id, found in usable.items()
+            host_id: _chosen(routes, before.get(host_id)) for host_id, routes in usable.items()
         }
         return self._routes != before
 
@@ -119,24 +119,25 @@ class ClientRoutes:
         return _Route(connection_id, address, port)
 
 
-def _chosen(found: list[_Route], current: _Route | None) -> _Route:
-    # The order of rows says nothing: without this, each reading could look like a change.
+def _chosen(routes: list[_Route], current: _Route | None) -> _Route:
+    # The order of rows is arbitrary: prefer the current connection, or each reading could look like
+    # a change.
     if current is not None:
-        for route in found:
+        for route in routes:
             if route.connection_id == current.connection_id:
                 return route
-    return found[0]
+    return routes[0]
 
 
 class ClientRoutesEndPoint(EndPoint):
-    """A node that is reached by its route of the moment, or, without one, where it says it is.
+    """A node that is reached by its current route, or, without a route, at its original address.
 
-    It stays equal if the route changes. `address` and `port` are the node's own.
+    The end point stays equal when the route changes. `address` and `port` are the node's own.
 
-    :param host_id: the node's.
-    :param handler: knows the routes.
-    :param original_address: by the node's own word.
-    :param original_port: the port to use there.
+    :param host_id: the node's id.
+    :param handler: the route table.
+    :param original_address: the address in the node's system tables.
+    :param original_port: the port to use at that address.
     """
 
     __slots__ = ("_handler", "_host_id", "_original_address", "_original_port")
@@ -167,21 +168,22 @@ class ClientRoutesEndPoint(EndPoint):
         return self._original_port
 
     def resolve(self) -> tuple[str, int]:
-        place = self._handler.place_of(self._host_id)
-        return place or (self._original_address, self._original_port)
+        location = self._handler.location_of(self._host_id)
+        return location or (self._original_address, self._original_port)
 
     def shard_aware_port(self, advertised: int | None) -> int | None:
-        """Return the port by which the client's own port chooses the shard; None for none.
+        """Return the port on which the client's port chooses the shard; None if there is no such
+        port.
 
-        :param advertised: the node's own.
+        :param advertised: the node's own shard-aware port.
         """
         if not self._handler.uses_shard_ports:
             return None
-        place = self._handler.place_of(self._host_id)
-        return advertised if place is None else place[1]
+        location = self._handler.location_of(self._host_id)
+        return advertised if location is None else location[1]
 
     def _key(self) -> tuple[Any, ...]:
-        # A new address of its own makes it another place; a new route does not.
+        # A new address of the node makes a new end point; a new route does not.
         return ("ClientRoutesEndPoint", str(self._host_id), self._original_address)
 
     def __str__(self) -> str:
@@ -189,14 +191,14 @@ class ClientRoutesEndPoint(EndPoint):
 
 
 class ClientRoutesEndPointFactory(EndPointFactory):
-    """Makes the end points of nodes that are reached by their routes.
+    """Makes the end points of nodes that are reached by routes.
 
-    :param client_routes_handler: knows the routes.
-    :param default_port: where nodes without a route listen; None for the cluster's port.
+    :param client_routes_handler: the route table.
+    :param default_port: the port of nodes without a route; None for the cluster's port.
     """
 
     may_block = False
-    # A contact point is a way to any node: it says nothing about the one that has answered.
+    # A contact point leads to any node, so it does not identify the node that answers.
     names_each_node = True
 
     def __init__(

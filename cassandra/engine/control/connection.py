@@ -1,10 +1,13 @@
-"""The control connection: one connection that the node list, the events and the schema versions
-come over.
+"""The control connection: the one connection for the node list, events and schema versions.
 
-When its host goes, it moves on: hosts known to be up first, then the others, then the contact
-points anew (names are resolved again). Hosts that the policies ignore are left alone. After every
-move the node list is read again, so that nothing that happened in between is missed; so is the
-schema, if its version is another one.
+When its host fails, the connection moves: first to hosts known to be up, then to other hosts, then
+to the contact points, whose names are resolved again. Hosts that the policies ignore are not used.
+After a move the node list is read again, and the schema if its version differs, so that no change
+is missed.
+
+If its host announces that it will stop soon, the connection moves as well. The old connection stays
+open until its requests are answered, but only if another host is found: the node waits for it to
+close.
 """
 
 from __future__ import annotations
@@ -47,60 +50,59 @@ log = logging.getLogger("cassandra.cluster")
 
 EventHandler = Callable[[Mapping[str, Any]], None]
 
-# After so many connections that lived for less than so many seconds, the next one is not opened at
-# once.
+# After this many connections in a row that lived less than SHORT_LIFE seconds, wait before the
+# next.
 MOST_SHORT_LIVES = 3
 SHORT_LIFE = 1.0
 
 
 class NodeLists(Protocol):
-    """A reader of the node list: `cassandra.engine.hosts.node_list.NodeListReader`."""
+    """Reads the node list; see `cassandra.engine.hosts.node_list.NodeListReader`."""
 
     async def prepare(self, connection: Connection) -> None:
-        """Read the node list that is needed before `connection` registers for events."""
+        """Do the queries that must precede the registration of `connection` for events."""
 
     async def read(self, connection: Connection, endpoint: EndPoint) -> NodeList:
-        """Read the node list, through `connection` to `endpoint`."""
+        """Read the node list through `connection`, which is connected to `endpoint`."""
 
 
 class Hosts(Protocol):
-    """The part that acts on the node list: `cassandra.engine.hosts.watch.HostWatch`."""
+    """Acts on the node list; see `cassandra.engine.hosts.watch.HostWatch`."""
 
     def take_node_list(self, node_list: NodeList, rebuild: bool = False) -> None:
-        """Swap the snapshot of the hosts, and act on the changes."""
+        """Replace the snapshot of the hosts, and act on the changes."""
 
     def recheck(self) -> None:
-        """Events that say which hosts are up may have been missed."""
+        """Called when events about the state of hosts may have been missed."""
 
     def on_connection_failure(self, host: Host, error: Exception) -> None:
-        """A connection to `host` broke."""
+        """Called when a connection to `host` broke."""
 
 
 class SchemaWatch(Protocol):
-    """The part that keeps the schema: `cassandra.engine.schema.refreshing.SchemaRefresher`."""
+    """Keeps the schema; see `cassandra.engine.schema.refreshing.SchemaRefresher`."""
 
     enabled: bool
 
     async def on_connected(self, connection: Connection, local: Host) -> None:
-        """The first control connection is open."""
+        """Called when the first control connection is open."""
 
     def on_moved(self, local: Host) -> None:
-        """Read changes that may have come while the control connection moved."""
+        """Called after a move: read changes that may have been missed."""
 
 
 class ControlConnection:
-    """Owns the connection, and brings hosts and schema up to date with the events that come over
-    it.
+    """Owns the connection, and updates hosts and schema from its events.
 
-    Its events go to `handlers`, by their type; it registers for these types and no others.
+    `handlers` maps event types to callbacks; the connection registers for exactly these types.
     `on_adopted` is called with each connection that comes into use.
 
     :param open_connection: opens a connection to an end point.
-    :param send: sends a request of the engine's own on a connection.
-    :param contacts: tells where to try.
+    :param send: sends an internal request on a connection.
+    :param contacts: chooses the end points to try.
     :param node_lists: reads the node list.
     :param spawn: runs a coroutine in the background.
-    :param random: spreads the reading of the node list; None for numbers of the process.
+    :param random: spreads the readings of the node list; None uses the process-wide generator.
     """
 
     def __init__(
@@ -123,32 +125,33 @@ class ControlConnection:
         self._hosts = hosts
         self._schema = schema
         self._spawn = spawn
-        # Set by the core: some of those that handle events are made after this.
+        # Set by the core, because some event handlers are created after this object.
         self.handlers: Mapping[str, EventHandler] = {}
         self.on_adopted: Callable[[Connection], None] = _nothing
         self.connection: Connection | None = None
         self.host: Host | None = None
         self._connected_at = 0.0
         self._short_lives = 0
-        self._delays: Iterator[float] = iter(())  # between the tries to come back
+        self._delays: Iterator[float] = iter(())  # between attempts to reconnect
         self._reconnecting: asyncio.Task[None] | None = None
         self._refreshing: asyncio.Task[None] | None = None
-        self._refresh_missed = False  # it was due while there was no connection
-        # The window is asked for each time: programs may change it while they are connected.
+        self._left: Connection | None = None  # to a host that will stop soon; closed when idle
+        self._refresh_missed = False  # due while there was no connection
+        # Read each time, because applications may change the window while connected.
         self._debouncer = Debouncer(
             lambda: settings.topology_event_refresh_window, self._start_refresh, random
         )
-        # Ends the wait between two tries.
+        # Interrupts the wait between two attempts to reconnect.
         self._host_is_up = asyncio.Event()
         self._closed = False
 
     @property
     def current_host(self) -> Host | None:
-        """The host that the connection is at; None while it is being moved."""
+        """The host that we are connected to; None while the connection is moving."""
         return self.host if self.connection is not None else None
 
     def required(self) -> Connection:
-        """The connection; an exception that says why there is none."""
+        """Return the connection; raise an error that says why there is none."""
         if self._closed:
             raise ConnectionShutdown("the cluster is shut down")
         if self.connection is None:
@@ -160,13 +163,13 @@ class ControlConnection:
     async def connect(self) -> None:
         """Connect to the first contact point that answers.
 
-        :raises NoHostAvailable: with the error of each, if none does.
+        :raises NoHostAvailable: with the error of each contact point, if none answers.
         """
         await self._connect_to_one(await self._contacts.first())
 
     async def _connect_to_one(self, endpoints: list[EndPoint]) -> None:
         errors: dict[str, Exception] = {}
-        kind = NoHostAvailable
+        error_class = NoHostAvailable
         for endpoint in endpoints:
             try:
                 await self._connect_to(endpoint)
@@ -175,36 +178,39 @@ class ControlConnection:
                 errors[str(endpoint)] = error
                 log.debug("the control connection to %s failed: %s", endpoint, error)
                 if isinstance(error, AuthenticationFailed):
-                    # The next host would refuse the same credentials, and some count the tries.
-                    kind = LoginRefused
+                    # Other hosts would refuse the same credentials, and some servers count failed
+                    # logins.
+                    error_class = LoginRefused
                     break
             except Exception as error:
-                # A name that no resolver takes, system tables of other types: whatever it is, the
-                # other hosts may serve.
+                # Whatever went wrong (a name that cannot be resolved, odd system tables), other
+                # hosts may work.
                 errors[str(endpoint)] = error
                 log.warning(
                     "the control connection to %s failed: %r", endpoint, error, exc_info=True
                 )
         problem = "Unable to connect to any servers" if endpoints else "There are no contact points"
-        # `errors` has the exceptions: a chain would show the engine's frames for each of them.
-        raise kind(problem, errors) from fault_among(errors.values())
+        # `errors` has the exceptions; chaining the last one would show frames of the engine.
+        raise error_class(problem, errors) from fault_among(errors.values())
 
     async def _connect_to(self, endpoint: EndPoint) -> None:
         connection = await self._open(endpoint)
         try:
             await self._node_lists.prepare(connection)
-            # Before REGISTER: the first event may come together with the answer to it.
+            # Set before REGISTER: the first event may come together with its answer.
             connection.on_event = partial(self._on_event, connection.version)
-            # Before the node list is read: a change after the reading is then told by an event.
+            # Register before the node list is read: an event then reports every later change.
             message = RegisterMessage(list(self.handlers))
             await self._send(
                 connection, message.opcode, message.body(connection.version), "REGISTER"
             )
             node_list = await self._node_lists.read(connection, endpoint)
-            # At the first connection, connect() waits for the schema. Later ones only look if it
-            # changed.
+            # connect() waits for the schema on the first connection. Later we only compare
+            # versions.
             if self.host is None:
                 await self._schema.on_connected(connection, node_list.local)
+            if connection.is_draining:  # announced during the waits above
+                raise connection.refusal()
         except BaseException:
             connection.close()
             raise
@@ -216,50 +222,60 @@ class ControlConnection:
         previous, self.connection = self.connection, connection
         self.host = node_list.local
         self._connected_at = asyncio.get_running_loop().time()
-        # Before the node list is acted on: what listeners send then goes in the new wire format.
+        # Before we act on the node list: requests of listeners must use the new wire format.
         self.on_adopted(connection)
         connection.on_closed = self._on_closed
         if previous is not None:
-            # This end is wanted: it must not count as a failure of the host.
-            previous.on_closed = None
-            previous.close()
+            self._let_go(previous)
         self._hosts.take_node_list(node_list)
         if has_moved:
             self._schema.on_moved(node_list.local)
             self._hosts.recheck()
         if self._refresh_missed:
-            # Told of after REGISTER, and perhaps after the rows were read.
+            # The event may have come after the rows were read.
             self._refresh_missed = False
             self.schedule_refresh()
-        # It may have broken before `on_closed` was set: nobody else would report that.
+        # The connection may have broken before `on_closed` was set: report that now.
         if connection.closed:
             self._on_closed(connection, connection.close_error)
+
+    def _let_go(self, previous: Connection) -> None:
+        """Close a connection that was replaced."""
+        # We close it on purpose: its end must not count as a failure of the host.
+        previous.on_closed = None
+        if not previous.is_draining:
+            previous.close()
+            return
+        self._left = previous
+        previous.on_event = None
+        previous.on_room = previous.on_orphan = _close_if_idle
+        previous.close_if_idle()
 
     # -- the node list -----------------------------------------------------------------------------
 
     async def refresh_nodes(self, rebuild: bool = False) -> None:
         """Read the node list again, now.
 
-        :param rebuild: compute the placement of partitions again, even if no token has changed.
+        :param rebuild: compute the replicas again, even if no token has changed.
         """
         connection, host = self.required(), self.host
         assert host is not None
         node_list = await self._node_lists.read(connection, host.endpoint)
-        # The connection may have moved meanwhile, and then its host is another one.
+        # The connection may have moved during the read; its host is then another one.
         if connection is self.connection:
             self.host = node_list.local
         self._hosts.take_node_list(node_list, rebuild)
 
     def on_topology_change(self, event: Mapping[str, Any]) -> None:
-        """The node list has changed: read it again soon."""
+        """Called for a topology event: read the node list again soon."""
         if self._settings.topology_event_refresh_window >= 0:
             self.schedule_refresh()
 
     def schedule_refresh(self) -> None:
         """Read the node list soon: once for a burst of events, and within
-        `topology_event_refresh_window` of its first one.
+        `topology_event_refresh_window` of the first event.
         """
-        # The switch of all metadata is for the node list, too.
+        # Disabling schema metadata also disables refreshes of the node list.
         if self._schema.enabled:
             self._debouncer.add()
 
@@ -270,7 +286,7 @@ class ControlConnection:
             self._refresh_missed = True
             return
         if self._refreshing is not None and not self._refreshing.done():
-            # The reading under way may have begun before the event: one more has to follow it.
+            # The current reading may have begun before the event, so another must follow it.
             self.schedule_refresh()
             return
         self._refreshing = self._spawn(self._refresh_quietly())
@@ -280,7 +296,7 @@ class ControlConnection:
             await self.refresh_nodes()
         except (DriverException, OSError, asyncio.TimeoutError) as error:
             log.warning("the node list could not be read again: %s", error)
-            # A connection that cannot answer this is of no use for events either.
+            # A connection that cannot answer this is no use for events either.
             if self.connection is not None:
                 self.connection.close(
                     ConnectionException(f"the node list could not be read: {error}")
@@ -298,7 +314,7 @@ class ControlConnection:
     # -- moving on ---------------------------------------------------------------------------------
 
     def _on_closed(self, connection: Connection, error: Exception | None) -> None:
-        # The end of a connection that was replaced is not a loss.
+        # The end of a replaced connection is not a loss.
         if self._closed or connection is not self.connection:
             return
         log.info(
@@ -307,6 +323,18 @@ class ControlConnection:
         self.connection = None
         if self.host is not None and error is not None:
             self._hosts.on_connection_failure(self.host, error)
+        self._start_to_move()
+
+    def leave(self, host: Host) -> None:
+        """Move to another host if we are connected to `host`, which will stop soon."""
+        connection = self.connection
+        if self._closed or connection is None or self.host != host:
+            return
+        log.info("the control connection leaves %s, which will stop soon", host)
+        connection.is_draining = True  # ignore its own event, if it sends one
+        self._start_to_move()
+
+    def _start_to_move(self) -> None:
         if self._reconnecting is None or self._reconnecting.done():
             self._reconnecting = self._spawn(self._reconnect())
 
@@ -316,20 +344,22 @@ class ControlConnection:
         if self._short_lives <= MOST_SHORT_LIVES:
             self._delays = iter(self._settings.reconnection_policy.new_schedule())
         else:
-            # Accepted, read and dropped at once, again and again, would be a storm.
+            # A host that accepts and drops connections would otherwise cause a reconnect storm.
             self._host_is_up.clear()
             await self._wait(_next_delay(self._delays))
         while not self._closed:
-            # Before the tries, not after them: a host that comes up meanwhile must end the wait
-            # below.
+            # Clear before we try: a host that comes up from now on must end the wait below.
             self._host_is_up.clear()
             try:
                 await self._connect_to_one(self._contacts.candidates())
-                if self.connection is not None:
+                if self.connection is not None and not self.connection.is_draining:
                     log.info("the control connection is at %s now", self.host)
                     return
-                delay = _next_delay(self._delays)  # it was gone before it was in use
+                delay = _next_delay(self._delays)  # the new connection was lost at once
             except NoHostAvailable as error:
+                previous, self.connection = self.connection, None
+                if previous is not None:  # it is still draining
+                    self._let_go(previous)
                 await self._contacts.find_again()
                 delay = _next_delay(self._delays)
                 log.warning(
@@ -343,35 +373,40 @@ class ControlConnection:
             await self._wait(delay)
 
     async def _wait(self, delay: float) -> None:
-        """Wait so many seconds, or until a host is up."""
+        """Wait `delay` seconds, or until a host comes up."""
         try:
             await within(delay, self._host_is_up.wait())
         except asyncio.TimeoutError:
             pass
 
     def on_host_up(self) -> None:
-        """A host answers: if the connection is lost, try to make it again at once."""
+        """Called when a host comes up: if there is no connection, try again at once."""
         self._host_is_up.set()
 
     def close(self) -> None:
         """Close for good."""
-        # First: `_on_closed` of the connection below would start to reconnect.
+        # Set this first: `_on_closed` of the connection below would start to reconnect.
         self._closed = True
         self._debouncer.cancel()
         for task in (self._reconnecting, self._refreshing):
             if task is not None:
                 task.cancel()
-        if self.connection is not None:
-            self.connection.close()
-            self.connection = None
+        for connection in (self.connection, self._left):
+            if connection is not None:
+                connection.close()
+        self.connection = None
 
 
 def _next_delay(schedule: Iterator[float], at_the_end: float = 60.0) -> float:
-    """The schedule's next delay in seconds; the control connection never gives up, so past its end
-    a constant one.
+    """Return the next delay in seconds; past the end of the schedule a constant, because the
+    control connection never gives up.
     """
     return next(schedule, at_the_end)
 
 
 def _nothing(connection: Connection) -> None:
     pass
+
+
+def _close_if_idle(connection: Connection) -> None:
+    connection.close_if_idle()

@@ -1,4 +1,4 @@
-"""The end points that the control connection is tried at."""
+"""The end points that the control connection tries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from cassandra.engine.randomness import own_or_process
+from cassandra.engine.randomness import generator_or_default
 
 if TYPE_CHECKING:
     from cassandra.engine.endpoint import EndPoint
@@ -21,13 +21,13 @@ log = logging.getLogger("cassandra.cluster")
 
 
 class Contacts:
-    """The contact points at first, the known hosts later.
+    """The contact points at first, the discovered hosts later.
 
-    :param settings: those of the engine. Where the nodes are may change later, and stands here.
-    :param metadata: has the known hosts.
-    :param in_thread: calls a function that may block.
-    :param is_ignored: tells if no policy wants connections to a host.
-    :param random: draws the order of hosts; None for numbers of the process.
+    :param settings: the engine's settings; the end points may be replaced here later.
+    :param metadata: has the discovered hosts.
+    :param in_thread: runs a function that may block in a thread.
+    :param is_ignored: returns True for hosts to which no policy wants connections.
+    :param random: shuffles the hosts; None uses the process-wide generator.
     """
 
     __slots__ = (
@@ -48,7 +48,7 @@ class Contacts:
         is_ignored: Callable[[Host], bool],
         random: random.Random | None = None,
     ) -> None:
-        self._random = own_or_process(random)
+        self._random = generator_or_default(random)
         self.endpoints = settings.endpoints
         self.named_endpoints = settings.named_endpoints
         self._find_endpoints = settings.find_endpoints
@@ -59,17 +59,17 @@ class Contacts:
     async def first(self) -> list[EndPoint]:
         """Return the contact points, in random order.
 
-        Raises the errors of the service that tells of them, if there is one.
+        Errors of a discovery service, if there is one, are raised.
         """
         if not self.endpoints and self._find_endpoints is not None:
             self.endpoints = await self._in_thread(self._find_endpoints)
         endpoints = list(self.endpoints)
-        # Many clients have the same list: they must not all come to its first node.
+        # Many clients have the same list: they must not all connect to the first node.
         self._random.shuffle(endpoints)
         return endpoints
 
     async def find_again(self) -> None:
-        """Ask again where the nodes are, if there is a service to ask."""
+        """Ask the discovery service, if there is one, for the nodes again."""
         if self._find_endpoints is None:
             return
         try:
@@ -78,14 +78,19 @@ class Contacts:
             log.warning("it could not be found out where the nodes are: %s", error)
 
     def candidates(self) -> list[EndPoint]:
-        """Return where to try next: hosts known to be up, the other hosts, the contact points."""
+        """Return the end points to try: hosts known to be up, other hosts, then contact points.
+
+        Hosts that will stop soon are left out, unless there are no others.
+        """
         hosts = [host for host in self._metadata.all_hosts() if not self._is_ignored(host)]
         self._random.shuffle(hosts)
         # The sort is stable: hosts in the same state stay in random order.
         hosts.sort(key=lambda host: host.is_up is not True)
         endpoints = [host.endpoint for host in hosts]
-        # Names last: by now they may stand for other addresses.
+        # Contact points last: their names may resolve to other addresses now.
         for endpoint in (*self.endpoints, *self.named_endpoints):
             if endpoint not in endpoints:
                 endpoints.append(endpoint)
-        return endpoints
+        draining = {host.endpoint for host in hosts if host.state == "draining"}
+        others = [endpoint for endpoint in endpoints if endpoint not in draining]
+        return others or endpoints

@@ -1,7 +1,7 @@
-"""Requests of programs over the control connection, if no pool can take them.
+"""Application requests over the control connection, used when no pool can take them.
 
-That is for clusters whose nodes cannot be reached at the addresses they tell, behind a TCP proxy
-say. One connection serves all sessions then, so all of them have to use one keyspace.
+This is for clusters whose nodes cannot be reached at their advertised addresses, for example behind
+a TCP proxy. One connection then serves all sessions, so they must all use the same keyspace.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.control.query_fallback import ControlConnectionQueryFallback
 from cassandra.engine.keyspace_gate import switch
+from cassandra.engine.targets import named_host
 from cassandra.errors import InvalidRequest
 from cassandra.query.keyspace_texts import is_use
 
@@ -24,9 +25,9 @@ __all__ = ["QueryFallback"]
 
 
 class QueryFallback:
-    """The keyspace that a cluster's control connection is bound to, and the session that did it.
+    """Binds a cluster's control connection to the keyspace of the sessions that use it.
 
-    :param control: returns the control connection, or None while there is none.
+    :param control: returns the control connection, or None if there is none at the moment.
     """
 
     __slots__ = ("_control", "_holders", "_keyspace", "_metadata", "mode")
@@ -45,7 +46,7 @@ class QueryFallback:
 
     @property
     def opens_pools(self) -> bool:
-        """False if sessions are to have no pools."""
+        """False if sessions should not open pools."""
         return self.mode is not ControlConnectionQueryFallback.SkipPoolCreation
 
     @property
@@ -54,15 +55,15 @@ class QueryFallback:
         return self.mode is not ControlConnectionQueryFallback.Disabled
 
     def take(self, session: EngineSession, request: Request) -> bool:
-        """Send a request that no pool could take; return False if it has to fail."""
+        """Send a request that no pool could take; return False if the request must fail."""
         connection = self._control()
         if (
             not self.is_allowed
             or connection is None
             or connection.closed
             or not connection.has_room
-            or request.target_host is not None
-            # Once: a retry policy that wants another host must not lead here again and again.
+            or named_host(request.target) is not None
+            # Only once: a retry policy that asks for another host must not loop here.
             or any(attempt.connection is connection for attempt in request.attempts)
         ):
             return False
@@ -75,27 +76,27 @@ class QueryFallback:
         if connection.gate is None and connection.keyspace == session.keyspace:
             self._send(request, connection)
         else:
-            session.see_through(request, self._switch_and_send(session, request, connection))
+            session.run_for(request, self._switch_and_send(session, request, connection))
         return True
 
     def _refusal(
         self, session: EngineSession, request: Request, connection: Connection
     ) -> InvalidRequest | None:
-        text = request.request_body.statement_text()
-        if text is not None and is_use(text):
+        statement = request.request_body.statement_text()
+        if statement is not None and is_use(statement):
             return InvalidRequest(
                 "USE cannot be executed over the control connection, which all sessions share: "
                 "choose the keyspace when the session is made"
             )
-        # One connection has one keyspace. Switching it under another session's requests would send
-        # them to the wrong tables.
+        # One connection has one keyspace. Switching it while another session has requests in flight
+        # would send those to the wrong tables.
         if self._holders - {session} and self._keyspace != session.keyspace:
             return InvalidRequest(
                 f"the control connection serves a session with the keyspace {self._keyspace!r}, "
                 f"and cannot serve one with {session.keyspace!r}"
             )
         if session.keyspace is None and connection.keyspace is not None:
-            # CQL has USE, but nothing that undoes it.
+            # CQL has USE, but no statement that leaves a keyspace.
             return InvalidRequest(
                 f"the control connection uses the keyspace {connection.keyspace!r}, and there is "
                 "no way back to none: name the keyspace when the session is made"
@@ -106,7 +107,7 @@ class QueryFallback:
         self, session: EngineSession, request: Request, connection: Connection
     ) -> None:
         assert session.keyspace is not None
-        # Through the gate: what waits there must not be overtaken by another USE.
+        # Use the gate: requests that wait there must not be overtaken by another USE.
         await switch(session, connection, session.keyspace)
         self._send(request, connection)
 
@@ -115,12 +116,12 @@ class QueryFallback:
         request.send_to(host, connection)
 
     def release(self, session: EngineSession) -> None:
-        """`session` is closed."""
+        """Called when `session` is closed."""
         self._holders.discard(session)
 
 
 class _Place:
-    """Stands for the host of a control connection that is not among the known ones."""
+    """Replaces the host of a control connection whose node is not in the metadata."""
 
     def __init__(self, connection: Connection) -> None:
         self.endpoint = connection.endpoint

@@ -1,4 +1,4 @@
-"""Small requests of the engine's own, on one connection, within the time for control queries."""
+"""The engine's own small requests on a connection, limited by control_connection_timeout."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ else:
 
 __all__ = ["InternalQueries", "Rows", "Send"]
 
-# `InternalQueries.send`, with the opcode, the body and a name for errors; `InternalQueries.rows`.
+# Types of `InternalQueries.send` (opcode, body, name for errors) and `InternalQueries.rows`.
 Send = Callable[["Connection", int, bytes, str], Awaitable[Any]]
 Rows = Callable[["Connection", str], Awaitable["list[dict[str, Any]]"]]
 
 
 class InternalQueries:
-    """Sends requests of the engine's own, and reads their answers."""
+    """Sends the engine's own requests, and reads their answers."""
 
     __slots__ = ("_settings",)
 
@@ -39,36 +39,43 @@ class InternalQueries:
         self._settings = settings
 
     async def send(
-        self, connection: Connection, opcode: int, body: bytes, what: str, text: str | None = None
+        self,
+        connection: Connection,
+        opcode: int,
+        body: bytes,
+        question: str,
+        statement: str | None = None,
     ) -> Any:
-        """Send one request, and return the message that answers it.
+        """Send one request, and return its answer.
 
-        :param what: the question's name, for messages.
-        :param text: of the statement, if it is one: it decides which answers may come.
-        :raises ProtocolError: if the answer is malformed, or none to the request; the
+        :param question: the name of the request, for error messages.
+        :param statement: the CQL if the request is a QUERY; it decides which answers are valid.
+        :raises ProtocolError: if the answer is malformed or does not fit the request; the
             connection is closed.
         :raises OperationTimedOut: after `Settings.control_connection_timeout`.
-        :raises DriverException: the server's refusal.
+        :raises DriverException: if the server answers with an error.
         """
         timeout = self._settings.control_connection_timeout
         try:
             answer_opcode, flags, answer = await connection.request(opcode, body, timeout)
         except asyncio.TimeoutError:
             raise OperationTimedOut(
-                f"{connection.endpoint} did not answer {what} within {timeout} seconds "
+                f"{connection.endpoint} did not answer {question} within {timeout} seconds "
                 "(Cluster.control_connection_timeout)",
                 connection.endpoint,
                 timeout,
             ) from None
-        response = read_answer(connection, opcode, text, answer_opcode, flags, answer)
+        response = read_answer(connection, opcode, statement, answer_opcode, flags, answer)
         if isinstance(response, ErrorMessage):
             raise response.to_exception()
         return response
 
     async def query(self, connection: Connection, query: str) -> Any:
-        """Execute a text without parameters at consistency ONE; raises the errors of `send`."""
-        # What is asked here is in tables that are local to each node: no second replica could say
-        # more.
+        """Execute a statement without parameters at consistency ONE; raises the errors of
+        `send`.
+        """
+        # The engine reads tables that are local to each node, so a second replica would add
+        # nothing.
         params = QueryParams(consistency=ConsistencyLevel.ONE)
         body = bodies.query_body(query, params, connection.version)
         return await self.send(connection, QUERY, body, repr(query), query)
@@ -79,7 +86,7 @@ class InternalQueries:
         return rows
 
     def _server_timeout(self) -> datetime.timedelta | None:
-        """Return the time that a server may take for a query of the schema tables."""
+        """Return the server-side time limit for queries of the schema tables."""
         timeout = self._settings.metadata_request_timeout
         if timeout is None:
             timeout = self._settings.control_connection_timeout
@@ -88,17 +95,16 @@ class InternalQueries:
         return datetime.timedelta(seconds=timeout)
 
     async def pages(self, connection: Connection, query: str) -> AsyncIterator[Any]:
-        """Give the result of `query` page by page, as ROWS messages.
+        """Yield the result of `query` page by page, as ROWS messages.
 
         A page has `Settings.schema_metadata_page_size` rows.
 
-        :raises ProtocolError: if the server gives a page that it has given before.
+        :raises ProtocolError: if the server repeats a paging state.
         """
         timeout = self._server_timeout()
         features = connection.features
-        # USING TIMEOUT is ScyllaDB's: Cassandra would refuse the statement. Only ScyllaDB tells of
-        # shards.
-        if timeout is not None and features is not None and features.sharding_info is not None:
+        # USING TIMEOUT is an extension of ScyllaDB; Cassandra would refuse the statement.
+        if timeout is not None and features is not None and features.is_scylla:
             query = maybe_add_timeout_to_query(query, timeout)
         paging_state: bytes | None = None
         states: set[bytes] = set()
@@ -114,7 +120,8 @@ class InternalQueries:
             paging_state = page.paging_state
             if paging_state is None:
                 return
-            # Each page has a time limit of its own, so that the same pages could come forever.
+            # The time limit is per page, so a server that repeats pages would keep us here for
+            # ever.
             if paging_state in states:
                 raise ProtocolError(
                     f"{connection.endpoint} gives the same page again and again: "

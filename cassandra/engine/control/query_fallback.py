@@ -1,4 +1,4 @@
-"""The setting: may requests use the control connection, if no pool can take them?"""
+"""The setting that lets requests use the control connection if no pool can take them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ __all__ = ["ControlConnectionQueryFallback", "fallback_of"]
 
 
 class ControlConnectionQueryFallback(Enum):
-    """The ways to deal with requests that no pool can take.
+    """How to handle requests that no pool can take.
 
     * ``Disabled``: they fail, and `connect` raises `NoHostAvailable` if no pool can be opened.
-    * ``Fallback``: pools are opened if they can be; requests that none of them can take use the
+    * ``Fallback``: pools are opened if possible; requests that no pool can take use the
       control connection.
     * ``SkipPoolCreation``: no pools are opened; all requests use the control connection.
 
-    The first session that uses the control connection binds it to its keyspace, until it is shut
-    down. Requests of sessions with another keyspace are refused with `InvalidRequest`, and so is
-    ``USE``. A request for a named host never uses the control connection.
+    The first session that uses the control connection binds it to its keyspace until the session is
+    shut down. Requests of sessions with another keyspace fail with `InvalidRequest`, and so does
+    ``USE``. A request for a particular host never uses the control connection.
     """
 
     Disabled = "Disabled"
@@ -26,9 +26,9 @@ class ControlConnectionQueryFallback(Enum):
 
 
 def fallback_of(setting: object) -> ControlConnectionQueryFallback:
-    """Return the setting, which must be a member.
+    """Return `setting`, which must be a member of the enumeration.
 
-    :raises TypeError: if it is something else.
+    :raises TypeError: if `setting` is something else.
     """
     if isinstance(setting, ControlConnectionQueryFallback):
         return setting

@@ -24,9 +24,9 @@ log = logging.getLogger("cassandra.cluster")
 class RouteWatch:
     """Keeps the routes of a cluster up to date.
 
-    :param routes: the table to keep.
+    :param routes: the table to update.
     :param rows: returns the rows of a query on a connection, as dicts.
-    :param control: returns the control connection, or None while there is none.
+    :param control: returns the control connection, or None if there is none at the moment.
     :param on_change: called after routes have changed.
     :param spawn: runs a coroutine in the background.
     """
@@ -52,9 +52,9 @@ class RouteWatch:
         self._reading: asyncio.Task[None] | None = None
 
     async def read(self, connection: Connection) -> bool:
-        """Read the routes; return True if one has changed.
+        """Read the routes; return True if any has changed.
 
-        :raises ConnectionException: if the server has no routes, or none that can be used.
+        :raises ConnectionException: if the server has no routes, or no usable ones.
         """
         try:
             rows = await self._rows(connection, self._routes.query)
@@ -67,14 +67,14 @@ class RouteWatch:
         return self._routes.take(rows, self._settings.tls is not None)
 
     async def read_again(self, connection: Connection) -> None:
-        """Read the routes; if that fails, those that are known stay.
+        """Read the routes; after a failure, the previous routes stay in use.
 
-        Hosts that are down are tried at once if a route has changed.
+        If a route has changed, hosts that are down are tried at once.
         """
         try:
             has_changed = await self.read(connection)
         except (DriverException, OSError, asyncio.TimeoutError) as error:
-            # Old routes may still work, and without any no node could be reached.
+            # Old routes may still work; without routes, no node could be reached.
             log.warning("the routes of clients could not be read again: %s", error)
             return
         if has_changed:
@@ -82,19 +82,19 @@ class RouteWatch:
             self._on_change()
 
     def on_event(self, args: Mapping[str, Any]) -> None:
-        """The server says that routes have changed."""
+        """Called when the server reports that routes have changed."""
         if self._routes.concerns(args["connection_ids"]):
             self._is_outdated = True
             self.catch_up()
 
     def catch_up(self) -> None:
-        """Read the routes if they have changed and there is a connection to ask on."""
+        """Read the routes if they are outdated and there is a control connection."""
         is_reading = self._reading is not None and not self._reading.done()
         if self._is_outdated and not is_reading and self._control() is not None:
             self._reading = self._spawn(self._read_until_current())
 
     async def _read_until_current(self) -> None:
-        # An event that comes during a reading may tell of a later change.
+        # Loop, because an event that comes during a reading may report a later change.
         while self._is_outdated and (connection := self._control()) is not None:
             self._is_outdated = False
             await self.read_again(connection)

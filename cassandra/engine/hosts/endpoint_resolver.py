@@ -1,4 +1,4 @@
-"""The end points of nodes, from rows of the system tables."""
+"""Finds the end points of nodes from rows of the system tables."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["EndpointResolver"]
 class EndpointResolver:
     """Finds the end points of nodes.
 
-    :param factory: makes an end point of a row.
+    :param factory: makes an end point from a row.
     :param connector: has threads for factories that may block.
-    :param by_host_id: finds a known host.
+    :param by_host_id: returns a known host, or None.
     """
 
     __slots__ = ("_by_host_id", "_connector", "_factory")
@@ -38,28 +38,28 @@ class EndpointResolver:
         self._by_host_id = by_host_id
 
     async def of_local(self, endpoint: EndPoint, row: Mapping[str, Any]) -> EndPoint:
-        """Return the end point of the node that the control connection is at.
+        """Return the end point of the node that the control connection is connected to.
 
-        It is the one that was just connected to, unless that is a name for several nodes: then it
-        is the node's own address. A node that still says of itself what is known of it was only
-        reached by another of its names.
+        Usually this is `endpoint`. If `endpoint` is a name of several nodes, it is the node's
+        advertised address. If `endpoint` is another name of a known node, whose advertised address
+        has not changed, the known end point stays.
         """
         if getattr(self._factory, "names_each_node", False):
             return (await self.of_rows([row]))[0]
         host_id = row.get("host_id")
-        known = self._by_host_id(host_id) if host_id is not None else None
-        own_name = await _is_of_one_node(endpoint)
-        if own_name and (known is None or known.endpoint == endpoint):
+        host = self._by_host_id(host_id) if host_id is not None else None
+        is_of_one_node = await _is_of_one_node(endpoint)
+        if is_of_one_node and (host is None or host.endpoint == endpoint):
             return endpoint
         (advertised,) = await self.of_rows([row])
-        if own_name and known is not None and known.endpoint != advertised:
+        if is_of_one_node and host is not None and host.endpoint != advertised:
             return endpoint
         return advertised
 
     async def of_rows(self, rows: Sequence[Mapping[str, Any]]) -> list[EndPoint]:
-        """Return the end points that rows of the system tables tell of.
+        """Return the end points of rows of the system tables.
 
-        A program's own factory or translator may block: it runs in a thread.
+        A user's factory or address translator may block, so it runs in a thread.
         """
 
         def create() -> list[EndPoint]:

@@ -1,7 +1,8 @@
-"""Reading the node list, and the routes to the nodes if there are any."""
+"""Reads the node list, and the routes to the nodes if there are any."""
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.hosts.topology import (
@@ -26,13 +27,15 @@ if TYPE_CHECKING:
 
 __all__ = ["NodeListReader"]
 
+log = logging.getLogger("cassandra.cluster")
+
 
 class NodeListReader:
     """Reads the node list of a cluster.
 
     :param resolver: finds the end points of nodes.
     :param rows: returns the rows of a query on a connection, as dicts.
-    :param routes: keeps the routes to nodes behind proxies; None if there are none.
+    :param routes: keeps the routes to nodes behind proxies; None if routes are not used.
     """
 
     __slots__ = ("_has_peers_v2", "_metadata", "_resolver", "_routes", "_rows", "_settings")
@@ -53,23 +56,23 @@ class NodeListReader:
         self._has_peers_v2 = True
 
     async def prepare(self, connection: Connection) -> None:
-        """Read the node list that is needed before `connection` registers for events.
+        """Do the queries that must precede the registration of `connection` for events.
 
         :raises ConnectionException: if the nodes need routes, and the server has none.
         """
         if self._routes is not None:
-            # Before REGISTER: a server without routes would not know their event.
+            # Read routes before REGISTER: a server without routes would refuse their event.
             await self._routes.read(connection)
 
     async def read(self, connection: Connection, endpoint: EndPoint) -> NodeList:
-        """Read the node list, through `connection` to `endpoint`.
+        """Read the node list through `connection`, which is connected to `endpoint`.
 
-        :raises ConnectionException: if the node says nothing of itself.
+        :raises ConnectionException: if system.local is empty.
         """
         if self._routes is not None:
-            # A node that has joined is reached by its route.
+            # A node that has joined may be reachable by its route only.
             await self._routes.read_again(connection)
-        # At the same time: connecting takes a round trip less.
+        # Query both tables at the same time to save a round trip.
         local_rows, peer_rows = await together(
             self._rows(connection, LOCAL_QUERY), self._read_peers(connection)
         )
@@ -79,7 +82,7 @@ class NodeListReader:
             )
         local = local_rows[0]
         self._metadata.cluster_name = local.get("cluster_name")
-        self._metadata.partitioner = local.get("partitioner")
+        self._take_partitioner(local.get("partitioner"))
         peers = [row for row in peer_rows if is_complete(row)]
         endpoints = [
             await self._resolver.of_local(endpoint, local),
@@ -90,6 +93,21 @@ class NodeListReader:
         return NodeList(
             rows, self._metadata.all_hosts(), lambda endpoint: Host(endpoint, conviction)
         )
+
+    def _take_partitioner(self, name: str | None) -> None:
+        """Store the name of the cluster's partitioner; log once if we cannot route by its
+        tokens.
+        """
+        metadata = self._metadata
+        if name == metadata.partitioner:
+            return
+        metadata.partitioner = name
+        if metadata.token_metadata_enabled and not metadata.can_support_partitioner():
+            log.info(
+                "the partitioner %s is not known, as with some managed services: requests are not "
+                "routed by token, and go to hosts in the order of the policy alone",
+                name,
+            )
 
     async def _read_peers(self, connection: Connection) -> list[dict[str, Any]]:
         if self._has_peers_v2:

@@ -1,4 +1,4 @@
-"""Tries to reach a host that is down, by the schedule of the reconnection policy."""
+"""Reconnecting to a host that is down, by the schedule of the reconnection policy."""
 
 from __future__ import annotations
 
@@ -19,59 +19,58 @@ log = logging.getLogger("cassandra.pool")
 
 
 class Watch(Protocol):
-    """The part that has hosts tried: `cassandra.engine.hosts.watch.HostWatch`."""
+    """Owns the reconnectors; see `cassandra.engine.hosts.watch.HostWatch`."""
 
     def spawn_tries(self, reconnector: Reconnector) -> asyncio.Task[None]:
-        """Run the tries in the background."""
+        """Run the attempts in the background."""
 
     async def try_once(self, host: Host) -> bool:
-        """Try to bring a host up; return True if no further try is wanted."""
+        """Try to bring a host up; return True if no further attempt is needed."""
 
     def on_try_failed(self, host: Host, error: Exception) -> None:
-        """A try has failed."""
+        """Called when an attempt has failed."""
 
     def on_tries_ended(self, host: Host) -> None:
-        """The schedule is at its end."""
+        """Called at the end of the schedule, or when the host refuses our credentials."""
 
     def forget_tries(self, reconnector: Reconnector) -> None:
-        """The tries are over."""
+        """Called when the reconnector has ended, for any reason."""
 
 
 class Reconnector:
-    """Tries one host until it answers, has left, or the schedule is at its end."""
+    """Tries to reach one host until it answers, leaves the cluster, or the schedule ends."""
 
-    __slots__ = ("_begins_anew", "_hurries", "_policy", "_task", "_watch", "_woken", "host")
+    __slots__ = ("_hurries", "_policy", "_restarts", "_task", "_watch", "_woken", "host")
 
     def __init__(self, watch: Watch, host: Host, policy: ReconnectionPolicy) -> None:
         self._watch = watch
         self._policy = policy
         self.host = host
         self._woken = asyncio.Event()
-        self._begins_anew = False
+        self._restarts = False
         self._hurries = False
         self._task = watch.spawn_tries(self)
 
     def hurry(self) -> None:
-        """Make the next try now, and the following ones by a new schedule: the cluster says that
-        the host is up.
+        """Try now, and then by a new schedule: the cluster reports that the host is up.
 
-        Nodes announce each other before their ports for clients listen, which are then tried again
-        soon.
+        Nodes announce each other before they accept clients, so the new schedule begins with short
+        delays.
         """
         self._hurries = True
-        self.begin_anew()
+        self.restart_schedule()
 
-    def begin_anew(self) -> None:
-        """Make the next tries by a new schedule: the host may be back soon."""
-        self._begins_anew = True
+    def restart_schedule(self) -> None:
+        """Begin a new schedule: the host may be back soon."""
+        self._restarts = True
         self._woken.set()
 
     def stop(self) -> None:
-        """Make no further try."""
+        """Stop trying."""
         self._task.cancel()
 
     async def run(self) -> None:
-        """Make the tries."""
+        """Try by the schedule until an attempt succeeds or the schedule ends."""
         try:
             schedule = iter(self._policy.new_schedule())
             while (delay := next(schedule, None)) is not None:
@@ -94,17 +93,17 @@ class Reconnector:
             self._watch.forget_tries(self)
 
     async def _wait(self, delay: float) -> bool:
-        """Wait so many seconds; return True, perhaps earlier, if a new schedule begins."""
+        """Wait `delay` seconds; return True, perhaps earlier, if a new schedule should begin."""
         try:
             await within(delay, self._woken.wait())
         except asyncio.TimeoutError:
             pass
         self._woken.clear()
-        begins_anew, self._begins_anew = self._begins_anew, False
+        begins_anew, self._restarts = self._restarts, False
         return begins_anew
 
     async def _try(self) -> bool:
-        """Return True if this was the last try."""
+        """Try once; return True if no further attempt should follow."""
         try:
             return await self._watch.try_once(self.host)
         except AuthenticationFailed as error:

@@ -1,15 +1,19 @@
-"""States of hosts as a table: (state, event) -> (state, actions), without connections or a clock.
+"""The state machine of hosts: (state, event) -> (state, actions), without connections or a clock.
 
-Theory of operation. A host is up when a pool to it is ready. It is down when its last connection
-broke, or none could be opened, and the conviction policy agrees. Events of the server only hurry
-that along: connections are trusted before status events. Beside that a host may be tried: then one
-task opens connections to it by the schedule of the reconnection policy.
+A host is up when a pool to it is ready. It is down when its last connection broke, or none could be
+opened, and the conviction policy agrees. Status events of the server only speed this up: an open
+connection counts more than an event. Independently of that, a host may be tried: one task opens
+connections to it by the schedule of the reconnection policy.
 
-The state is not kept here: `HostWatch` reads it off the host and its tries before each event.
+A host that announces that it will stop soon is draining: it counts as down at once, while its
+requests in flight go on. It is tried by the same schedule, but not earlier, because a node that
+still accepts connections would soon close them. It becomes plain "down" once an attempt has failed,
+or the cluster reports it down, and nothing is in flight on it.
 
-`TABLE` has a row of rules for each event. A rule applies if its condition holds for the facts of
-the moment, which the caller gathers (`Facts`). All rules of a row are looked at in order, each with
-the state that the ones before it have left. `HostWatch` carries the actions out.
+The state is not stored here: `HostWatch` derives it from the host and its reconnector before each
+event. `TABLE` has a row of rules for each event. A rule applies if its condition holds for the
+current facts, which the caller gathers (`Facts`). The rules of a row are checked in order, each
+with the state that the earlier rules have left. `HostWatch` carries out the actions.
 """
 
 from __future__ import annotations
@@ -24,19 +28,20 @@ __all__ = ["TABLE", "Action", "Event", "Facts", "State", "Up", "transition"]
 class Up(enum.Enum):
     """The states of a host."""
 
-    UNKNOWN = "unknown"  # nobody has tried to connect to it yet
+    UNKNOWN = "unknown"  # nobody has tried to connect to the host yet
     UP = "up"
     DOWN = "down"
-    GIVEN_UP = "given up"  # down, and not tried until the cluster says that it is up
+    DRAINING = "draining"  # takes no new requests; those in flight go on
+    GIVEN_UP = "given up"  # down, and not tried until the cluster reports it up
 
     @property
     def is_down(self) -> bool:
         """Return True if the host counts as down."""
-        return self in (Up.DOWN, Up.GIVEN_UP)
+        return self in (Up.DOWN, Up.DRAINING, Up.GIVEN_UP)
 
 
 class State(NamedTuple):
-    """A host's state, and if it is being tried."""
+    """A host's state, and whether a reconnector is trying it."""
 
     up: Up = Up.UNKNOWN
     tried: bool = False
@@ -49,9 +54,10 @@ class Event(enum.Enum):
     CONNECTION_FAILED = "a connection to it broke, or could not be opened"
     TRY_FAILED = "a try to reach it again has failed"
     TRIES_ENDED = "no further try is made"
-    SAID_UP = "the cluster says that it is up"
-    SAID_DOWN = "the cluster says that it is down"
+    REPORTED_UP = "the cluster says that it is up"
+    REPORTED_DOWN = "the cluster says that it is down"
     LOOK_AGAIN = "the cluster may have said, unheard, that it is up"
+    DRAINS = "it will stop soon, and ends what is in flight"
     RELOCATED = "it is in another data centre or rack"
     LEFT = "it has left the cluster"
 
@@ -62,38 +68,42 @@ class Action(enum.Enum):
     RESET = "forget the failures that the conviction policy has counted"
     MARK_UP = "mark it up, and tell the listeners"
     MARK_DOWN = "mark it down, and tell the listeners"
+    MARK_DRAINING = "mark it as draining, and tell the listeners that it is down"
+    MARK_DRAINED = "mark it down; the listeners know already"
     GIVE_UP = "remember that it is not tried any more"
     START_TRIES = "begin to try it, by the schedule of the reconnection policy"
     HURRY = "make the next try now, and the following ones by a new schedule"
-    BEGIN_ANEW = "make the next tries by a new schedule"
+    RESTART_SCHEDULE = "make the next tries by a new schedule"
     STOP_TRIES = "stop trying it"
     BRING_UP = "open the pools that sessions want"
-    PLACE_ANEW = "tell load balancing policies that it went and came back"
+    RELOCATE = "tell load balancing policies that it went and came back"
     FORGET = "close the pools to it, and tell the listeners that it is gone"
 
 
 class Facts(NamedTuple):
-    """The facts that decide beside the event, at its moment.
+    """The facts that decide together with the event, as they are when it happens.
 
     :param convicted: the conviction policy says that the host is down.
     :param has_pool: a session has open connections to it.
     :param is_served: each session that wants connections to it has some.
     :param is_ignored: no policy wants connections to it.
+    :param is_draining: requests are in flight on connections that it will close soon.
     """
 
     convicted: bool = False
     has_pool: bool = False
     is_served: bool = True
     is_ignored: bool = False
+    is_draining: bool = False
 
 
 Condition = Callable[[State, Facts], bool]
 
 
 class Rule(NamedTuple):
-    """If `condition` holds, `action` is due.
+    """Requests `action` if `condition` holds.
 
-    `up` and `tried` are the state from then on; None leaves it as it is.
+    `up` and `tried` are the new state; None leaves that part unchanged.
     """
 
     condition: Condition
@@ -107,16 +117,26 @@ def _always(state: State, facts: Facts) -> bool:
 
 
 def _is_lost(state: State, facts: Facts) -> bool:
-    # A session that still has a connection knows better than one that could not get any.
+    # A session that has a connection counts more than another that could not open any.
     return facts.convicted and not facts.has_pool and not state.up.is_down
 
 
-def _is_missing(state: State, facts: Facts) -> bool:
-    # A session may be without connections although the host is not convicted, or another session
-    # has some.
+def _lacks_connections(state: State, facts: Facts) -> bool:
+    # A session may lack connections although the host is not convicted, or another session has
+    # some.
     return not state.tried and not (facts.has_pool and facts.is_served)
 
 
+def _is_drained(state: State, facts: Facts) -> bool:
+    return state.up is Up.DRAINING and not facts.is_draining
+
+
+def _is_gone(state: State, facts: Facts) -> bool:
+    # A draining host is still there, and is tried by its own schedule.
+    return state.up in (Up.DOWN, Up.GIVEN_UP)
+
+
+_DRAINED = Rule(_is_drained, Action.MARK_DRAINED, Up.DOWN)
 _LOSE = Rule(_is_lost, Action.MARK_DOWN, Up.DOWN)
 _HURRY = Rule(lambda state, facts: state.tried, Action.HURRY)
 
@@ -125,8 +145,8 @@ TABLE: dict[Event, Sequence[Rule]] = {
         Rule(lambda state, facts: state.up is Up.UP, Action.RESET),
         Rule(lambda state, facts: state.up is not Up.UP, Action.MARK_UP, Up.UP),
     ),
-    Event.CONNECTION_FAILED: (_LOSE, Rule(_is_missing, Action.START_TRIES, tried=True)),
-    Event.TRY_FAILED: (_LOSE,),
+    Event.CONNECTION_FAILED: (_LOSE, Rule(_lacks_connections, Action.START_TRIES, tried=True)),
+    Event.TRY_FAILED: (_DRAINED, _LOSE),
     Event.TRIES_ENDED: (
         Rule(
             lambda state, facts: not facts.has_pool and not state.up.is_down,
@@ -135,13 +155,14 @@ TABLE: dict[Event, Sequence[Rule]] = {
         ),
         Rule(lambda state, facts: not facts.has_pool, Action.GIVE_UP, Up.GIVEN_UP),
     ),
-    Event.SAID_UP: (
+    Event.REPORTED_UP: (
         _HURRY,
         Rule(lambda state, facts: not state.tried and state.up is not Up.UP, Action.BRING_UP),
     ),
-    # Believed only if no connection to it is open. One that nobody wants is not tried either: the
-    # cluster will say when it is up.
-    Event.SAID_DOWN: (
+    # Believed only if no connection to the host is open. A host that nobody wants is not tried
+    # either: the cluster will report when it is up.
+    Event.REPORTED_DOWN: (
+        _DRAINED,
         Rule(
             lambda state, facts: (
                 not facts.has_pool
@@ -151,10 +172,10 @@ TABLE: dict[Event, Sequence[Rule]] = {
             Action.MARK_DOWN,
             Up.DOWN,
         ),
-        # It has been up meanwhile: what it does is news, and it may be back soon.
+        # The host was up since the last attempt: it may be back soon.
         Rule(
             lambda state, facts: not facts.has_pool and not facts.is_ignored and state.tried,
-            Action.BEGIN_ANEW,
+            Action.RESTART_SCHEDULE,
         ),
         Rule(
             lambda state, facts: not facts.has_pool and not facts.is_ignored and not state.tried,
@@ -168,10 +189,27 @@ TABLE: dict[Event, Sequence[Rule]] = {
             Action.START_TRIES,
             tried=True,
         ),
-        Rule(lambda state, facts: state.up.is_down and state.tried, Action.HURRY),
-        Rule(lambda state, facts: state.up.is_down and not state.tried, Action.BRING_UP),
+        Rule(
+            lambda state, facts: _is_gone(state, facts) and state.tried,
+            Action.HURRY,
+        ),
+        Rule(
+            lambda state, facts: _is_gone(state, facts) and not state.tried,
+            Action.BRING_UP,
+        ),
     ),
-    # One that is down may be wanted only now, and nobody has tried it before.
+    # The host itself announces it, so no conviction policy is asked.
+    Event.DRAINS: (
+        Rule(lambda state, facts: not state.up.is_down, Action.MARK_DRAINING, Up.DRAINING),
+        Rule(
+            lambda state, facts: (
+                state.up is Up.DRAINING and not facts.is_ignored and not state.tried
+            ),
+            Action.START_TRIES,
+            tried=True,
+        ),
+    ),
+    # A host that is down may be wanted only since it moved, and nobody has tried it before.
     Event.RELOCATED: (
         Rule(
             lambda state, facts: state.up.is_down and not facts.is_ignored and state.tried,
@@ -181,7 +219,7 @@ TABLE: dict[Event, Sequence[Rule]] = {
             lambda state, facts: state.up.is_down and not facts.is_ignored and not state.tried,
             Action.BRING_UP,
         ),
-        Rule(lambda state, facts: not state.up.is_down, Action.PLACE_ANEW),
+        Rule(lambda state, facts: not state.up.is_down, Action.RELOCATE),
     ),
     Event.LEFT: (
         Rule(lambda state, facts: state.tried, Action.STOP_TRIES, tried=False),
@@ -191,7 +229,7 @@ TABLE: dict[Event, Sequence[Rule]] = {
 
 
 def transition(state: State, event: Event, facts: Facts) -> tuple[State, list[Action]]:
-    """Return the state after `event`, and the actions that are due, in their order."""
+    """Return the state after `event`, and the actions to carry out, in order."""
     actions = []
     for condition, action, up, tried in TABLE[event]:
         if condition(state, facts):

@@ -1,4 +1,4 @@
-"""Events of the cluster about hosts: that they are up, or down."""
+"""Status events of the cluster: a host is up, or down."""
 
 from __future__ import annotations
 
@@ -19,26 +19,25 @@ __all__ = ["StatusEvents"]
 
 
 class Hosts(Protocol):
-    """The part that acts on a status event: `cassandra.engine.hosts.watch.HostWatch`."""
+    """Acts on status events; see `cassandra.engine.hosts.watch.HostWatch`."""
 
     def knows(self, host: Host) -> bool:
         """Return True unless `host` has left the cluster, or was replaced."""
 
-    def on_said_up(self, host: Host) -> None:
-        """The cluster says that `host` is up."""
+    def on_reported_up(self, host: Host) -> None:
+        """Called when the cluster reports `host` up."""
 
-    def on_said_down(self, host: Host) -> None:
-        """The cluster says that `host` is down."""
+    def on_reported_down(self, host: Host) -> None:
+        """Called when the cluster reports `host` down."""
 
 
 class StatusEvents:
-    """Passes on STATUS_CHANGE events, each after a while, so that the last of a burst
-    counts.
+    """Passes STATUS_CHANGE events on after a delay, so that the last event of a burst counts.
 
-    :param hosts: acts on it.
-    :param read_nodes: called if the node list has to be read again: an event names a host that is
-        not known, or says that a known one is up.
-    :param random: draws the delays; None for numbers of the process.
+    :param hosts: acts on the events.
+    :param read_nodes: called if the node list must be read again: an event names an unknown host,
+        or reports a known host up.
+    :param random: draws the delays; None uses the process-wide generator.
     """
 
     __slots__ = (
@@ -68,26 +67,26 @@ class StatusEvents:
         self._closed = False
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """The cluster says that a host is up, or down."""
+        """Called with a STATUS_CHANGE event."""
         window = self._settings.status_event_refresh_window
         if window < 0:
             return
         address, port = event["address"]
         host = self._metadata.get_host(str(address), port) or self._metadata.get_host(str(address))
         if host is None:
-            # A node that is not in the list yet: reading the list says what it is.
+            # The node is not in the list yet: reading the list shows what it is.
             self._read_nodes(event)
             return
-        # The last word of a burst counts: a node that restarts is told of several times.
+        # Only the last event of a burst counts: a restarting node causes several.
         earlier = self._waiting.pop(host, None)
         if earlier is not None:
             earlier.cancel()
         is_up = event["change_type"] == "UP"
         if is_up:
-            # Another node may have taken the address of one that was down, and not every server
-            # tells of that by another event.
+            # Another node may have taken over the address, and not every server sends a separate
+            # event for that.
             self._read_nodes(event)
-        act = self._hosts.on_said_up if is_up else self._hosts.on_said_down
+        act = self._hosts.on_reported_up if is_up else self._hosts.on_reported_down
         self._waiting[host] = asyncio.get_running_loop().call_later(
             spread(window, self._random), self._act, host, act
         )
@@ -99,7 +98,7 @@ class StatusEvents:
             act(host)
 
     def close(self) -> None:
-        """Pass nothing on any more."""
+        """Drop waiting events, and pass on no others."""
         self._closed = True
         for handle in self._waiting.values():
             handle.cancel()

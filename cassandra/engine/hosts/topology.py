@@ -1,4 +1,4 @@
-"""Reading the node list out of system.local, system.peers_v2 and system.peers."""
+"""Reads the node list from rows of system.local, system.peers_v2 and system.peers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PEERS_QUERY = "SELECT * FROM system.peers"
 
 Row = Mapping[str, Any]
 
-# Host attribute: the columns that may hold it, the first one that is set counts.
+# Host attribute: the columns that may have its value, in order of preference.
 _COLUMNS = {
     "release_version": ("release_version",),
     "schema_version": ("schema_version",),
@@ -33,9 +33,9 @@ _COLUMNS = {
 
 
 def is_complete(row: Row) -> bool:
-    """Return True if a peer's row is enough to use it.
+    """Return True if a peer's row has all we need.
 
-    A node that is joining, or has left, leaves half a row behind.
+    Nodes that are joining or have left leave incomplete rows behind.
     """
     missing = [
         column for column in ("host_id", "data_center", "rack", "tokens") if not row.get(column)
@@ -52,14 +52,14 @@ def is_complete(row: Row) -> bool:
 
 
 def update_host(host: Host, row: Row) -> bool:
-    """Write a row's columns into its host; whether it is in another data centre or rack than
-    before.
+    """Copy a row's columns to its host; return True if the host's data centre or rack has
+    changed.
     """
     host.host_id = row.get("host_id")
     before = host.datacenter, host.rack
     host.set_location_info(row.get("data_center"), row.get("rack"))
     tokens = tuple(row.get("tokens") or ())
-    if tokens != host.tokens:  # the ring knows by the tuple itself that nothing has changed
+    if tokens != host.tokens:  # assign only on a change: the ring compares the tuples by identity
         host.tokens = tokens
     for attribute, columns in _COLUMNS.items():
         value = next((row[column] for column in columns if row.get(column) is not None), None)
@@ -69,11 +69,12 @@ def update_host(host: Host, row: Row) -> bool:
 
 
 class NodeList:
-    """The hosts of one reading, matched with those known before: a node keeps its `Host` for as
-    long as it keeps id and address.
+    """The hosts of a reading, matched with the previous hosts: a node keeps its `Host` while its
+    id and address stay the same.
 
-    rows: that of the node that was asked, then those of its peers, each with its end point. known:
-    the hosts up to now.
+    :param rows: the rows of the queried node and of its peers, with their end points.
+    :param previous: the hosts of the last reading.
+    :param make_host: makes the `Host` of an end point.
     """
 
     __slots__ = ("added", "hosts", "local", "relocated", "removed")
@@ -81,14 +82,14 @@ class NodeList:
     def __init__(
         self,
         rows: Iterable[tuple[EndPoint, Row]],
-        known: Sequence[Host],
+        previous: Sequence[Host],
         make_host: Callable[[EndPoint], Host],
     ) -> None:
-        by_id = {host.host_id: host for host in known if host.host_id is not None}
-        by_endpoint = {host.endpoint: host for host in known}
+        by_id = {host.host_id: host for host in previous if host.host_id is not None}
+        by_endpoint = {host.endpoint: host for host in previous}
         self.hosts: list[Host] = []
         self.added: list[Host] = []
-        self.relocated: list[Host] = []  # known ones that are in another data centre or rack now
+        self.relocated: list[Host] = []  # previous hosts with a new data centre or rack
         seen: set[Any] = set()
         for endpoint, row in rows:
             host_id = row.get("host_id")
@@ -103,8 +104,8 @@ class NodeList:
             host = (by_id.get(host_id) if host_id is not None else None) or by_endpoint.get(
                 endpoint
             )
-            # A node that has another address now is another host to its pools; so is another node
-            # under the same address.
+            # A node with a new address is a new host to its pools; so is another node at the same
+            # address.
             replaced = (
                 host is not None and None not in (host_id, host.host_id) and host.host_id != host_id
             )
@@ -116,5 +117,5 @@ class NodeList:
                 self.relocated.append(host)
             self.hosts.append(host)
         self.local = self.hosts[0]
-        kept = set(map(id, self.hosts))
-        self.removed = [host for host in known if id(host) not in kept]
+        current_ids = set(map(id, self.hosts))
+        self.removed = [host for host in previous if id(host) not in current_ids]

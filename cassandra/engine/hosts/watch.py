@@ -1,4 +1,41 @@
-"""Keeps the states of hosts: gathers facts, asks the table of states, and acts on its answer."""
+"""Keeps the states of hosts: gathers facts, asks the state table, and carries out its actions.
+
+How the parts cooperate:
+
+* `HostWatch` is the only writer of host states. `cassandra.engine.hosts.states` has the rules. The
+  state itself is not stored twice: it is derived from `Host.state` and from whether a `Reconnector`
+  exists for the host.
+* Sessions report opened pools (`on_answer`) and failed connections (`on_connection_failure`). The
+  control connection passes new node lists (`take_node_list`), failures of its own connection, and
+  its moves (`recheck`, since events may have been missed). `StatusEvents` passes status events
+  after a delay (`on_reported_up`, `on_reported_down`). Any connection may announce that its node
+  will stop soon (`on_draining`).
+* For each event, `_handle` gathers the `Facts`, `transition` returns actions, and `_act` carries
+  them out in order: change the host, notify listeners, open or close pools, start or stop a
+  reconnector.
+
+Who restarts whom:
+
+* A pool reopens lost connections itself. When it has none left and cannot open any, its session
+  reports the failure here. START_TRIES then creates a `Reconnector`, a background task, unless the
+  host has one already.
+* The reconnector waits by the schedule of the reconnection policy and calls `try_once`: open one
+  connection as a probe, then `bring_up`, which has every session open its pool. The first session
+  with a pool calls `on_answer`, and the host is up. If sessions still lack pools, the reconnector
+  goes on.
+* HURRY and RESTART_SCHEDULE do not start a second task: they wake the existing reconnector.
+  BRING_UP opens pools without a reconnector; if that fails, the failure starts one.
+* The reconnector ends when every session that wants connections has some, when the host has left
+  the cluster, when the server refuses our credentials, or at the end of the schedule. In the last
+  two cases a host without pools is "forced down": nothing is tried until the cluster reports the
+  host up or down, or moves it to another data centre or rack, or the control connection moves.
+* After the pools are open, `prepare_on` prepares the cached statements on the host, if
+  `reprepare_on_up` is set.
+* After `close`, no reconnector runs, and failures are ignored.
+
+None means: `Host.is_up` - nobody has tried to connect yet; a rule's `up` or `tried` - unchanged; a
+reason - there is nothing to log.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +64,20 @@ log = logging.getLogger("cassandra.cluster")
 
 Probe = Callable[["Host"], Awaitable[None]]
 
-_UPS = {None: Up.UNKNOWN, True: Up.UP, False: Up.DOWN}
+_UPS = {
+    "unknown": Up.UNKNOWN,
+    "up": Up.UP,
+    "down": Up.DOWN,
+    "draining": Up.DRAINING,
+    "forced down": Up.GIVEN_UP,
+}
 
 
 class HostWatch:
-    """Keeps the hosts' states. Nothing else sets them.
+    """Keeps the states of the hosts. Nothing else sets them.
 
-    :param sessions: the open sessions of the moment; shared, never replaced.
-    :param probe: opens a connection to a host and closes it again; raises if it cannot.
+    :param sessions: the open sessions; a shared object that always has the present sessions.
+    :param probe: opens a connection to a host and closes it again; raises if that fails.
     """
 
     def __init__(
@@ -53,81 +96,90 @@ class HostWatch:
         self._background = background
         self._probe = probe
         self._tries: dict[Host, Reconnector] = {}
-        # How often each host that was down was tried; hosts that are gone leave it by themselves.
+        # The number of attempts to reach each host while it was down. Weak: removed hosts drop out.
         self.reconnections: WeakKeyDictionary[Host, int] = WeakKeyDictionary()
+        # The number of times that each host has announced that it will stop soon.
+        self.drains: WeakKeyDictionary[Host, int] = WeakKeyDictionary()
         self._closed = False
-        # Told when a host is up again, before the listeners are.
+        # Called when a host comes up, before the listeners are.
         self.on_host_up: Callable[[], None] = _nothing
-        # Prepares what is known on a host that is up again, before it is used.
+        # Prepares cached statements on a host that is back.
         self.prepare_on: Probe = _nothing_to_prepare
 
     def close(self) -> None:
-        """Stop all tries; nothing that happens from now on counts."""
+        """Stop all reconnectors, and ignore failures from now on."""
         self._closed = True
         for reconnector in list(self._tries.values()):
             reconnector.stop()
 
-    # -- what happens ------------------------------------------------------------------------------
+    # -- events
+    # --------------------------------------------------------------------------------------
 
     def on_answer(self, host: Host) -> None:
-        """A session has a pool to `host`, or needs none: it is up."""
-        self._happened(Event.ANSWERS, host)
+        """Called when a session has a pool to `host`, or needs none: the host is up."""
+        self._handle(Event.ANSWERS, host)
 
     def on_connection_failure(self, host: Host, error: Exception) -> None:
-        """A connection to `host` broke or could not be opened."""
+        """Called when a connection to `host` broke or could not be opened."""
         # The last connection may end after its host has left the cluster.
         if not self._closed and host in self._metadata.all_hosts():
             convicted = host.signal_connection_failure(error)
-            self._happened(Event.CONNECTION_FAILED, host, error, convicted)
+            self._handle(Event.CONNECTION_FAILED, host, error, convicted)
 
     def on_try_failed(self, host: Host, error: Exception) -> None:
-        """A try to reach `host` again has failed; the next one is to come."""
-        # Failures of a host that is down already are not counted: they say nothing new.
+        """Called when an attempt to reach `host` has failed and another will follow."""
+        # Failures of a host that is down already are not counted again.
         convicted = host.is_up is not False and host.signal_connection_failure(error)
-        self._happened(Event.TRY_FAILED, host, error, convicted)
+        self._handle(Event.TRY_FAILED, host, error, convicted)
 
     def on_tries_ended(self, host: Host) -> None:
-        """No further try is made to reach `host`, until the cluster says that it is up."""
-        self._happened(Event.TRIES_ENDED, host, "it is not tried any more")
+        """Called when `host` is not tried any more, until the cluster reports it up."""
+        self._handle(Event.TRIES_ENDED, host, "it is not tried any more")
 
-    def on_said_up(self, host: Host) -> None:
-        """The cluster says that `host` is up."""
-        self._happened(Event.SAID_UP, host)
+    def on_draining(self, host: Host) -> None:
+        """Called when `host` announces that it will stop soon (GRACEFUL_DISCONNECT)."""
+        if not self._closed and host in self._metadata.all_hosts():
+            self._handle(Event.DRAINS, host)
 
-    def on_said_down(self, host: Host) -> None:
-        """The cluster says that `host` is down."""
+    def on_reported_up(self, host: Host) -> None:
+        """Called when the cluster reports `host` up."""
+        self._handle(Event.REPORTED_UP, host)
+
+    def on_reported_down(self, host: Host) -> None:
+        """Called when the cluster reports `host` down."""
         error = ConnectionException(f"the cluster says that {host} is down", host.endpoint)
-        # Connections are trusted before status events: this counts only if there are none.
+        # An open connection counts more than a status event.
         convicted = (
             not self._sessions.have_pool(host)
             and not self._sessions.ignore(host)
             and host.signal_connection_failure(error)
         )
-        self._happened(Event.SAID_DOWN, host, error, convicted)
+        self._handle(Event.REPORTED_DOWN, host, error, convicted)
 
     def recheck(self) -> None:
-        """The control connection has moved: events about hosts may be missed."""
+        """Called when the control connection has moved: status events may have been missed."""
         for host in self._metadata.all_hosts():
-            self._happened(Event.LOOK_AGAIN, host)
+            self._handle(Event.LOOK_AGAIN, host)
 
     def take_node_list(self, node_list: NodeList, rebuild: bool = False) -> None:
-        """Swap the snapshot of the hosts, and act on the changes.
+        """Replace the snapshot of the hosts, and act on the changes.
 
-        :param rebuild: compute the placement of partitions again, even if no token has changed.
+        :param rebuild: compute the replicas again, even if no token has changed.
         """
         if rebuild:
             self._metadata._forget_placement()
-        # Before the swap: listeners that hear of a host that has left can still look it up.
+        # Before the snapshot changes: listeners can still look up a host that has left.
         for host in node_list.removed:
-            self._happened(Event.LEFT, host)
+            self._handle(Event.LEFT, host)
         self._metadata._replace_hosts(node_list.hosts)
-        # Before the first session the hosts are not news: policies get them by `populate`.
+        # Before the first session, hosts are not reported as added: policies get them by
+        # `populate`.
         first_time = not self._sessions and not self._listeners.policies
         for host in node_list.relocated:
-            self._happened(Event.RELOCATED, host)
+            self._handle(Event.RELOCATED, host)
         for host in node_list.added:
             if not first_time:
-                self._listeners.tell("on_add", host)
+                self._listeners.notify("on_add", host)
                 self._background.spawn(self.bring_up(host))
 
     # -- facts -------------------------------------------------------------------------------------
@@ -137,21 +189,22 @@ class HostWatch:
         return self._metadata.get_host(host.endpoint) is host
 
     def _state(self, host: Host) -> State:
-        up = Up.GIVEN_UP if host.state == "forced down" else _UPS[host.is_up]
-        return State(up, host in self._tries)
+        return State(_UPS[host.state], host in self._tries)
 
-    # -- what is done about it ---------------------------------------------------------------------
+    # -- actions
+    # -------------------------------------------------------------------------------------
 
-    def _happened(
+    def _handle(
         self, event: Event, host: Host, reason: object = None, convicted: bool = False
     ) -> None:
         has_pool = self._sessions.have_pool(host)
-        # Policies are asked only if it matters: they may be the program's own.
+        # Ask policies only if the answer matters: they may be user code.
         facts = Facts(
             convicted,
             has_pool,
             has_pool and self._sessions.are_served(host),
             event in _ASKS_IF_IGNORED and self._sessions.ignore(host),
+            host.state == "draining" and self._sessions.are_draining(host),
         )
         _, actions = transition(self._state(host), event, facts)
         for action in actions:
@@ -161,7 +214,7 @@ class HostWatch:
         if action is Action.MARK_DOWN:
             log.warning("host %s is down: %s", host, reason)
             host.set_down()
-            self._listeners.tell("on_down", host)
+            self._listeners.notify("on_down", host)
         else:
             _ACTIONS[action](self, host)
 
@@ -170,7 +223,13 @@ class HostWatch:
             log.info("host %s is up", host)
         host.set_up()
         self.on_host_up()
-        self._listeners.tell("on_up", host)
+        self._listeners.notify("on_up", host)
+
+    def _mark_draining(self, host: Host) -> None:
+        log.info("host %s will stop soon: it gets no new requests", host)
+        self.drains[host] = self.drains.get(host, 0) + 1
+        host.set_draining()
+        self._listeners.notify("on_down", host)
 
     def _start_tries(self, host: Host) -> None:
         self._tries[host] = Reconnector(self, host, self._settings.reconnection_policy)
@@ -181,27 +240,27 @@ class HostWatch:
     def _bring_up_soon(self, host: Host) -> None:
         self._background.spawn(self.bring_up(host))
 
-    def _place_anew(self, host: Host) -> None:
-        # Policies sort it in again, as they do with a host that comes back.
+    def _relocate(self, host: Host) -> None:
+        # Policies sort the host in again, as if it had been down and came back.
         if self._listeners.policies:
             log.info("host %s is in data centre %s, rack %s now", host, host.datacenter, host.rack)
-            self._listeners.tell_policies("on_down", host)
-            self._listeners.tell_policies("on_up", host)
+            self._listeners.notify_policies("on_down", host)
+            self._listeners.notify_policies("on_up", host)
 
     def _forget(self, host: Host) -> None:
         host.set_down()
         gone = ConnectionException(f"{host} has left the cluster", host.endpoint)
-        # Before the listeners hear of it: what they execute must not go there any more.
+        # Close pools before the listeners are notified: their requests must not go to this host.
         for session in self._sessions:
             session.forget_host(host, gone)
-        self._listeners.tell("on_remove", host)
+        self._listeners.notify("on_remove", host)
 
     # -- coming back -------------------------------------------------------------------------------
 
     async def bring_up(self, host: Host) -> bool:
-        """Open the pools to a host that answers again, or is new.
+        """Have the sessions open their pools to a host that answers again, or is new.
 
-        :returns: False if one that is wanted could not be opened.
+        :returns: False if a pool that a session wants is missing.
         """
         if not self.knows(host):
             return True
@@ -210,8 +269,7 @@ class HostWatch:
             return True
         await self._add_pools(host)
         if host.is_up is False and self.knows(host) and self._sessions.ignore(host):
-            # Policies leave out hosts that are down: whether this one is wanted shows when they
-            # know that it is up.
+            # Policies may ignore the host only because it is down. Mark it up, and look again.
             self.on_answer(host)
             await self._add_pools(host)
         if host.is_up and self._settings.reprepare_on_up:
@@ -222,7 +280,7 @@ class HostWatch:
         await asyncio.gather(*(session.add_pool(host) for session in list(self._sessions)))
 
     async def try_once(self, host: Host) -> bool:
-        """Try to reach `host` and to open its pools; return False if a pool is missing.
+        """Probe `host` and open its pools; return False if a pool is missing.
 
         Raises the errors of opening a connection.
         """
@@ -231,11 +289,11 @@ class HostWatch:
         return await self.bring_up(host)
 
     def spawn_tries(self, reconnector: Reconnector) -> asyncio.Task[None]:
-        """Run the tries of a host in the background."""
+        """Run a reconnector in the background."""
         return self._background.spawn(reconnector.run())
 
     def forget_tries(self, reconnector: Reconnector) -> None:
-        """The tries have come to their end."""
+        """Called when a reconnector has ended."""
         if self._tries.get(reconnector.host) is reconnector:
             del self._tries[reconnector.host]
 
@@ -248,17 +306,19 @@ async def _nothing_to_prepare(host: Host) -> None:
     pass
 
 
-_ASKS_IF_IGNORED = frozenset({Event.SAID_DOWN, Event.RELOCATED})
+_ASKS_IF_IGNORED = frozenset({Event.REPORTED_DOWN, Event.RELOCATED, Event.DRAINS})
 
 _ACTIONS: dict[Action, Callable[[HostWatch, Host], None]] = {
     Action.RESET: lambda watch, host: host.set_up(),
     Action.MARK_UP: HostWatch._mark_up,
+    Action.MARK_DRAINING: HostWatch._mark_draining,
+    Action.MARK_DRAINED: lambda watch, host: host.set_down(),
     Action.GIVE_UP: lambda watch, host: host.force_down(),
     Action.START_TRIES: HostWatch._start_tries,
     Action.HURRY: lambda watch, host: watch._tries[host].hurry(),
-    Action.BEGIN_ANEW: lambda watch, host: watch._tries[host].begin_anew(),
+    Action.RESTART_SCHEDULE: lambda watch, host: watch._tries[host].restart_schedule(),
     Action.STOP_TRIES: HostWatch._stop_tries,
     Action.BRING_UP: HostWatch._bring_up_soon,
-    Action.PLACE_ANEW: HostWatch._place_anew,
+    Action.RELOCATE: HostWatch._relocate,
     Action.FORGET: HostWatch._forget,
 }

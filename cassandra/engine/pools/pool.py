@@ -9,9 +9,9 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from cassandra.engine.compat_names import CompatPool
 from cassandra.engine.connection import Connection
 from cassandra.engine.failures import as_exception
-from cassandra.engine.known_names import KnownPool
 from cassandra.errors import ConnectionShutdown, NoConnectionsAvailable
 
 if TYPE_CHECKING:
@@ -25,40 +25,43 @@ else:
 
 log = logging.getLogger("cassandra.pool")
 
-# Past this share of a connection's streams taken by abandoned requests, the connection is replaced.
+# Replace a connection if abandoned requests hold more than this share of its streams.
 ORPHAN_SHARE = 0.75
-# After so many connections that lived for less than so many seconds, the next one is not opened at
-# once.
+# After this many connections in a row that lived less than SHORT_LIFE seconds, wait before the
+# next.
 MOST_SHORT_LIVES = 3
 SHORT_LIFE = 0.5
-# Seconds between two looks through the requests that wait, of which there are too many.
-LOOK_THROUGH_INTERVAL = 0.1
+# Seconds between two removals of finished waiters, when too many requests wait.
+DROP_INTERVAL = 0.1
 
 
 class Waiter(Protocol):
-    """A request that found no room on any host of its plan."""
+    """A request that found no free stream on any host of its plan."""
 
     done: bool
 
     def on_room(self, host: Host, connection: Connection) -> None:
-        """Room is there now."""
+        """Called when a connection to the host has a free stream."""
 
     def on_pool_closed(self, host: Host, error: Exception) -> None:
-        """The host's pool was closed while the request waited."""
+        """Called when the host's pool was closed while the request waited."""
+
+    def on_pool_draining(self, host: Host, error: Exception) -> None:
+        """Called when the host will stop soon; the request was not sent to it."""
 
     def fail(self, error: BaseException) -> None:
-        """It cannot go on."""
+        """End the request with an error."""
 
 
 class PoolOwner(NamedTuple):
-    """The part of a session that a pool asks.
+    """The functions and limits that a pool gets from its session.
 
-    :param open_connection: makes a connection ready to use (handshake done, keyspace set); takes
-        the host, and the shard that is wanted if there is one.
+    :param open_connection: opens a connection that is ready for use (handshake done, keyspace set);
+        takes the host, and a shard if one is required.
     :param on_failure: called with the cause when no connection is left and none can be opened.
-    :param spawn: runs tasks in the background, and sees to their end.
-    :param new_schedule: gives the seconds between tries.
-    :param most_waiting: how many requests may wait for room.
+    :param spawn: runs tasks in the background.
+    :param new_schedule: returns an iterable of the seconds between attempts.
+    :param most_waiting: how many requests may wait for a free stream.
     """
 
     open_connection: Callable[..., Awaitable[Connection]]
@@ -68,22 +71,23 @@ class PoolOwner(NamedTuple):
     most_waiting: float
 
 
-class HostPool(KnownPool, bases.PoolBase):
+class HostPool(CompatPool, bases.PoolBase):
     """Open connections to one host, filled up to `size`; requests wait here if all are full.
 
-    A connection that breaks is opened again at once: requests that have no other host wait for it.
+    A connection that breaks is reopened at once, because requests may wait that have no other host.
 
-    :param owner: opens the connections, and hears if none is left.
+    :param owner: opens the connections, and is notified if none is left.
     """
 
     __slots__ = (
         "_closing",
         "_delays",
+        "_dropped_at",
         "_filling",
-        "_looked_through_at",
         "_most_waiting",
         "_new_schedule",
         "_next_try",
+        "_on_drained",
         "_on_failure",
         "_open",
         "_opened_at",
@@ -107,7 +111,7 @@ class HostPool(KnownPool, bases.PoolBase):
         self.distance = distance
         self.size = size
         self.connections: list[Connection] = []
-        # By shard, if the host is a ScyllaDB node and shards count (see `engine.pools.shards`).
+        # Connections by shard, if the host is a sharded ScyllaDB node (see `engine.pools.shards`).
         self.shards: ShardTable | None = None
         self.closed = False
         (
@@ -117,21 +121,23 @@ class HostPool(KnownPool, bases.PoolBase):
             self._new_schedule,
             self._most_waiting,
         ) = owner
-        # Between the tries to open what is missing while others are open.
+        # The delays between attempts to open missing connections while others are open.
         self._delays: Iterator[float] | None = None
         self._next_try: asyncio.TimerHandle | None = None
         self._filling: asyncio.Task[None] | None = None
-        # Those that are done stay until there is room, or until it is full.
+        # Finished waiters stay here until a stream is free, or the queue is full.
         self._waiters: deque[Waiter] = deque()
-        self._looked_through_at = -math.inf
+        self._dropped_at = -math.inf
         self._closing: list[Connection] = []
+        # Called when the last connection of a draining pool has closed.
+        self._on_drained: Callable[[HostPool], None] | None = None
         self._opened_at = 0.0
         self._short_lives = 0
 
     def pick(self) -> Connection | None:
         """Return the connection with the fewest streams in use; None if all are full."""
-        found: Connection | None = happy_path.first_with_room(self.connections)
-        return found
+        connection: Connection | None = happy_path.first_with_room(self.connections)
+        return connection
 
     @property
     def is_worth_waiting_for(self) -> bool:
@@ -139,12 +145,12 @@ class HostPool(KnownPool, bases.PoolBase):
         return bool(self.connections) or (self._filling is not None and not self._filling.done())
 
     def wait_for_room(self, waiter: Waiter) -> None:
-        """`waiter.on_room` is called as soon as a connection has room.
+        """Have `waiter.on_room` called as soon as a connection has a free stream.
 
-        :raises NoConnectionsAvailable: if too many wait already.
+        :raises NoConnectionsAvailable: if too many requests wait already.
         """
         if len(self._waiters) >= self._most_waiting:
-            self._look_through_waiters()
+            self._drop_finished_waiters()
             if len(self._waiters) >= self._most_waiting:
                 raise NoConnectionsAvailable(
                     f"all connections to {self.host} are full, and {len(self._waiters)} requests "
@@ -152,13 +158,13 @@ class HostPool(KnownPool, bases.PoolBase):
                 )
         self._waiters.append(waiter)
 
-    def _look_through_waiters(self) -> None:
-        """Forget those that were given up; not for each request that finds no place."""
+    def _drop_finished_waiters(self) -> None:
+        """Remove finished waiters; at most once per interval."""
         now = asyncio.get_running_loop().time()
-        if now - self._looked_through_at >= LOOK_THROUGH_INTERVAL:
-            self._looked_through_at = now
+        if now - self._dropped_at >= DROP_INTERVAL:
+            self._dropped_at = now
             waiters = self._waiters
-            # In place: `_on_room` may be in the middle of it.
+            # Change the deque in place: `_on_room` may be iterating over it.
             for _ in range(len(waiters)):
                 waiter = waiters.popleft()
                 if not waiter.done:
@@ -167,11 +173,11 @@ class HostPool(KnownPool, bases.PoolBase):
     async def fill(self) -> None:
         """Open the missing connections, in parallel.
 
-        It raises the first error if no connection is open then.
+        Raises the first error if no connection is open in the end.
         """
         if self._filling is None or self._filling.done():
             self._filling = self._spawn(self._fill())
-        # Several may wait for it: one that is cancelled must not end it for the others.
+        # Several callers may wait: the cancellation of one must not affect the others.
         await asyncio.shield(self._filling)
 
     async def _fill(self) -> None:
@@ -183,18 +189,18 @@ class HostPool(KnownPool, bases.PoolBase):
         )
         errors = [result for result in results if isinstance(result, BaseException)]
         if not self.connections and not self.closed and not errors and self._closing:
-            # It was opened, and given up for its keyspace: the host is well.
+            # A connection was opened, but given up for its keyspace: the host itself is fine.
             asyncio.get_running_loop().call_soon(self.refill)
             return
         if not self.connections and not self.closed:
-            # Without an error what was opened is gone already. A pool with nothing open and nothing
-            # under way would stay so.
+            # No error means that new connections were lost at once. Raise, or the pool would stay
+            # empty.
             raise (
                 errors[0]
                 if errors
                 else ConnectionShutdown(f"{self.host} closes connections at once", self.host)
             )
-        # Also if one was lost while others were opened.
+        # A connection may also have been lost while others were opened.
         if len(self.connections) < self.size:
             log.debug(
                 "%r lacks a connection: %s", self, errors[0] if errors else "it was lost at once"
@@ -204,8 +210,8 @@ class HostPool(KnownPool, bases.PoolBase):
             self._delays = None
 
     def _fill_later(self) -> None:
-        """Requests have connections, and some are missing: they are opened by the schedule of the
-        reconnection policy.
+        """Open missing connections by the schedule of the reconnection policy, while others serve
+        requests.
         """
         if self.closed:
             return
@@ -220,15 +226,17 @@ class HostPool(KnownPool, bases.PoolBase):
         self.refill()
 
     async def _open_one(self) -> None:
-        # Adopted as soon as it is there: what is cancelled later must not leave an open connection
-        # that nobody knows.
+        # Adopt the connection at once: a later cancellation must not leave it open and unknown.
         self._adopt(await self._open(self.host))
 
     def _adopt(self, connection: Connection) -> None:
-        # It may have been closed before `on_closed` was set: nobody else would report that.
+        # The connection may have closed before `on_closed` was set: report that now.
         if connection.closed:
             raise connection.refusal()
-        # The pool may have been closed, or made smaller, while the connection was opened.
+        if connection.is_draining and not self.closed:
+            connection.close()
+            raise connection.refusal()
+        # The pool may have been closed, or reduced, while the connection was opened.
         if self.closed or len(self.connections) >= self.size:
             connection.close()
             return
@@ -238,12 +246,12 @@ class HostPool(KnownPool, bases.PoolBase):
         connection.on_given_up = self._on_given_up
         self._opened_at = asyncio.get_running_loop().time()
         self.connections.append(connection)
-        # Requests may have waited since before there was a connection.
+        # Requests may have waited since before this connection existed.
         self._on_room(connection)
 
     def _on_room(self, connection: Connection) -> None:
         waiters = self._waiters
-        # One that is to be closed gets no further requests.
+        # A connection that is being retired gets no further requests.
         is_open_to_all = waiters and connection in self.connections
         while is_open_to_all and waiters and connection.has_room:
             waiter = waiters.popleft()
@@ -251,7 +259,7 @@ class HostPool(KnownPool, bases.PoolBase):
                 try:
                     waiter.on_room(self.host, connection)
                 except BaseException as error:
-                    # Its own fault. Those behind it wait for the same room.
+                    # A fault of this waiter. Others wait for the same stream.
                     waiter.fail(as_exception(error))
             is_open_to_all = not connection.is_given_up
         if (
@@ -263,7 +271,7 @@ class HostPool(KnownPool, bases.PoolBase):
 
     def _on_orphan(self, connection: Connection) -> None:
         if connection in self._closing:
-            # Nobody else would look at it: the answers of what was abandoned may never come.
+            # Check here: the answers to abandoned requests may never come.
             if connection.in_flight == connection.orphans:
                 connection.close_if_idle()
         elif (
@@ -287,28 +295,28 @@ class HostPool(KnownPool, bases.PoolBase):
 
     def _retire(self, connection: Connection) -> None:
         """Give a connection no further requests, and close it when it is idle."""
-        # Out of the list first: no new request may take one of its last streams.
+        # Remove it from the list first: no new request may take one of its streams.
         self.connections.remove(connection)
         self._closing.append(connection)
-        # Abandoned requests do not count: their answers may never come.
+        # Ignore abandoned requests: their answers may never come.
         if connection.in_flight == connection.orphans:
             connection.close_if_idle()
 
     def resize(self, size: int) -> None:
-        """Keep `size` connections from now on: open missing ones in the background, close surplus
-        ones as they get idle.
+        """Keep `size` connections from now on: open missing ones in the background, and close
+        surplus connections when they are idle.
         """
         if self.closed or size == self.size:
             return
         self.size = size
-        # Those with the least to do go: they are idle soonest.
+        # Retire the least busy connections: they are idle soonest.
         surplus = sorted(self.connections, key=lambda connection: connection.in_flight)[
             : max(len(self.connections) - size, 0)
         ]
         for connection in surplus:
             self._retire(connection)
         if self._filling is not None and not self._filling.done():
-            # It counted by the old size.
+            # The running task counted with the old size.
             self._filling.add_done_callback(lambda _: self.refill())
         else:
             self.refill()
@@ -325,12 +333,13 @@ class HostPool(KnownPool, bases.PoolBase):
             self._fail_waiters(error)
             self._on_failure(self, error)
         elif error is None and not self.closed and not self.connections:
-            # What was opened is gone already.
+            # The new connections were lost at once.
             self.refill()
 
     def _on_connection_closed(self, connection: Connection, error: Exception | None) -> None:
         if connection in self._closing:
             self._closing.remove(connection)
+            self._look_if_drained()
             return
         if connection in self.connections:
             self.connections.remove(connection)
@@ -339,8 +348,8 @@ class HostPool(KnownPool, bases.PoolBase):
         lived = asyncio.get_running_loop().time() - self._opened_at
         self._short_lives = self._short_lives + 1 if lived < SHORT_LIFE else 0
         if self._short_lives >= MOST_SHORT_LIVES:
-            # Accepted and dropped at once, again and again, would be a storm: this goes the way of
-            # the back-off.
+            # A host that accepts and drops connections would otherwise cause a reconnect storm:
+            # back off.
             if self.connections:
                 self._fill_later()
                 return
@@ -352,7 +361,7 @@ class HostPool(KnownPool, bases.PoolBase):
         self.refill()
 
     def _fail_waiters(self, error: Exception) -> None:
-        # A new queue: a request that is told here may come back to wait at once.
+        # Use a new queue: a waiter may come back at once.
         waiters, self._waiters = self._waiters, deque()
         for waiter in waiters:
             if not waiter.done:
@@ -361,26 +370,64 @@ class HostPool(KnownPool, bases.PoolBase):
                 except BaseException as fault:
                     waiter.fail(as_exception(fault))
 
-    def close(self, error: Exception | None = None) -> None:
-        """Close all connections; requests in flight and waiting ones get `error`."""
+    def drain(self, error: Exception, on_drained: Callable[[HostPool], None]) -> None:
+        """Take no further requests, and close each connection when it is idle.
+
+        Requests in flight are still answered; requests that wait for a free stream go to other
+        hosts.
+
+        :param error: the reason.
+        :param on_drained: called with the pool when no connection is left, perhaps at once.
+        """
         if self.closed:
             return
-        # First: `_on_connection_closed` must not open new ones for those closed below.
+        self._stop_filling()
+        self._on_drained = on_drained
+        # Ignore the connections' own announcements: they may come late, when the host is back.
+        for connection in self.open_connections():
+            connection.is_draining = True
+            if connection.gate is not None:
+                connection.gate.notify()
+        for connection in list(self.connections):
+            self._retire(connection)
+        waiters, self._waiters = self._waiters, deque()
+        for waiter in waiters:
+            if not waiter.done:
+                try:
+                    waiter.on_pool_draining(self.host, error)
+                except BaseException as fault:
+                    waiter.fail(as_exception(fault))
+        self._look_if_drained()
+
+    def _look_if_drained(self) -> None:
+        if self._on_drained is not None and not self._closing and not self.connections:
+            on_drained, self._on_drained = self._on_drained, None
+            on_drained(self)
+
+    def _stop_filling(self) -> None:
+        """Open no further connections."""
+        # Set this first: `_on_connection_closed` must not replace connections that we close now.
         self.closed = True
         if self._filling is not None:
             self._filling.cancel()
         if self._next_try is not None:
             self._next_try.cancel()
+
+    def close(self, error: Exception | None = None) -> None:
+        """Close all connections; requests in flight, and waiting requests, get `error`."""
+        if not self.closed:
+            self._stop_filling()
         cause = error or ConnectionShutdown(f"the pool of {self.host} is closed", self.host)
-        # A copy: each connection takes itself out of its list as it closes.
+        # Iterate over a copy: a connection removes itself from its list when it closes.
         for connection in [*self.connections, *self._closing]:
             connection.close(cause)
         self.connections.clear()
         self._closing.clear()
         self._fail_waiters(cause)
+        self._look_if_drained()
 
     def open_connections(self) -> list[Connection]:
-        """Return all that are open, also those that take no further requests."""
+        """Return all open connections, including those that take no further requests."""
         return [*self.connections, *self._closing]
 
     @property

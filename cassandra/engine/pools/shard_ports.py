@@ -1,5 +1,4 @@
-"""Local ports by which a ScyllaDB node that listens on its shard-aware port puts a connection on a
-shard.
+"""Local ports that select a shard of a ScyllaDB node's shard-aware port.
 
 The shard is the local port modulo the number of shards (docs/dev/protocol-extensions.md of
 ScyllaDB, "Intranode sharding").
@@ -13,7 +12,7 @@ import socket
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from cassandra.engine.randomness import own_or_process
+from cassandra.engine.randomness import generator_or_default
 
 if TYPE_CHECKING:
     import asyncio
@@ -27,20 +26,20 @@ __all__ = [
     "connected_to_shard",
 ]
 
-# Somebody has the port, or the system keeps it for an end that was connected to the same address.
+# The port is in use, or reserved after an earlier connection to the same address.
 _TAKEN = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
 
-# The ports that RFC 6335 leaves to clients.
+# The ephemeral ports of RFC 6335.
 DEFAULT_LOCAL_PORT_LOW = 49152
 DEFAULT_LOCAL_PORT_HIGH = 65535
 
 
 class ShardAwarePortGenerator:
-    """Gives local ports from `start_port` to `end_port`, both included.
+    """Generates local ports from `start_port` to `end_port`, both included.
 
-    :param start_port: the first port, from 1 on.
-    :param end_port: the last port, up to 65535.
-    :param random: draws the port to begin with; None for numbers of the process.
+    :param start_port: the first port, at least 1.
+    :param end_port: the last port, at most 65535.
+    :param random: draws the port to begin with; None uses the process-wide generator.
     :raises ValueError: if the ports are out of range or out of order.
     """
 
@@ -54,11 +53,11 @@ class ShardAwarePortGenerator:
             )
         self.start_port = start_port
         self.end_port = end_port
-        self._random = own_or_process(random)
+        self._random = generator_or_default(random)
 
     def generate(self, shard_id: int, total_shards: int) -> Iterator[int]:
-        """Each port of the range that leads to shard `shard_id` of `total_shards` once, from a
-        random one on.
+        """Yield each port of the range that leads to shard `shard_id` once, beginning at a random
+        port.
 
         :param shard_id: the number of the shard, from 0.
         :param total_shards: how many shards the node has.
@@ -67,7 +66,8 @@ class ShardAwarePortGenerator:
             raise ValueError(f"shard_id must be from 0 to {total_shards - 1}, but is {shard_id!r}")
         first = self.start_port + (shard_id - self.start_port) % total_shards
         ports = range(first, self.end_port + 1, total_shards)
-        # A random start: programs on one machine would otherwise try the same ports in turn.
+        # Start at random, because processes on one machine would otherwise try the same ports in
+        # turn.
         begin = self._random.randrange(len(ports)) if ports else 0
         yield from ports[begin:]
         yield from ports[:begin]
@@ -81,13 +81,14 @@ DefaultShardAwarePortGenerator = ShardAwarePortGenerator(
 async def connected(
     loop: asyncio.AbstractEventLoop, address: str, port: int, local_port: int | None = None
 ) -> socket.socket:
-    """Return a socket that is connected to an IP address, from `local_port` if it is given."""
+    """Return a socket connected to an IP address, from `local_port` unless it is None."""
     is_v6 = ":" in address
     sock = socket.socket(socket.AF_INET6 if is_v6 else socket.AF_INET, socket.SOCK_STREAM)
     try:
         sock.setblocking(False)
         if local_port is not None:
-            # The same local port serves for several nodes: only the pairs of both ends must differ.
+            # One local port may serve several nodes: only the pair of both end points must be
+            # unique.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             sock.bind(("::" if is_v6 else "0.0.0.0", local_port))
         await loop.sock_connect(sock, (address, port))
@@ -100,7 +101,7 @@ async def connected(
 async def connected_to_shard(
     loop: asyncio.AbstractEventLoop, address: str, port: int, local_ports: Iterable[int]
 ) -> socket.socket:
-    """Return a socket that is connected from one of `local_ports`, the first that is free.
+    """Return a socket connected from the first free port of `local_ports`.
 
     :raises OSError: if the address cannot be connected to, or no port is free.
     """

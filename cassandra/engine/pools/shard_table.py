@@ -1,6 +1,6 @@
-"""The connections of a pool to a ScyllaDB node, by the node's shards.
+"""The connections of a pool to a ScyllaDB node, by shard.
 
-A part of the twin module `cassandra.engine.happy_path`, which hands it on.
+Part of the twin module `cassandra.engine.happy_path`, which exports the names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MASK = (1 << 64) - 1
 
 
 def first_with_room(connections: list[Any]) -> Any:
-    """Return the connection with room that has the fewest streams in use; None if all are full."""
+    """Return the connection with the fewest streams in use; None if all are full."""
     best = None
     for connection in connections:
         streams = connection.streams
@@ -28,17 +28,17 @@ def first_with_room(connections: list[Any]) -> Any:
 
 def in_flight_of(connections: list[Any]) -> int:
     """Return the number of streams in use on all of `connections`."""
-    found: int = sum([connection.streams.in_flight for connection in connections])
-    return found
+    total: int = sum([connection.streams.in_flight for connection in connections])
+    return total
 
 
 class ShardTable:
     """The open connections of a pool by shard.
 
     :param count: how many shards the node has.
-    :param ignore_msb: how many upper bits of a token do not count
+    :param ignore_msb: how many of a token's most significant bits are ignored
         (docs/dev/protocol-extensions.md of ScyllaDB, "Intranode sharding").
-    :param tablets: the known tablets, which have shards of their own.
+    :param tablets: the known tablets; each has its own shards.
     """
 
     __slots__ = ("_by_shard", "count", "ignore_msb", "tablets")
@@ -54,25 +54,25 @@ class ShardTable:
         self._by_shard: list[list[Any]] = [[] for _ in range(count)]
 
     def shard_of(self, token: int) -> int:
-        """Return the shard that the ring gives to a token."""
+        """Return the shard that owns a token, for tables without tablets."""
         return ((token + (1 << 63) << self.ignore_msb) & _MASK) * self.count >> 64
 
     def add(self, shard: int, connection: Any) -> None:
-        """Take a connection to `shard`."""
+        """Add a connection to `shard`."""
         self._by_shard[self._checked(shard)].append(connection)
 
     def remove(self, connection: Any) -> None:
-        """Forget a connection, if it is known."""
-        for own in self._by_shard:
-            if connection in own:
-                own.remove(connection)
+        """Remove a connection, if it is in the table."""
+        for shard_connections in self._by_shard:
+            if connection in shard_connections:
+                shard_connections.remove(connection)
 
     def counts(self) -> list[int]:
         """Return how many connections each shard has."""
-        return [len(own) for own in self._by_shard]
+        return [len(shard_connections) for shard_connections in self._by_shard]
 
     def pick(self, shard: int) -> Any:
-        """Return the least busy connection to `shard` that has room, or None."""
+        """Return the least busy connection to `shard` with a free stream, or None."""
         return first_with_room(self._by_shard[self._checked(shard)])
 
     def _checked(self, shard: int) -> int:

@@ -1,12 +1,12 @@
 """The pool of a ScyllaDB node: connections to each of its shards.
 
-The first connection tells how many shards the node has, and serves while the others are opened.
-These go to the shard-aware port, on which the client's own port decides the shard. If a NAT or a
-proxy changes that port, or the port cannot be reached, they go to the ordinary port, and one that
-lands on a shard that lacks a connection is kept. Others are kept meanwhile, so that the node does
-not give their shards again, and closed in the end. A bound keeps that from becoming a storm: at
-most twice as many connections as shards are opened for one filling; shards that are still without
-one are served by the other connections.
+The first connection shows how many shards the node has, and serves requests while the others are
+opened. These connect to the shard-aware port, where the client's port selects the shard. If a NAT
+or a proxy changes that port, or the shard-aware port cannot be reached, they connect to the
+ordinary port, and a connection to a shard that lacks one is kept. Surplus connections stay open
+until the filling ends, so that the node does not assign their shards again. To bound the number of
+attempts, one filling opens at most twice as many connections as there are shards. Shards that still
+have no connection are served by the others.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ __all__ = ["ShardPool", "ShardTarget", "shard_aware_port", "usable_sharding"]
 log = logging.getLogger("cassandra.pool")
 
 ALGORITHM = "biased-token-round-robin"
-RETRY_INTERVAL = 60.0  # seconds until shards that were not reached are tried again
+RETRY_INTERVAL = 60.0  # seconds until unreached shards are tried again
 
 
 class ShardTarget(NamedTuple):
-    """The shard that a new connection is to have, and the port that gives it."""
+    """The shard to which a new connection should lead, and the port that selects it."""
 
     shard: int
     shards: int
@@ -48,7 +48,7 @@ class ShardTarget(NamedTuple):
 
 
 def usable_sharding(connection: Connection) -> ShardingInfo | None:
-    """Return how the node of `connection` shards tokens, or None if that cannot be used."""
+    """Return how the node of `connection` shards tokens; None if we cannot use that."""
     features = connection.features
     info: ShardingInfo | None = features.sharding_info if features is not None else None
     if (
@@ -63,13 +63,13 @@ def usable_sharding(connection: Connection) -> ShardingInfo | None:
 
 
 def shard_aware_port(settings: Settings, endpoint: EndPoint, info: ShardingInfo) -> int | None:
-    """Return the port of `endpoint` that chooses shards, or None if it is not to be used."""
+    """Return the port of `endpoint` that selects shards; None if it should not be used."""
     if not settings.shard_aware_port:
         return None
     advertised = info.shard_aware_port if settings.tls is None else info.shard_aware_port_ssl
     if type(endpoint) is DefaultEndPoint:
         return advertised
-    # A proxy that routes by name, and a socket of the file system, know nothing of such a port.
+    # Proxies that route by name and Unix sockets have no shard-aware port.
     port_of: Callable[[int | None], int | None] | None
     port_of = getattr(endpoint, "shard_aware_port", None)
     return port_of(advertised) if port_of is not None else None
@@ -78,8 +78,8 @@ def shard_aware_port(settings: Settings, endpoint: EndPoint, info: ShardingInfo)
 class ShardPool(HostPool):
     """A pool that has `size` connections to each shard, if the host has shards.
 
-    :param size: to a host without shards, or to each shard.
-    :param port_of: returns the port that chooses the shard, or None if it is not to be used.
+    :param size: the number of connections to a host without shards, or to each shard.
+    :param port_of: returns the port that selects the shard; None if it should not be used.
     """
 
     __slots__ = (
@@ -107,7 +107,7 @@ class ShardPool(HostPool):
         self._per_shard = size
         self._tablets = tablets
         self._port_of = port_of
-        self._port_works: bool | None = None  # None: it was not tried yet
+        self._port_works: bool | None = None  # None: not tried yet
         self._excess: list[Connection] = []
         self._filling_shards: asyncio.Task[None] | None = None
         self._opens_left = 0
@@ -117,7 +117,7 @@ class ShardPool(HostPool):
 
     async def _fill(self) -> None:
         if not self.connections and not self.closed:
-            # Alone: only an open connection tells if there are shards.
+            # Open one connection alone: only an open connection shows whether there are shards.
             await self._open_one()
         if self.shards is None:
             await super()._fill()
@@ -125,21 +125,21 @@ class ShardPool(HostPool):
             self._spawn_filling()
 
     def _spawn_filling(self) -> None:
-        """Let the other shards follow, while the open connections serve."""
+        """Open connections to the other shards while the open connections serve requests."""
         if self._filling_shards is None or self._filling_shards.done():
             self._filling_shards = self._spawn(self._fill_shards())
 
     async def _fill_shards(self) -> None:
         shards = self.shards
         assert shards is not None
-        # One connection, the control connection, is not the pool's own.
+        # The node also counts one connection that is not ours, the control connection.
         self._opens_left = 2 * shards.count * self._per_shard - len(self.connections) - 1
         try:
             await self._open_by_port()
             while self._missing() and self._opens_left > 0 and not self.closed:
-                wanted = min(len(self._missing()), self._opens_left)
-                if not await self._open_all([None] * wanted):
-                    # It refuses connections: it is tried by the reconnection policy's schedule.
+                count = min(len(self._missing()), self._opens_left)
+                if not await self._open_all([None] * count):
+                    # The host refuses connections: try again by the reconnection policy's schedule.
                     self._fill_later()
                     return
         finally:
@@ -156,14 +156,12 @@ class ShardPool(HostPool):
             self._spawn_filling()
 
     async def _open_by_port(self) -> None:
-        """Open missing connections through the shard-aware port, if there is one that does as it
-        should.
-        """
+        """Open missing connections through the shard-aware port, if there is one that works."""
         info = self.host.sharding_info
         port = self._port_of(info) if info is not None else None
         if port is None or self._port_works is False:
             return
-        # One alone at first: behind a NAT, the others would be wasted.
+        # Try a single connection first: behind a NAT, the others would be wasted.
         if self._port_works is None:
             await self._open_all(self._targets(port)[:1])
         if self._port_works:
@@ -174,18 +172,18 @@ class ShardPool(HostPool):
         return [ShardTarget(shard, count, port) for shard in self._missing()]
 
     async def _open_all(self, targets: Iterable[ShardTarget | None]) -> int:
-        """Open connections at the same time; return how many were opened."""
-        wanted = list(targets)
-        self._opens_left -= len(wanted)
+        """Open connections concurrently; return how many were opened."""
+        target_list = list(targets)
+        self._opens_left -= len(target_list)
         results = await asyncio.gather(
-            *(self._open_one(target) for target in wanted), return_exceptions=True
+            *(self._open_one(target) for target in target_list), return_exceptions=True
         )
         errors = [result for result in results if isinstance(result, BaseException)]
         if errors:
-            # The bound is for connections that are opened.
+            # Only opened connections count towards the limit.
             self._opens_left += len(errors)
             log.debug("%r: %d connections were not opened: %s", self, len(errors), errors[0])
-        return len(wanted) - len(errors)
+        return len(target_list) - len(errors)
 
     async def _open_one(self, target: ShardTarget | None = None) -> None:
         if target is None:
@@ -193,13 +191,13 @@ class ShardPool(HostPool):
             return
         connection = await self._open(self.host, target)
         features = connection.features
-        # Behind a NAT that changes the client's port it is any shard. The connection is still kept
-        # if its shard lacks one.
+        # Behind a NAT that changes the client's port, the shard is arbitrary. The connection is
+        # kept if its shard lacks one.
         self._port_works = features is not None and features.shard_id == target.shard
         self._adopt(connection)
 
     def _missing(self) -> list[int]:
-        """The shards that lack connections, each as often as it lacks one."""
+        """Return the shards that lack connections, each as often as it lacks one."""
         if self.shards is None:
             return []
         return [
@@ -219,7 +217,7 @@ class ShardPool(HostPool):
         assert self.shards is not None
         assert connection.features is not None
         shard = connection.features.shard_id
-        # A server that contradicts itself: the table has no place for this shard.
+        # The server contradicts itself: the table has no such shard.
         if shard >= self.shards.count:
             connection.close()
             raise ConnectionShutdown(f"{self.host} has no shard {shard}", self.host)
@@ -229,22 +227,22 @@ class ShardPool(HostPool):
                 self.shards.add(shard, connection)
                 self._on_room(connection)
         else:
-            # Open until the filling is over: the node would give this shard again.
+            # Keep it open until the filling ends, or the node would assign this shard again.
             self._excess.append(connection)
             if self._filling_shards is None or self._filling_shards.done():
                 self._close_excess()
 
     def _take_sharding(self, info: ShardingInfo) -> None:
         self.host.sharding_info = info
-        known = self.shards
+        current = self.shards
         if (
-            known is not None
-            and known.count == info.shards_count
-            and known.ignore_msb == info.sharding_ignore_msb
+            current is not None
+            and current.count == info.shards_count
+            and current.ignore_msb == info.sharding_ignore_msb
         ):
             return
-        # The node came back as another one: what is open belongs to its former life.
-        for connection in list(self.connections) if known is not None else ():
+        # The node came back with another number of shards: retire the old connections.
+        for connection in list(self.connections) if current is not None else ():
             self._retire(connection)
         self._port_works = None
         self.shards = happy_path.ShardTable(
@@ -253,7 +251,7 @@ class ShardPool(HostPool):
         self.size = info.shards_count * self._per_shard
 
     def _forget_shards(self) -> None:
-        """The host has no shards any more."""
+        """Called when the host has no shards any more."""
         self.shards = None
         self.size = self._per_shard
         self.host.sharding_info = None
@@ -263,7 +261,8 @@ class ShardPool(HostPool):
         for connection in excess:
             connection.close()
 
-    # -- the rest ----------------------------------------------------------------------------------
+    # -- overrides of HostPool
+    # -----------------------------------------------------------------------
 
     def resize(self, size: int) -> None:
         shards = self.shards
@@ -294,20 +293,20 @@ class ShardPool(HostPool):
         self._leave(connection)
         super()._on_connection_closed(connection, error)
 
-    def close(self, error: Exception | None = None) -> None:
+    def _stop_filling(self) -> None:
         if self._filling_shards is not None:
             self._filling_shards.cancel()
         if self._slow_try is not None:
             self._slow_try.cancel()
-        super().close(error)
+        super()._stop_filling()
         self._close_excess()
 
     def state(self) -> dict[str, Any]:
-        found = super().state()
+        entry = super().state()
         if self.shards is not None:
-            found["shards_count"] = self.shards.count
-            found["connected_shards"] = self.connected_shards
-        return found
+            entry["shards_count"] = self.shards.count
+            entry["connected_shards"] = self.connected_shards
+        return entry
 
     @property
     def connected_shards(self) -> int:

@@ -1,3 +1,3 @@
-"""Preparing statements: ahead of their execution, at their first one, and again on hosts that
-forgot them.
+"""Preparing statements: before their execution, at their first execution, and again on hosts that
+have forgotten them.
 """

@@ -1,4 +1,4 @@
-"""The body of a PREPARE."""
+"""The body of a PREPARE message."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["prepare_body"]
 def prepare_body(query: str, keyspace: str | None, version: int) -> bytes:
     """Return the body of a PREPARE of `query`.
 
-    :param keyspace: for names in the text that name none; before version 5 it is the connection's.
+    :param keyspace: the keyspace of unqualified names; before version 5, the connection's counts.
     """
     # PREPARE has a keyspace from version 5 on (native_protocol_v5.spec, section 4.1.5).
     return bodies.prepare_body(query, keyspace if version >= 5 else None, version)

@@ -1,6 +1,6 @@
 """Requests whose statements must be prepared first.
 
-They are first executions of a text with bind markers, or of a batch with such texts.
+They are first executions of statements with bind markers, or of batches with such statements.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ __all__ = ["PreparingRequest"]
 
 
 class PreparingRequest(Request):
-    """Prepares `texts`, (keyspace, text) each and all at the same time, and goes on as any request.
+    """Prepares `texts`, (keyspace, CQL) pairs, concurrently, and then runs as a normal request.
 
     `bind_to` returns the statement and the request body for the prepared statements, which are in
-    the order of the texts. `known` remembers prepared texts. One deadline covers everything.
+    the order of `texts`. `prepared_texts` is the session's cache of prepared statements. One
+    deadline covers everything.
     """
 
-    __slots__ = ("bind_to", "known", "texts", "working_keyspace")
+    __slots__ = ("bind_to", "prepared_texts", "texts", "working_keyspace")
 
-    working_keyspace: str | None  # of the session when the request was made
+    working_keyspace: str | None  # the session's keyspace when the request was made
     texts: Sequence[tuple[str | None, str]]
-    known: PreparedTexts
+    prepared_texts: PreparedTexts
     bind_to: Callable[[list[PreparedStatement]], tuple[Any, AnyBody]]
 
     def start_directly(self) -> bool:
@@ -46,11 +47,11 @@ class PreparingRequest(Request):
             self.fail(session.closed_error())
             return
         if self.timeout is not None:
-            if self.timeout <= 0:  # its time is over: nothing is sent
+            if self.timeout <= 0:  # expired: send nothing
                 self.on_timeout()
                 return
             self._timer_slot = session.timers.add(self.timeout, self)
-        session.see_through(self, self._prepare())
+        session.run_for(self, self._prepare())
 
     async def _prepare(self) -> None:
         try:
@@ -67,7 +68,7 @@ class PreparingRequest(Request):
                 session,
                 text,
                 keyspace,
-                self.known,
+                self.prepared_texts,
                 self.policy,
                 self.retry_policy,
                 self.timeout,

@@ -1,4 +1,4 @@
-"""Bind values again that were bound for types which the server no longer has."""
+"""Binds values again that were bound for types which the server no longer has."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 __all__ = ["Renewed", "changes_of"]
 
 
-def changes_of(before: Sequence[ColumnMetadata], now: Sequence[ColumnMetadata]) -> str:
+def changes_of(old_columns: Sequence[ColumnMetadata], new_columns: Sequence[ColumnMetadata]) -> str:
     """Return the changes between two descriptions of bind columns; empty if there are none.
 
-    A user-defined type to which fields were added has not changed: bound values stay valid.
+    A user-defined type that only got new fields has not changed: bound values stay valid.
     """
-    if len(before) != len(now):
-        return f"{len(before)} columns -> {len(now)}"
+    if len(old_columns) != len(new_columns):
+        return f"{len(old_columns)} columns -> {len(new_columns)}"
     return ", ".join(
         f"{old.name} {_shown(old.type)} -> {new.name} {_shown(new.type)}"
-        for old, new in zip(before, now, strict=True)
+        for old, new in zip(old_columns, new_columns, strict=True)
         if old.name != new.name or not _reads_the_same(old.type, new.type)
     )
 
 
-def _shown(kind: Any) -> str:
-    """The name of a type; that of a user-defined type does not say which fields it has."""
-    name: str = kind.cql_parameterized_type()
+def _shown(cql_type: Any) -> str:
+    """Return the name of a type; for a user-defined type, without its fields."""
+    name: str = cql_type.cql_parameterized_type()
     return name
 
 
@@ -45,7 +45,7 @@ def _reads_the_same(old: Any, new: Any) -> bool:
     if old.cql_parameterized_type() != new.cql_parameterized_type():
         return False
     if issubclass(old, UserType) and issubclass(new, UserType):
-        # The name of a user-defined type does not tell: it may have been made anew.
+        # The name alone is not enough: the type may have been dropped and created again.
         if tuple(old.fieldnames) != tuple(new.fieldnames)[: len(old.fieldnames)]:
             return False
     elif len(old.subtypes) != len(new.subtypes):
@@ -54,7 +54,7 @@ def _reads_the_same(old: Any, new: Any) -> bool:
 
 
 class Renewed:
-    """A statement as the server describes it now, and values of before for it.
+    """A statement as the server describes it now, with the conversion of values bound earlier.
 
     :param before: the statement as it was prepared.
     :param response: the server's answer to preparing it again.
@@ -65,8 +65,8 @@ class Renewed:
     def __init__(self, before: PreparedStatement, response: Any) -> None:
         self.before = before
         self.changes = changes_of(before.column_metadata, response.bind_metadata)
-        if [one.name for one in before.column_metadata] != [
-            one.name for one in response.bind_metadata
+        if [column.name for column in before.column_metadata] != [
+            column.name for column in response.bind_metadata
         ]:
             raise self.refusal("by other names")
         if before.column_encryption_policy is not None:
@@ -81,12 +81,13 @@ class Renewed:
             response.result_metadata,
             response.result_metadata_id,
             before.is_lwt(),
+            codecs=before.codecs,
         )
 
     def refusal(self, reason: str) -> BindColumnsChanged:
         """Return the error for values that cannot be bound again.
 
-        :param reason: ends "values that were bound cannot be bound again".
+        :param reason: completes "values that were bound cannot be bound again".
         """
         return BindColumnsChanged(
             f"the bind columns of {query_head(self.before.query_string)} have changed on the "
@@ -95,39 +96,42 @@ class Renewed:
         )
 
     def values(self, block: Any) -> ValuesBlock:
-        """Return the values of `block` for the types of now.
+        """Return the values of `block`, bound for the current types.
 
         :param block: the values as they were bound.
-        :raises BindColumnsChanged: if a value is not one of its type of now.
+        :raises BindColumnsChanged: if a value does not fit its current type.
         """
-        given = []
+        decoded = []
         columns = zip(
             block.values(), self.before.column_metadata, self.statement.column_metadata, strict=True
         )
         for value, old, new in columns:
             if value is None or value is UNSET_VALUE:
-                given.append(value)
+                decoded.append(value)
                 continue
             if not _keeps_its_fields(old.type, new.type):
                 raise self.refusal(f'(the fields of "{new.name}" have other names)')
-            given.append(old.type.codec().decode_nullable(value))
+            decoded.append(old.type.codec().decode_nullable(value))
         try:
-            plan = self.statement.bind_plan
-            bound: ValuesBlock = plan.bind_row(given, self.statement.protocol_version)
+            # The values are CQL values already: codecs of the application must not convert them
+            # again.
+            plan = self.statement.plain_plan
+            bound: ValuesBlock = plan.bind_row(decoded, self.statement.protocol_version)
         except (TypeError, ValueError) as error:
             raise self.refusal(f"({error})") from error
         return bound
 
 
 def _keeps_its_fields(old: Any, new: Any) -> bool:
-    """Return True if all fields of the user-defined types in `old` are those of `new` too."""
+    """Return True if all fields of the user-defined types in `old` also exist in `new`."""
     if issubclass(old, UserType) and issubclass(new, UserType):
-        # Values go from one to the other by the names of their fields.
+        # Values are converted by field name.
         if not set(old.fieldnames) <= set(new.fieldnames):
             return False
-        kinds = dict(zip(new.fieldnames, new.subtypes, strict=True))
+        new_types = dict(zip(new.fieldnames, new.subtypes, strict=True))
         pairs = [
-            (kind, kinds[name]) for name, kind in zip(old.fieldnames, old.subtypes, strict=True)
+            (old_type, new_types[name])
+            for name, old_type in zip(old.fieldnames, old.subtypes, strict=True)
         ]
-        return all(_keeps_its_fields(one, other) for one, other in pairs)
+        return all(_keeps_its_fields(old_type, new_type) for old_type, new_type in pairs)
     return all(map(_keeps_its_fields, old.subtypes, new.subtypes))

@@ -1,4 +1,4 @@
-"""One PREPARE to one host of a query plan, with retries as any request has them."""
+"""Sends a PREPARE to one host of a query plan, with the usual retries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Send", "send_to_one"]
 
-# `send_to_one`, and what tests put in its place.
+# The type of `send_to_one`, and of its replacement in tests.
 Send = Callable[
     ["EngineSession", "PrepareBody", "LoadBalancingPolicy", "RetryPolicy", "float | None"],
     Awaitable["tuple[Any, Host]"],
@@ -33,10 +33,10 @@ async def send_to_one(
     retry_policy: RetryPolicy,
     timeout: float | None,
 ) -> tuple[Any, Host]:
-    """Prepare on the first host that does it; return its answer, and the host.
+    """Prepare on the first host that succeeds; return its answer, and the host.
 
     :param timeout: seconds for all attempts together; None for no limit.
-    :raises DriverException: if no host does, or the retry policy ignores the error.
+    :raises DriverException: if no host succeeds, or the retry policy ignores the error.
     """
     done: asyncio.Future[Request] = asyncio.get_running_loop().create_future()
 
@@ -65,7 +65,7 @@ async def send_to_one(
 
 
 class _Prepare:
-    """The statement that policies see for a PREPARE: it may go to any host, and be sent again."""
+    """The statement that policies see for a PREPARE: it may go to any host, and be repeated."""
 
     is_idempotent = True
     routing_key = None

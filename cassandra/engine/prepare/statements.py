@@ -1,28 +1,32 @@
-"""Preparing statements: once at a time for each text, on the other hosts too, and again on hosts
-that come back.
+"""Preparing statements: each CQL once at a time, also on the other hosts, and again on hosts that
+come back.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.engine.prepare.body import prepare_body
-from cassandra.engine.prepare.key_places import key_places
-from cassandra.engine.prepare.known import KnownStatements
+from cassandra.engine.prepare.key_positions import key_positions
+from cassandra.engine.prepare.rebind import changes_of
+from cassandra.engine.prepare.registry import StatementRegistry
+from cassandra.engine.prepare.reprepare import guard
 from cassandra.engine.prepare.sending import Send, send_to_one
 from cassandra.engine.request_bodies import PrepareBody
 from cassandra.engine.waiting import outcome_of
-from cassandra.errors import DriverException
+from cassandra.errors import DriverException, OperationTimedOut
+from cassandra.policies.balancing import HostDistance
 from cassandra.protocol.opcodes import PREPARE
 from cassandra.query.conditional import is_conditional
 from cassandra.query.keyspace_texts import is_use, names_its_keyspace
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.prepared_use import PreparedUse
 from cassandra.query.recently_used import RecentlyUsed
+from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
     from cassandra.engine.background import Spawn
@@ -41,28 +45,28 @@ log = logging.getLogger("cassandra.cluster")
 
 PARALLEL_PREPARES = 16  # on one connection
 LEFT_OUT_AT_ONCE = 256
-OTHERS_WAIT = 1.0  # seconds that prepare() gives the other hosts
+OTHERS_WAIT = 1.0  # seconds that prepare() waits for the other hosts
 
 
 class Server(Protocol):
-    """The abilities of the cluster's servers, as far as they matter here."""
+    """The relevant features of the cluster's servers."""
 
     @property
     def protocol_version(self) -> int:
-        """The version agreed on."""
+        """The protocol version agreed on."""
 
     @property
     def marks_transactions(self) -> bool:
-        """True if they mark prepared lightweight transactions, as ScyllaDB does."""
+        """True if servers mark prepared lightweight transactions, as ScyllaDB does."""
 
 
 class Preparer:
-    """Sends PREPARE requests and remembers prepared statements, weakly.
+    """Sends PREPARE requests, and keeps weak references to prepared statements.
 
-    :param sessions: the open sessions of the moment; shared, never replaced.
-    :param internal_send: sends a request of the engine's own on a connection.
+    :param sessions: the open sessions; a shared object that always has the present sessions.
+    :param internal_send: sends an internal request on a connection.
     :param spawn: runs a coroutine in the background.
-    :param server: the abilities of the cluster's servers.
+    :param server: the features of the cluster's servers.
     :param send: prepares on one host of a session's query plan.
     """
 
@@ -83,8 +87,8 @@ class Preparer:
         self._spawn = spawn
         self._server = server
         self._send = send
-        self._under_way: dict[tuple[Any, ...], asyncio.Task[Any]] = {}
-        self._known = KnownStatements()
+        self._running: dict[tuple[Any, ...], asyncio.Task[Any]] = {}
+        self._registry = StatementRegistry()
 
     async def prepare(
         self,
@@ -97,27 +101,34 @@ class Preparer:
         timeout: float | None,
         working_keyspace: str | None = None,
     ) -> PreparedStatement:
-        """Prepare `query`. Callers with the same text at the same time share one PREPARE.
+        """Prepare `query`. Concurrent callers with the same CQL share one PREPARE.
 
-        :param keyspace: named for this statement; None for the session's.
-        :param working_keyspace: the session's when the call was made; None for that of now.
+        :param keyspace: the keyspace of this statement; None for the session's.
+        :param working_keyspace: the session's keyspace when the call was made; None for the current
+            one.
         """
-        # Of this moment: when the answer comes, the session may be in another one.
+        # Read it now: the session may be in another keyspace when the answer comes.
         expected = keyspace or working_keyspace or session.keyspace
         key = (id(session), expected, query)
         if session.closed:
             raise session.closed_error()
-        # A payload is for a server's plug-in, which may answer each of them differently.
-        task = self._under_way.get(key) if not custom_payload else None
-        if task is None:
+
+        def send(seconds: float | None) -> Coroutine[Any, Any, Any]:
             request_body = PrepareBody(query, keyspace, custom_payload, expected)
-            sending = self._send_to_all(
-                session, request_body, expected, policy, retry_policy, timeout
-            )
-            task = self._begin(key, sending)
-        response = await outcome_of(task)
-        prepared = self._made(query, expected, response)
-        self._known.add(prepared)
+            return self._send_to_all(session, request_body, expected, policy, retry_policy, seconds)
+
+        # Do not share if there is a payload: a server's plug-in may answer each one differently.
+        if custom_payload:
+            response = await outcome_of(self._begin(key, send(timeout)))
+        else:
+            response = await self._shared(key, send, timeout)
+        prepared = self._statement_of(session, query, expected, response)
+        earlier = self._registry.add(prepared)
+        if earlier is not prepared and changes_of(
+            earlier.column_metadata, prepared.column_metadata
+        ):
+            # The server would accept values of the earlier types under the same id.
+            guard(self.all_with(prepared.query_id), prepared.column_metadata)
         return prepared
 
     async def prepare_text(
@@ -125,55 +136,93 @@ class Preparer:
         session: EngineSession,
         query: str,
         keyspace: str | None,
-        known: PreparedTexts,
+        prepared_texts: PreparedTexts,
         policy: LoadBalancingPolicy,
         retry_policy: RetryPolicy,
         timeout: float | None,
         working_keyspace: str | None = None,
     ) -> PreparedStatement:
-        """Prepare a text with bind markers that a program executes: one statement for all callers.
+        """Prepare CQL with bind markers that the application executes; all callers share the
+        statement.
 
-        :param keyspace: named for this statement; None for the session's.
-        :param known: the statements of the session, which also remember it.
-        :param working_keyspace: the session's when the call was made; None for that of now.
+        :param keyspace: the keyspace of this statement; None for the session's.
+        :param prepared_texts: the session's cache, to which the statement is added.
+        :param working_keyspace: the session's keyspace when the call was made; None for the current
+            one.
         """
         expected = keyspace or working_keyspace or session.keyspace
-        place = (expected, query)
-        prepared = known.get(place)
+        cache_key = (expected, query)
+        prepared = prepared_texts.get(cache_key)
         if prepared is not None:
             return prepared
-        key = ("text", id(session), *place)
-        task = self._under_way.get(key)
-        if task is None:
 
-            async def prepare_and_remember() -> PreparedStatement:
-                made = await self.prepare(
-                    session, query, keyspace, None, policy, retry_policy, timeout, expected
-                )
-                # Before the task is over: later callers find either the task or the statement.
-                known.put(place, made)
-                made.when_changed = partial(known.drop, place)
-                return made
+        async def prepare_and_remember(seconds: float | None) -> PreparedStatement:
+            statement = await self.prepare(
+                session, query, keyspace, None, policy, retry_policy, seconds, expected
+            )
+            # Add it before the task ends: later callers find either the task or the statement.
+            prepared_texts.put(cache_key, statement)
+            statement.when_changed = partial(prepared_texts.drop, cache_key)
+            return statement
 
-            task = self._begin(key, prepare_and_remember())
-        shared: PreparedStatement = await outcome_of(task)
+        task_key = ("text", id(session), *cache_key)
+        shared: PreparedStatement = await self._shared(task_key, prepare_and_remember, timeout)
         return shared
 
+    async def _shared(
+        self,
+        key: tuple[Any, ...],
+        work: Callable[[float | None], Coroutine[Any, Any, Any]],
+        timeout: float | None,
+    ) -> Any:
+        """Return the outcome of the task with this key, which concurrent callers share.
+
+        The task has the deadline of the caller that began it. If that passes, one of the callers
+        with more time begins the work again.
+
+        :param key: ends with the CQL.
+        :param work: begins the work, with a limit in seconds or None.
+        :param timeout: seconds that this caller has; None for no limit.
+        """
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + timeout if timeout is not None else None
+        rest = timeout
+        while True:
+            task = self._running.get(key)
+            if task is None:  # the work has the deadline of this caller
+                return await outcome_of(self._begin(key, work(rest)))
+            await asyncio.wait({task}, timeout=rest)
+            if deadline is not None:
+                rest = deadline - clock()
+            if not task.done():
+                raise OperationTimedOut(
+                    f"the PREPARE that several callers share was not over within {timeout} seconds",
+                    timeout=timeout,
+                    statement=query_head(key[-1]),
+                )
+            try:
+                return await outcome_of(task)
+            except OperationTimedOut:
+                if rest is not None and rest <= 0:
+                    raise
+
     def _begin(self, key: tuple[Any, ...], work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Start a task that further callers with the same key wait for too."""
+        """Start a task; further callers with the same key wait for the same task."""
         task: asyncio.Task[Any] = self._spawn(work)
-        self._under_way[key] = task
-        task.add_done_callback(lambda _: self._under_way.pop(key, None))
+        self._running[key] = task
+        task.add_done_callback(lambda _: self._running.pop(key, None))
         return task
 
-    def _made(self, query: str, keyspace: str | None, response: Any) -> PreparedStatement:
+    def _statement_of(
+        self, session: EngineSession, query: str, keyspace: str | None, response: Any
+    ) -> PreparedStatement:
         is_marked = self._server.marks_transactions
         policy = self._settings.column_encryption_policy
-        kind = PreparedUse if is_use(query) else PreparedStatement
-        prepared = kind(
+        statement_class = PreparedUse if is_use(query) else PreparedStatement
+        prepared = statement_class(
             response.bind_metadata,
             response.query_id,
-            response.pk_indexes or key_places(self._metadata, response.bind_metadata),
+            response.pk_indexes or key_positions(self._metadata, response.bind_metadata),
             query,
             keyspace,
             self._server.protocol_version,
@@ -181,9 +230,10 @@ class Preparer:
             response.result_metadata_id,
             response.is_lwt or (not is_marked and is_conditional(query)),
             column_encryption_policy=policy,
+            codecs=session.codecs,
         )
         if not getattr(policy, "deterministic", True):
-            # The server tells of the partition key alone, and only from version 4 on.
+            # The server reports only the partition key, and only from version 4 on.
             schema = self._metadata.keyspaces.get(prepared.table_keyspace or "")
             table = schema.tables.get(prepared.table or "") if schema is not None else None
             if table is not None:
@@ -200,9 +250,7 @@ class Preparer:
         retry_policy: RetryPolicy,
         timeout: float | None,
     ) -> list[PreparedStatement]:
-        """Prepare all of them at the same time; the first error is raised when the rest is over
-        too.
-        """
+        """Prepare all `queries` concurrently; the first error is raised after all have ended."""
         return await all_or_first_error(
             [
                 self.prepare(session, query, None, None, policy, retry_policy, timeout)
@@ -219,12 +267,12 @@ class Preparer:
         retry_policy: RetryPolicy,
         timeout: float | None,
     ) -> Any:
-        """The answer of the first host; the other ones have been asked too."""
+        """Prepare on one host, then on the others; return the answer of the first."""
         response, host = await self._send(session, request_body, policy, retry_policy, timeout)
         if self._settings.prepare_on_all_hosts and len(session.pools) > 1:
             await self._prepare_on_others(
                 session,
-                self._made(request_body.query, expected, response),
+                self._statement_of(session, request_body.query, expected, response),
                 host,
             )
         return response
@@ -232,16 +280,28 @@ class Preparer:
     async def _prepare_on_others(
         self, session: EngineSession, prepared: PreparedStatement, first: Host
     ) -> None:
-        """Prepare on the other hosts, all at once. A failure costs only a round trip later."""
-        others = [pool.pick() for host, pool in session.pools.items() if host != first]
+        """Prepare on the other hosts, concurrently. A failure only costs a round trip later."""
+        others = [
+            pool.pick()
+            for host, pool in session.pools.items()
+            if host != first and self._is_in_scope(session, host)
+        ]
         tasks = [
             self._spawn(self._prepare_on(connection, prepared))
             for connection in others
             if connection is not None and _understands(connection, prepared)
         ]
         if tasks:
-            # A slow host is left to it: it will ask for the statement, or have it by then.
+            # Do not wait longer: a slow host will have the statement by its first use, or ask for
+            # it.
             await asyncio.wait(tasks, timeout=OTHERS_WAIT)
+
+    def _is_in_scope(self, session: EngineSession, host: Host) -> bool:
+        """Return True if statements should be prepared on `host` before they are executed there."""
+        distance = session.distance(host)
+        if self._settings.prepare_scope == "all":
+            return distance != HostDistance.IGNORED
+        return distance in (HostDistance.LOCAL_RACK, HostDistance.LOCAL)
 
     async def _prepare_on(self, connection: Connection, prepared: PreparedStatement) -> None:
         body = prepare_body(prepared.query_string, prepared.keyspace, connection.version)
@@ -251,24 +311,34 @@ class Preparer:
             log.debug("%s was not prepared on %s: %s", prepared, connection.endpoint, error)
 
     @property
-    def known_count(self) -> int:
+    def prepared_count(self) -> int:
         """The number of prepared statements in use; any thread may ask."""
-        return len(self._known)
+        return len(self._registry)
 
-    def known_by_id(self, query_id: bytes) -> PreparedStatement | None:
-        """Return the statement with this id, if somebody still holds it."""
-        return self._known.by_id(query_id)
+    def prepared_by_id(self, query_id: bytes) -> PreparedStatement | None:
+        """Return the statement with this id, if it is still in use."""
+        return self._registry.by_id(query_id)
+
+    def all_with(self, query_id: bytes) -> list[PreparedStatement]:
+        """Return all statements in use with this id."""
+        return self._registry.all_with(query_id)
 
     async def prepare_all_on(self, host: Host) -> None:
-        """Prepare everything that is still in use on a host that came up; each statement once, some
-        in parallel.
+        """Prepare all statements that are in use on a host that came up, each once, several in
+        parallel.
         """
-        session = next((session for session in self._sessions if host in session.pools), None)
+        session = next(
+            (
+                session
+                for session in self._sessions
+                if host in session.pools and self._is_in_scope(session, host)
+            ),
+            None,
+        )
         if session is None:
             return
-        # A program may hold a million of them: neither a task for each, nor one long step of the
-        # loop.
-        waiting = self._known.each_once()
+        # There may be a million statements: we start neither a task for each, nor block the loop.
+        waiting = self._registry.each_once()
 
         async def prepare_some(session: EngineSession) -> None:
             left_out = 0
@@ -288,8 +358,8 @@ class Preparer:
 
 
 def _understands(connection: Connection, prepared: PreparedStatement) -> bool:
-    """Return True if a PREPARE on `connection` would be one in the statement's keyspace."""
-    # Without a keyspace, a server refuses names that lack it: nothing goes wrong.
+    """Return True if a PREPARE on `connection` would use the statement's keyspace."""
+    # A connection without a keyspace is fine: the server would refuse unqualified names.
     return (
         connection.version >= 5
         or prepared.keyspace is None
@@ -301,9 +371,7 @@ def _understands(connection: Connection, prepared: PreparedStatement) -> bool:
 async def all_or_first_error(
     preparing: Sequence[Awaitable[PreparedStatement]],
 ) -> list[PreparedStatement]:
-    """Return all outcomes, waited for at the same time; the first error is raised when the rest
-    is over too.
-    """
+    """Return all outcomes, awaited concurrently; the first error is raised after all have ended."""
     outcomes = await asyncio.gather(*preparing, return_exceptions=True)
     for outcome in outcomes:
         if isinstance(outcome, BaseException):

@@ -1,3 +1,3 @@
-"""Reading the schema: what is read and when, what events make of it, and waiting until the nodes
-agree.
+"""Reading the schema: when and what to read, how events are handled, and waiting for schema
+agreement.
 """

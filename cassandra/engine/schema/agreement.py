@@ -1,4 +1,4 @@
-"""Schema agreement: waiting until all live nodes report one schema version."""
+"""Schema agreement: waiting until all live nodes report the same schema version."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cassandra.cluster")
 
-# Only the versions are asked for: whole rows of a large cluster are tens of kilobytes.
+# We select only the versions: whole rows of a large cluster are tens of kilobytes.
 LOCAL_VERSION_QUERY = "SELECT schema_version FROM system.local WHERE key = 'local'"
 PEER_VERSIONS_QUERY = "SELECT peer, host_id, schema_version FROM system.peers"
 
@@ -31,11 +31,11 @@ LONGEST_INTERVAL = 0.4
 
 
 class Agreement:
-    """Waits until all live nodes of a cluster report one schema version.
+    """Waits until all live nodes of a cluster report the same schema version.
 
     :param rows: returns the rows of a query on a connection, as dicts.
     :param control: returns the control connection, or raises if there is none.
-    :param is_over: tells if the cluster is shut down, so that nobody will ever answer.
+    :param is_over: returns True if the cluster is shut down, so that nobody will answer.
     """
 
     __slots__ = ("_control", "_is_over", "_metadata", "_rows", "_settings")
@@ -56,21 +56,21 @@ class Agreement:
 
     @property
     def longest_wait(self) -> float:
-        """Seconds to wait if nobody says how long."""
+        """The default of `max_wait`, in seconds."""
         return self._settings.max_schema_agreement_wait
 
     async def wait(self, connection: Connection, max_wait: float | None = None) -> bool:
-        """Ask until one version is left among live nodes; return False if that takes too long.
+        """Poll until live nodes report a single version; return False if that takes too long.
 
-        A question that gets no answer is asked again, until the time is up: the change itself is
-        made already.
+        A query that fails is repeated until the time is up: the schema change itself was made
+        already.
 
-        :param connection: the one to ask on, while it is open. The coordinator of a change has the
-            new version for certain; other nodes may not have it yet.
+        :param connection: used while it is open. The coordinator of a change certainly has the new
+            version; other nodes may not have it yet.
         :param max_wait: seconds; None for `longest_wait`.
         """
         wait = self.longest_wait if max_wait is None else max_wait
-        # Programs that want no wait say so by 0 or less.
+        # Applications disable the wait with 0 or less.
         if wait <= 0:
             return False
         clock = asyncio.get_running_loop().time
@@ -85,7 +85,7 @@ class Agreement:
         except (DriverException, OSError) as error:
             if self._is_over():
                 raise
-            return {error, None}  # not one version
+            return {error, None}  # two values, so not a single version
         return {row["schema_version"] for row in local} | {
             row["schema_version"]
             for row in peers
@@ -97,15 +97,15 @@ class Agreement:
 
     def _is_live(self, host_id: uuid.UUID) -> bool:
         host = self._metadata.get_host_by_host_id(host_id)
-        # A node that is down cannot agree: to wait for it would always take the whole time.
+        # A node that is down cannot agree: waiting for it would always take the whole time.
         return host is not None and host.is_up is not False
 
 
 async def wait_for_one_version(
     ask: Callable[[], Coroutine[Any, Any, set[Any]]], max_wait: float, clock: Callable[[], float]
 ) -> bool:
-    """Ask for versions until there is but one; return False after `max_wait` seconds. The intervals
-    grow from 10 ms to 400 ms.
+    """Poll `ask` until it returns at most one version; return False after `max_wait` seconds. The
+    intervals grow from 10 ms to 400 ms.
     """
     deadline = clock() + max_wait
     interval = FIRST_INTERVAL
@@ -132,10 +132,9 @@ async def wait_for_one_version(
 async def versions_in(
     scope: SchemaAgreementScope, pools: Iterable[HostPool], rows: Rows
 ) -> set[Any]:
-    """Ask each host in `scope` that has an open connection for its schema version.
+    """Ask each connected host in `scope` for its schema version.
 
-    :returns: the distinct versions. An exception stands for the version of a host that has not
-        given one.
+    :returns: the distinct versions. The error of a host that did not answer counts as a version.
     :raises ConnectionException: if no host in the scope is connected.
     """
     pools = list(pools)
@@ -159,7 +158,7 @@ async def versions_in(
         if isinstance(answer, BaseException):
             if not isinstance(answer, (DriverException, OSError)):
                 raise answer
-            versions.update((answer, None))  # not one version, whatever the others say
+            versions.update((answer, None))  # so that there is more than one
         else:
             versions.update(row["schema_version"] for row in answer)
     return versions

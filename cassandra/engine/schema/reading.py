@@ -1,7 +1,7 @@
-"""Reads the schema tables, through one connection, in pages and side by side.
+"""Reads the schema tables through one connection, in pages and concurrently.
 
-The rows become a new snapshot of `Metadata`: all of it, or with a keyspace or a part of one in
-place of the earlier one.
+The rows become a new snapshot of `Metadata`: a complete one, or the previous one with a keyspace or
+an element replaced.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ log = logging.getLogger("cassandra.cluster")
 
 VERSION_QUERY = "SELECT schema_version, release_version FROM system.local WHERE key = 'local'"
 
-# The schema's version, and the release of the node that told it.
+# The schema version, and the release of the node that reported it.
 Version = tuple[Any, Any]
 Pages = Callable[["Connection", str], AsyncIterator[Any]]
 
 
 class Part(NamedTuple):
-    """A schema table. `name`: the column that has the name of what a row belongs to, below the
-    keyspace.
+    """A schema table. `name` is the column with the name of the element that a row belongs to; None
+    for tables of keyspaces.
     """
 
     table: str
@@ -59,7 +59,7 @@ _PARTS = {
     "aggregates": Part("system_schema.aggregates", "aggregate_name"),
 }
 _KEYSPACES = {"keyspaces": Part("system_schema.keyspaces")}
-# What one family of servers has, and some of its versions do not.
+# Tables that only some servers have, and not in all versions.
 _OF_CASSANDRA = {"column_masks": Part("system_schema.column_masks", "table_name")}
 _VIRTUAL = {
     "virtual_keyspaces": Part("system_virtual_schema.keyspaces"),
@@ -74,7 +74,7 @@ _OF_SCYLLADB = {
 _OF_PLACEMENT = ("keyspaces", "scylla_keyspaces")
 _OPTIONAL = {*_OF_CASSANDRA, *_VIRTUAL, *_OF_SCYLLADB, "dropped_columns"}
 
-# What is read for a target of a kind that is less than a keyspace.
+# The tables to read for a target below the level of a keyspace.
 _PARTS_OF_KIND = {
     "TABLE": (
         "tables",
@@ -90,7 +90,7 @@ _PARTS_OF_KIND = {
     "FUNCTION": ("functions",),
     "AGGREGATE": ("aggregates", "scylla_aggregates"),
 }
-# The slot of a `KeyspaceSource` that holds rows of the kind, and the column that has their name.
+# The field of `KeyspaceSource` with rows of this kind, and the column with their name.
 _ROWS_OF_KIND = {
     "TYPE": ("types", "type_name"),
     "FUNCTION": ("functions", "function_name"),
@@ -99,10 +99,10 @@ _ROWS_OF_KIND = {
 
 
 class SchemaReader:
-    """Reads the schema, and swaps the snapshots of `metadata`.
+    """Reads the schema, and replaces the snapshots of `metadata`.
 
     :param rows: returns the rows of a query on a connection, as dicts.
-    :param pages: gives the result of a query on a connection page by page.
+    :param pages: yields the result of a query on a connection page by page.
     """
 
     __slots__ = ("_metadata", "_missing", "_pages", "_rows", "_settings")
@@ -112,14 +112,14 @@ class SchemaReader:
         self._metadata = metadata
         self._rows = rows
         self._pages = pages
-        # By end point: nodes of one cluster may differ while they are upgraded.
+        # By end point, because nodes of a cluster may differ during an upgrade.
         self._missing: set[tuple[Any, str]] = set()  # tables that a server does not have
 
-    # -- what --------------------------------------------------------------------------------------
+    # -- reading -----------------------------------------------------------------------------------
 
     async def read(self, target: Target, connection: Connection) -> None:
         """Read `target` again, through `connection`."""
-        # The version first: a change during the reading makes the next one necessary.
+        # Read the version first: a change during the reading then leads to another reading.
         if target.kind == "ALL":
             rows = await self._rows(connection, VERSION_QUERY)
             version = (rows[0]["schema_version"], rows[0]["release_version"]) if rows else None
@@ -127,126 +127,135 @@ class SchemaReader:
                 connection, version, target.forced or self._settings.schema_metadata_enabled
             )
         else:
-            known = self._metadata.schema.sources.get(target.keyspace)
-            # Virtual keyspaces, which never change while a node runs, are read as a whole.
-            if target.kind in ("KEYSPACE", "REPLICATION") or known is None or known.virtual:
+            source = self._metadata.schema.sources.get(target.keyspace)
+            # Virtual keyspaces never change while a node runs; they are read as a whole.
+            if target.kind in ("KEYSPACE", "REPLICATION") or source is None or source.virtual:
                 await self._read_keyspace(connection, target)
             else:
                 await self._read_element(connection, target)
 
-    async def read_all(self, connection: Connection, version: Version | None, whole: bool) -> None:
-        """Read the replication of all keyspaces.
+    async def read_all(
+        self, connection: Connection, version: Version | None, include_schema: bool
+    ) -> None:
+        """Read the replication of all keyspaces, and optionally their schema.
 
-        :param version: the schema's version that is known before the reading.
-        :param whole: read all else of the keyspaces too, unless they are filtered away.
+        :param version: the schema version that was current before the reading.
+        :param include_schema: also read the schema of the configured keyspaces.
         """
-        # Of all keyspaces, even if the schema of few is wanted: requests are routed in any of them.
+        # Read the replication of all keyspaces, since requests may be routed in any of them.
         parts = self._replication_parts(connection)
-        wanted = self._settings.schema_metadata_keyspaces
-        if whole and (wanted is None or wanted):
+        keyspaces = self._settings.schema_metadata_keyspaces
+        if include_schema and (keyspaces is None or keyspaces):
             parts |= {**_PARTS, **self._parts_of_server(connection)}
             if not _is_scylladb(connection):
                 parts |= _VIRTUAL
-        among = (
-            None if wanted is None else f"keyspace_name IN ({', '.join(map(cql_quote, wanted))})"
+        keyspace_condition = (
+            None
+            if keyspaces is None
+            else f"keyspace_name IN ({', '.join(map(cql_quote, keyspaces))})"
         )
-        conditions = {name: among for name in parts if name not in _OF_PLACEMENT}
+        conditions = {name: keyspace_condition for name in parts if name not in _OF_PLACEMENT}
         grouping = await self._query(connection, parts, conditions)
-        self._take_replication(grouping, whole=True)
-        if whole:
+        self._take_replication(grouping, all_keyspaces=True)
+        if include_schema:
             sources = grouping.sources()
-            if wanted is not None:
-                sources = {name: source for name, source in sources.items() if name in wanted}
+            if keyspaces is not None:
+                sources = {name: source for name, source in sources.items() if name in keyspaces}
             self._metadata._replace_schema(Schema(sources, version))
         else:
             self._metadata._replace_schema(self._metadata.schema.at(version))
 
     async def _read_keyspace(self, connection: Connection, target: Target) -> None:
         name = target.keyspace
-        wanted = self._settings.schema_metadata_keyspaces
-        held = (self._settings.schema_metadata_enabled or target.forced) and (
-            wanted is None or name in wanted
+        keyspaces = self._settings.schema_metadata_keyspaces
+        is_stored = (self._settings.schema_metadata_enabled or target.forced) and (
+            keyspaces is None or name in keyspaces
         )
-        known = self._metadata.schema.sources.get(name)
+        existing = self._metadata.schema.sources.get(name)
         parts = self._replication_parts(connection)
-        if held and (target.kind != "REPLICATION" or known is None):
+        if is_stored and (target.kind != "REPLICATION" or existing is None):
             parts |= {**_PARTS, **self._parts_of_server(connection)}
             if (
-                known.virtual
-                if known is not None
+                existing.virtual
+                if existing is not None
                 else target.forced and not _is_scylladb(connection)
             ):
                 parts |= _VIRTUAL
         condition = f"keyspace_name = {cql_quote(name)}"
         grouping = await self._query(connection, parts, dict.fromkeys(parts, condition))
-        self._take_replication(grouping, whole=False, name=name)
-        if not held:
+        self._take_replication(grouping, all_keyspaces=False, name=name)
+        if not is_stored:
             return
         source: KeyspaceSource | None = grouping.sources().get(name)
-        known = self._metadata.schema.sources.get(name)
-        if source is not None and known is not None and "tables" not in parts:
-            source = known.replaced(row=source.row, scylla=source.scylla)
+        existing = self._metadata.schema.sources.get(name)
+        if source is not None and existing is not None and "tables" not in parts:
+            source = existing.replaced(row=source.row, scylla=source.scylla)
         self._take_keyspace(name, source)
 
     async def _read_element(self, connection: Connection, target: Target) -> None:
-        """A table with its views, a view, a type, or all functions or aggregates of one name, of a
-        keyspace that is known.
+        """Read an element of a keyspace that we have: a table with its views, a view, a type, or
+        all functions or aggregates of the same name.
         """
-        known = self._metadata.schema.sources.get(target.keyspace)
+        existing = self._metadata.schema.sources.get(target.keyspace)
         base = (
-            known.tables.get(target.name) if known is not None and target.kind == "TABLE" else None
+            existing.tables.get(target.name)
+            if existing is not None and target.kind == "TABLE"
+            else None
         )
-        # A column that is added to a table or renamed is so in its views as well, and the server
-        # names the table alone.
+        # A new or renamed column of a table also appears in its views, but the event names only the
+        # table.
         names = [target.name, *(base.views if base is not None else ())]
         available = {**_PARTS, **self._parts_of_server(connection)}
         parts = {name: available[name] for name in _PARTS_OF_KIND[target.kind] if name in available}
-        place = f"keyspace_name = {cql_quote(target.keyspace)} AND"
-        among = (
+        keyspace_condition = f"keyspace_name = {cql_quote(target.keyspace)} AND"
+        name_condition = (
             f"IN ({', '.join(map(cql_quote, names))})"
             if len(names) > 1
             else f"= {cql_quote(target.name)}"
         )
-        conditions = {name: f"{place} {part.name} {among}" for name, part in parts.items()}
+        conditions = {
+            name: f"{keyspace_condition} {part.name} {name_condition}"
+            for name, part in parts.items()
+        }
         grouping = await self._query(connection, parts, conditions)
-        known = self._metadata.schema.sources.get(target.keyspace)
-        if known is None:  # dropped meanwhile
+        existing = self._metadata.schema.sources.get(target.keyspace)
+        if existing is None:  # dropped during the reading
             return
         if target.kind == "TABLE":
             self._take_keyspace(
-                target.keyspace, _with_tables(known, names, list(grouping.table_sources()))
+                target.keyspace, _with_tables(existing, names, list(grouping.table_sources()))
             )
             return
         slot, column = _ROWS_OF_KIND[target.kind]
         rows = (
-            grouping.aggregates(known.name)
+            grouping.aggregates(existing.name)
             if slot == "aggregates"
-            else grouping.of_keyspace(slot, known.name)
+            else grouping.of_keyspace(slot, existing.name)
         )
-        others = [row for row in getattr(known, slot) if row.get(column) != target.name]
-        self._take_keyspace(target.keyspace, known.replaced(**{slot: (*others, *rows)}))
+        others = [row for row in getattr(existing, slot) if row.get(column) != target.name]
+        self._take_keyspace(target.keyspace, existing.replaced(**{slot: (*others, *rows)}))
 
     def _take_keyspace(self, name: str, source: KeyspaceSource | None) -> None:
-        # Other changes may have come in between: no version says any more what this snapshot is.
+        # Other changes may have come in between, so the snapshot's version is unknown.
         self._metadata._replace_schema(self._metadata.schema.with_keyspace(name, source))
 
-    def _take_replication(self, grouping: Grouping, whole: bool, name: str = "") -> None:
-        read = {keyspace: _replication(row) for keyspace, row in grouping.keyspaces.items()}
-        if not whole:
-            read = {
+    def _take_replication(self, grouping: Grouping, all_keyspaces: bool, name: str = "") -> None:
+        replication = {keyspace: _replication(row) for keyspace, row in grouping.keyspaces.items()}
+        if not all_keyspaces:
+            replication = {
                 **{k: v for k, v in self._metadata.replication.items() if k != name},
-                **read,
+                **replication,
             }
-        self._metadata._replace_replication({k: v for k, v in read.items() if v is not None})
+        self._metadata._replace_replication({k: v for k, v in replication.items() if v is not None})
         with_tablets, leaders = grouping.tablet_keyspaces()
-        if not whole:
+        if not all_keyspaces:
             others = self._metadata.replication.keys() - {name}
             with_tablets |= set(filter(self._metadata.tablets.has_keyspace, others))
             leaders |= set(filter(self._metadata.tablets.has_leaders, others))
         self._metadata._replace_tablet_keyspaces(with_tablets, leaders)
 
     async def user_type_fields(self, connection: Connection, keyspace: str, name: str) -> list[str]:
-        """Read the names of the fields of a user-defined type.
+        """Return the field names of a user-defined type.
 
         :raises UserTypeDoesNotExist: if the cluster has no such type.
         """
@@ -260,10 +269,10 @@ class SchemaReader:
         names: list[str] = list(fields[0]["field_names"])
         return names
 
-    # -- asking ------------------------------------------------------------------------------------
+    # -- queries -----------------------------------------------------------------------------------
 
     def _replication_parts(self, connection: Connection) -> dict[str, Part]:
-        """Return the parts of keyspaces that tell where their partitions are."""
+        """Return the tables that have the replication of keyspaces."""
         parts = {**_KEYSPACES}
         if _is_scylladb(connection):
             parts["scylla_keyspaces"] = _OF_SCYLLADB["scylla_keyspaces"]
@@ -278,7 +287,7 @@ class SchemaReader:
         parts: Mapping[str, Part],
         conditions: Mapping[str, str | None],
     ) -> Grouping:
-        """Read `parts` side by side."""
+        """Read `parts` concurrently."""
         grouping = Grouping()
 
         async def read(name: str, part: Part) -> None:
@@ -290,8 +299,7 @@ class SchemaReader:
                 grouping.add(name, page, connection.version)
 
         async def read_optional(name: str, part: Part) -> None:
-            # Which server it is decides what it has: nodes of one cluster may differ while they are
-            # upgraded.
+            # Remember it per server: nodes of a cluster may differ during an upgrade.
             key = (connection.endpoint, name)
             if key in self._missing:
                 return
@@ -307,7 +315,7 @@ class SchemaReader:
                 for name, part in parts.items()
             )
         )
-        # Each page has its own deadline; this one is for servers that send pages without an end.
+        # Each page has its own deadline; this one is for servers that send pages without end.
         timeout = self._settings.schema_read_timeout
         try:
             await within(timeout, reading)
@@ -322,32 +330,32 @@ class SchemaReader:
 
 
 def _with_tables(
-    known: KeyspaceSource, names: Iterable[str], read: Sequence[TableSource]
+    keyspace: KeyspaceSource, names: Iterable[str], sources: Sequence[TableSource]
 ) -> KeyspaceSource:
-    """`known` with the tables and views `names` as they were read, or without them."""
-    tables, views = dict(known.tables), dict(known.views)
+    """Return `keyspace` with its tables and views `names` replaced by `sources`, or removed."""
+    tables, views = dict(keyspace.tables), dict(keyspace.views)
     bases = set()
     for name in names:
         tables.pop(name, None)
-        before = views.pop(name, None)
-        bases.add(before.base if before is not None else None)
-    fresh = {source.name: source for source in read}
-    views |= {name: source for name, source in fresh.items() if source.base is not None}
+        old_view = views.pop(name, None)
+        bases.add(old_view.base if old_view is not None else None)
+    new_sources = {source.name: source for source in sources}
+    views |= {name: source for name, source in new_sources.items() if source.base is not None}
     views = dict(sorted(views.items()))
-    tables |= {name: source for name, source in fresh.items() if source.base is None}
-    for base in bases | {source.base for source in read} | set(fresh):
+    tables |= {name: source for name, source in new_sources.items() if source.base is None}
+    for base in bases | {source.base for source in sources} | set(new_sources):
         if base is None or base not in tables:
             continue
         of_base = {view.name: view for view in views.values() if view.base == base}
-        if base in fresh:
+        if base in new_sources:
             tables[base].views = of_base
         else:
             tables[base] = tables[base].with_views(of_base)
-    return known.replaced(tables=dict(sorted(tables.items())), views=views)
+    return keyspace.replaced(tables=dict(sorted(tables.items())), views=views)
 
 
 def _is_scylladb(connection: Connection) -> bool:
-    return connection.features is not None and connection.features.sharding_info is not None
+    return connection.features is not None and connection.features.is_scylla
 
 
 def _replication(row: Mapping[str, Any]) -> ReplicationStrategy | None:

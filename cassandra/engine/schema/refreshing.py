@@ -1,9 +1,40 @@
-"""The moments at which the schema is read: at connect all of it, later a `Target` at a time.
+"""Decides when the schema is read: completely at connect, then one `Target` at a time.
 
-A target is what a DDL statement of a session has changed, before its result is handed on, or what
-an event of the server names, after a while, so that a burst of events is one reading. Readings go
-one after another in rounds, and those that come while a round runs are joined into the next: what
-is read later is never overwritten by what was read earlier.
+A target is a part of the schema: everything, a keyspace, its replication, a table, a type,
+functions or aggregates of the same name.
+
+Who asks for a reading:
+
+* `on_connected`: the first control connection. Everything is read at once, and errors propagate to
+  `connect`.
+* `on_moved`: the control connection has moved. If the new node reports another schema version,
+  everything is read again.
+* `on_event`: the server reports a change. The target waits in `_pending` for a random time within
+  the configured window, so that a burst of events causes one reading, and clients do not read all
+  at the same moment.
+* `after_ddl`: a session has executed a DDL statement. The session waits for the reading before it
+  completes the request, but a failed reading does not fail the request.
+* `refresh`: the application asks for it. We wait for schema agreement first, and raise errors. It
+  also works if reading is disabled.
+
+All but `on_connected` go through `_refresh`, which works in rounds. It adds a future per target to
+`_requested` and starts the worker task, unless it runs. The worker takes all of `_requested`, reads
+the targets with a few concurrent readers, and completes their futures. Targets that come during a
+round wait for the next, so an older reading never overwrites a newer one. A target that another one
+covers is not read separately. The worker ends when `_requested` is empty; the next target starts it
+again.
+
+Who repeats failed readings: `_refresh_quietly` logs errors of servers and networks, marks the
+snapshot as outdated, so that the next move of the control connection reads everything, and puts the
+targets back into `_pending`. The delay doubles with each failure in a row, at most MOST_TRIES
+times. Other exceptions are logged and not repeated, since they are faults of code. A failed
+`refresh` is not repeated either.
+
+`close` stops timer and worker; callers that still wait get ConnectionShutdown.
+
+None means: a target's connection - use the control connection; `max_wait` - the cluster's setting;
+the version of a schema - unknown, so it differs from every reported version;
+`schema_metadata_keyspaces` - all keyspaces.
 """
 
 from __future__ import annotations
@@ -14,7 +45,7 @@ import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cassandra.engine.randomness import own_or_process
+from cassandra.engine.randomness import generator_or_default
 from cassandra.engine.schema.targets import PendingTargets, Target, grouped
 from cassandra.errors import ConnectionShutdown, DriverException
 
@@ -30,34 +61,36 @@ __all__ = ["SchemaRefresher"]
 
 log = logging.getLogger("cassandra.cluster")
 
-# What could not be read is tried again, after so many seconds, then twice as many, and so on; so
-# many times in a row.
+# Failed readings are repeated after this many seconds, then twice as many, and so on, at most
+# MOST_TRIES times in a row.
 FIRST_DELAY = 1.0
 MOST_TRIES = 8
-READERS = 8  # targets that are read at a time, on the one connection
+READERS = 8  # targets that are read concurrently, on one connection
 
-# Waits until the nodes agree on the schema: the connection to ask on, and seconds.
+# Waits for schema agreement; called with the connection to ask, and seconds.
 Agree = Callable[["Connection", float], Awaitable[bool]]
 
 
 class Reader(Protocol):
-    """A reader of the schema: `cassandra.engine.schema.reading.SchemaReader`."""
+    """Reads the schema; see `cassandra.engine.schema.reading.SchemaReader`."""
 
     async def read(self, target: Target, connection: Connection) -> None:
         """Read `target` again, through `connection`."""
 
-    async def read_all(self, connection: Connection, version: Version | None, whole: bool) -> None:
-        """Read the replication of all keyspaces; with `whole`, all else of them too."""
+    async def read_all(
+        self, connection: Connection, version: Version | None, include_schema: bool
+    ) -> None:
+        """Read the replication of all keyspaces, and optionally their schema."""
 
 
 class SchemaRefresher:
     """Decides when the schema of a cluster is read.
 
-    :param reader: reads it.
+    :param reader: reads the schema.
     :param agree: waits until the nodes agree on the schema.
     :param control: returns the control connection, or raises if there is none.
     :param spawn: runs a coroutine in the background.
-    :param random: draws the moments of readings; None for numbers of the process.
+    :param random: draws the times of readings; None uses the process-wide generator.
     """
 
     def __init__(
@@ -71,56 +104,56 @@ class SchemaRefresher:
         random: random.Random | None = None,
     ) -> None:
         self._settings = settings
-        self._random = own_or_process(random)
+        self._random = generator_or_default(random)
         self._metadata = metadata
         self._reader = reader
         self._agree = agree
         self._control = control
         self._spawn = spawn
-        self.enabled = True  # `set_meta_refresh_enabled`
-        self.reads = 0  # how often a part of the schema was read again, or was to be
+        self.enabled = True  # see `set_meta_refresh_enabled`
+        self.reads = 0  # the number of targets that were read, or tried
         self.failed_reads = 0
         self._pending = PendingTargets()
         self._timer: asyncio.TimerHandle | None = None
         self._failures = 0  # in a row
-        self._wanted: dict[Target, tuple[Connection | None, list[asyncio.Future[None]]]] = {}
+        self._requested: dict[Target, tuple[Connection | None, list[asyncio.Future[None]]]] = {}
         self._worker: asyncio.Task[None] | None = None
         self._closed = False
 
     @property
     def _reads_schema(self) -> bool:
-        # Asked for each time: programs may switch it while they are connected.
+        # Read each time, because applications may change it while connected.
         return bool(self._settings.schema_metadata_enabled)
 
     @property
     def _reads_anything(self) -> bool:
         return self.enabled and (self._reads_schema or self._settings.token_metadata_enabled)
 
-    # -- when --------------------------------------------------------------------------------------
+    # -- triggers ----------------------------------------------------------------------------------
 
     async def on_connected(self, connection: Connection, local: Host) -> None:
-        """The first control connection is open: read the wanted part, before `connect` returns."""
+        """Called on the first control connection: read the schema before `connect` returns."""
         if self._reads_anything:
             await self._reader.read_all(connection, _version_of(local), self._reads_schema)
 
     def on_moved(self, local: Host) -> None:
-        """Read everything again if it may have changed while the control connection moved."""
+        """Called when the control connection has moved: read everything if the version differs."""
         if self._reads_anything and self._metadata.schema.version != _version_of(local):
             self._spawn(self._refresh_quietly([Target()]))
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """The server says that something has changed."""
+        """Called when the server reports a schema change."""
         window = self._settings.schema_event_refresh_window
         target = Target.of_event(event)
         self._forget_tablets(target)
         if window < 0 or self._closed or not self._concerns(target):
             return
         self._pending.add(target)
-        # At a random time: all clients of the cluster hear of the change in the same moment.
+        # Wait a random time, because all clients of the cluster get the event at the same moment.
         self._read_pending_in(self._random.uniform(0.0, window))
 
     def _read_pending_in(self, delay: float) -> None:
-        """Read pending targets after `delay` seconds, or sooner if an earlier time was set."""
+        """Read pending targets after `delay` seconds, or earlier if that was planned already."""
         loop = asyncio.get_running_loop()
         due = loop.time() + delay
         if self._timer is not None:
@@ -136,16 +169,18 @@ class SchemaRefresher:
             self._spawn(self._refresh_quietly(targets))
 
     async def after_ddl(self, event: Mapping[str, Any], connection: Connection) -> None:
-        """A session has changed the schema, through `connection`: read the changed part."""
+        """Called when a session has changed the schema through `connection`: read the
+        changed part.
+        """
         target = Target.of_event(event)
         self._forget_tablets(target)
         if not self._concerns(target):
             return
-        self._pending.discard(target)  # the event of the same change came first
+        self._pending.discard(target)  # the event of the same change may have come first
         await self._refresh_quietly([target], connection)
 
     def _forget_tablets(self, target: Target) -> None:
-        """Forget the tablets of a changed table: it may be a new one of the same name."""
+        """Forget the tablets of a changed table: it may be a new table of the same name."""
         tablets = self._metadata.tablets
         if target.kind == "TABLE":
             tablets.drop(target.keyspace, target.name)
@@ -153,16 +188,16 @@ class SchemaRefresher:
             tablets.drop(target.keyspace)
 
     def _concerns(self, target: Target) -> bool:
-        """Return True if the change concerns metadata that is read.
+        """Return True if the change concerns metadata that we read.
 
-        Changes of replication always do if any metadata is read.
+        Replication changes always do, if we read any metadata at all.
         """
         if not self._reads_anything:
             return False
         if target.kind in ("KEYSPACE", "REPLICATION"):
             return True
-        wanted = self._settings.schema_metadata_keyspaces
-        return self._reads_schema and (wanted is None or target.keyspace in wanted)
+        keyspaces = self._settings.schema_metadata_keyspaces
+        return self._reads_schema and (keyspaces is None or target.keyspace in keyspaces)
 
     async def _refresh_quietly(
         self, targets: Iterable[Target], connection: Connection | None = None
@@ -174,36 +209,35 @@ class SchemaRefresher:
         except (DriverException, OSError, asyncio.TimeoutError) as error:
             if not self._closed:
                 log.warning("the schema could not be read again: %s", error)
-            self._doubt()
+            self._mark_outdated()
             self._try_again(targets)
         except Exception:
             log.exception("the schema could not be read again")
-            self._doubt()
+            self._mark_outdated()
 
     def _try_again(self, targets: Iterable[Target]) -> None:
-        """Read targets that failed once more, after a while: no other event may ever name them."""
+        """Schedule failed targets again: no other event may ever name them."""
         self._failures += 1
         if self._closed or self._failures > MOST_TRIES:
             return
-        # What came meanwhile stays: a set of targets joins both.
+        # Targets that were added in the meantime stay: the set joins both.
         for target in targets:
             self._pending.add(target)
         longest = FIRST_DELAY * 2 ** (self._failures - 1)
         self._read_pending_in(self._random.uniform(longest / 2, longest))
 
-    def _doubt(self) -> None:
-        """The snapshot may lack a change: after the next move of the control connection all is read
-        again.
+    def _mark_outdated(self) -> None:
+        """Mark the snapshot as possibly outdated: the next move of the control connection then
+        reads everything again.
         """
         self._metadata._replace_schema(self._metadata.schema.at(None))
 
     async def refresh(self, target: Target, max_wait: float | None = None) -> None:
-        """Wait until the nodes agree on the schema, then read `target` again.
+        """Wait until the nodes agree on the schema, then read `target`, even if reading is
+        disabled.
 
-        It is read even if reading is switched off.
-
-        :param max_wait: seconds; None for the setting of the cluster, 0 or less for no wait.
-        :raises DriverException: if they do not agree in time; also the errors of the reading.
+        :param max_wait: seconds; None for the cluster's setting, 0 or less for no wait.
+        :raises DriverException: if they do not agree in time; errors of the reading are raised too.
         """
         wait = self._settings.max_schema_agreement_wait if max_wait is None else max_wait
         connection = self._control()
@@ -219,83 +253,88 @@ class SchemaRefresher:
     async def _refresh(
         self, targets: Iterable[Target], connection: Connection | None = None
     ) -> None:
-        """Have `targets` read in the next round, through `connection` or the control connection."""
+        """Have `targets` read in the next round, and wait for them."""
         if self._closed:
             raise ConnectionShutdown("the cluster is shut down")
         loop = asyncio.get_running_loop()
         futures = []
         for target in targets:
             future: asyncio.Future[None] = loop.create_future()
-            through, waiting = self._wanted.get(target, (None, []))
-            waiting.append(future)
-            self._wanted[target] = (connection or through, waiting)
+            existing_connection, futures_of_target = self._requested.get(target, (None, []))
+            futures_of_target.append(future)
+            self._requested[target] = (connection or existing_connection, futures_of_target)
             futures.append(future)
         if self._worker is None or self._worker.done():
             self._worker = self._spawn(self._work())
-        # All of them are waited for, so that no error is left that nobody has read.
+        # Wait for all of them, so that every error is retrieved.
         results = await asyncio.gather(*futures, return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException):
                 raise result
 
     async def _work(self) -> None:
-        while self._wanted:
-            # A new dict for the next round: what is asked for from now on may have changed after
-            # this round has read it.
-            wanted, self._wanted = self._wanted, {}
+        while self._requested:
+            # Start a new dict for the next round: later targets may change again after this round
+            # has read them.
+            requested, self._requested = self._requested, {}
             try:
-                await self._round(wanted)
+                await self._round(requested)
             finally:
-                # Also if the worker is cancelled: its callers must not wait forever.
-                ended = ConnectionShutdown("the cluster is shut down")
-                for _, waiting in wanted.values():
-                    _complete(waiting, ended)
+                # Even if the worker is cancelled, callers must not wait for ever.
+                error = ConnectionShutdown("the cluster is shut down")
+                for _, waiting_futures in requested.values():
+                    _complete(waiting_futures, error)
 
     async def _round(
-        self, wanted: Mapping[Target, tuple[Connection | None, list[asyncio.Future[None]]]]
+        self, requested: Mapping[Target, tuple[Connection | None, list[asyncio.Future[None]]]]
     ) -> None:
-        # One iterator for all readers: each takes the next group as soon as it is free.
-        groups = iter(grouped(wanted).items())
+        # All readers share one iterator: each takes the next group as soon as it is free.
+        groups = iter(grouped(requested).items())
 
         async def read_groups() -> None:
             for target, covered in groups:
-                waiting = [future for one in covered for future in wanted[one][1]]
-                through = [
+                waiting_futures = [
+                    future for covered_target in covered for future in requested[covered_target][1]
+                ]
+                connections = [
                     connection
-                    for one in covered
-                    if (connection := wanted[one][0]) is not None and not connection.closed
+                    for covered_target in covered
+                    if (connection := requested[covered_target][0]) is not None
+                    and not connection.closed
                 ]
                 self.reads += 1
                 try:
-                    await self._reader.read(target, through[-1] if through else self._control())
-                except Exception as error:  # of whatever kind: it is for the callers that wait
+                    await self._reader.read(
+                        target, connections[-1] if connections else self._control()
+                    )
+                except Exception as error:  # any error is for the callers that wait
                     self.failed_reads += 1
-                    _complete(waiting, error)
+                    _complete(waiting_futures, error)
                 else:
-                    _complete(waiting, None)
+                    _complete(waiting_futures, None)
 
-        # A few at a time: each reads several tables, and a connection has a bounded number of
+        # A few at a time, since each reads several tables, and a connection has a limited number of
         # streams.
         await asyncio.gather(*(read_groups() for _ in range(READERS)))
 
     # -- end ---------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Forget the targets that were still to be read."""
+        """Drop pending targets, and fail callers that wait."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
         if self._worker is not None:
             self._worker.cancel()
-        ended = ConnectionShutdown("the cluster is shut down")
-        for _, waiting in self._wanted.values():
-            _complete(waiting, ended)
-        self._wanted.clear()
+        error = ConnectionShutdown("the cluster is shut down")
+        for _, waiting_futures in self._requested.values():
+            _complete(waiting_futures, error)
+        self._requested.clear()
 
 
-def _complete(waiting: Iterable[asyncio.Future[None]], error: Exception | None) -> None:
-    for future in waiting:
-        # Its caller was cancelled, or has been told within the round.
+def _complete(futures: Iterable[asyncio.Future[None]], error: Exception | None) -> None:
+    for future in futures:
+        # The caller was cancelled, or the future was completed in the round.
         if future.done():
             continue
         if error is None:

@@ -1,4 +1,4 @@
-"""The hosts that agreement on the schema is asked of."""
+"""The hosts whose schema versions are compared."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["SchemaAgreementScope"]
 class SchemaAgreementScope(str, enum.Enum):
     """The hosts that `Session.wait_for_schema_agreement` asks.
 
-    They are the connected ones of the local rack, of the local data centre, or all. The load
-    balancing policies say which are local; if they know no racks, the local rack is the local data
-    centre.
+    These are the connected hosts of the local rack, of the local data centre, or of the cluster.
+    The load balancing policies decide which are local; without racks, the local rack is the local
+    data centre.
     """
 
     RACK = "rack"

@@ -1,8 +1,8 @@
-"""Targets, the parts of the schema that are to be read again, and how many become few.
+"""Targets: the parts of the schema to read again, and how many targets are merged into few.
 
 No I/O here. Servers send an event for each table that is created or dropped, so thousands can come
-at once. Their number is bounded: many targets of one keyspace become the whole keyspace,
-and many keyspaces become the whole schema.
+at once. Their number is bounded: many targets in one keyspace become the whole keyspace, and
+targets in many keyspaces become the whole schema.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-MANY = 12  # that many targets in one keyspace are read as the whole keyspace
-MANY_KEYSPACES = 64  # targets in that many keyspaces are read as the whole schema
+MANY = 12  # this many targets in one keyspace are read as the whole keyspace
+MANY_KEYSPACES = 64  # targets in this many keyspaces are read as the whole schema
 
 
 class Target(NamedTuple):
-    """A part of the schema that is to be read again.
+    """A part of the schema that should be read again.
 
-    `kind` is ALL, KEYSPACE, REPLICATION (a keyspace's replication and durable writes alone), TABLE
-    (or view), TYPE, FUNCTION or AGGREGATE. `forced` targets are asked for by the program, and read
-    even if reading is switched off.
+    `kind` is ALL, KEYSPACE, REPLICATION (only a keyspace's replication and durable writes), TABLE
+    (or view), TYPE, FUNCTION or AGGREGATE. `forced` targets are requested by the application, and
+    are read even if reading is disabled.
     """
 
     kind: str = "ALL"
@@ -29,27 +29,27 @@ class Target(NamedTuple):
 
     @classmethod
     def of_event(cls, event: Mapping[str, Any]) -> Target:
-        """Return the target that a schema change names."""
+        """Return the target of a schema change event."""
         kind, keyspace = event["target_type"], event["keyspace"]
-        # Servers lose letters beyond Latin-1 in these names: what they are a part of is read again.
+        # Servers corrupt letters beyond Latin-1 in these names; we then read the enclosing part.
         if not keyspace.isascii():
             return cls()
         if kind == "KEYSPACE":
-            # One that was dropped, and perhaps made again since, is read as a whole.
+            # A keyspace that was dropped, and perhaps created again, is read as a whole.
             return cls("REPLICATION" if event["change_type"] == "UPDATED" else "KEYSPACE", keyspace)
         changed = event[kind.lower()]
         name = getattr(changed, "name", changed)
         return cls(kind, keyspace, name) if name.isascii() else cls("KEYSPACE", keyspace)
 
     def covers(self, other: Target) -> bool:
-        """Return True if reading this one reads `other` too."""
+        """Return True if reading this target also reads `other`."""
         if other.forced and not self.forced:
             return False
         return self.kind == "ALL" or (self.kind == "KEYSPACE" and self.keyspace == other.keyspace)
 
 
 class PendingTargets:
-    """Targets that wait to be read: a set whose size is bounded, however many are added."""
+    """Targets that wait to be read: a set of bounded size, however many are added."""
 
     __slots__ = ("_all", "_by_keyspace")
 
@@ -58,42 +58,52 @@ class PendingTargets:
         self._by_keyspace: dict[str, dict[Target, None]] = {}
 
     def add(self, target: Target) -> None:
-        """Add a target, unless one that covers it is there."""
+        """Add a target, unless another one covers it."""
         if self._all is not None and self._all.covers(target):
             return
         if target.kind == "ALL":
             self._all = target
             self._by_keyspace = {} if target.forced else self._forced_alone()
             return
-        known = self._by_keyspace.setdefault(target.keyspace, {})
-        if any(whole in known for whole in _wholes(target)):
+        targets_of_keyspace = self._by_keyspace.setdefault(target.keyspace, {})
+        if any(covering in targets_of_keyspace for covering in _wholes(target)):
             return
-        known[target] = None
-        if len(known) >= MANY or target.kind == "KEYSPACE":
-            whole = Target("KEYSPACE", target.keyspace, forced=any(one.forced for one in known))
-            self._by_keyspace[target.keyspace] = {whole: None}
+        targets_of_keyspace[target] = None
+        if len(targets_of_keyspace) >= MANY or target.kind == "KEYSPACE":
+            keyspace_target = Target(
+                "KEYSPACE",
+                target.keyspace,
+                forced=any(pending_target.forced for pending_target in targets_of_keyspace),
+            )
+            self._by_keyspace[target.keyspace] = {keyspace_target: None}
         if len(self._by_keyspace) >= MANY_KEYSPACES:
-            forced = any(one.forced for targets in self._by_keyspace.values() for one in targets)
+            forced = any(
+                pending_target.forced
+                for targets in self._by_keyspace.values()
+                for pending_target in targets
+            )
             self.add(Target(forced=forced))
 
     def _forced_alone(self) -> dict[str, dict[Target, None]]:
-        """Return the targets that an ALL that is not forced leaves."""
+        """Return the forced targets, which an ALL target that is not forced does not cover."""
         forced = {
-            keyspace: dict.fromkeys(one for one in targets if one.forced)
+            keyspace: dict.fromkeys(
+                pending_target for pending_target in targets if pending_target.forced
+            )
             for keyspace, targets in self._by_keyspace.items()
         }
         return {keyspace: targets for keyspace, targets in forced.items() if targets}
 
     def discard(self, target: Target) -> None:
-        """Remove a target; does nothing if it is not there by itself."""
-        known = self._by_keyspace.get(target.keyspace, {})
-        if target in known:
-            del known[target]
-            if not known:
+        """Remove a target, if it is in the set itself."""
+        targets_of_keyspace = self._by_keyspace.get(target.keyspace, {})
+        if target in targets_of_keyspace:
+            del targets_of_keyspace[target]
+            if not targets_of_keyspace:
                 del self._by_keyspace[target.keyspace]
 
     def take(self) -> list[Target]:
-        """Remove and return all of them."""
+        """Remove and return all targets."""
         taken = list(self)
         self._all, self._by_keyspace = None, {}
         return taken
@@ -108,20 +118,20 @@ class PendingTargets:
             yield from targets
 
 
-def grouped(wanted: Iterable[Target]) -> dict[Target, list[Target]]:
-    """Choose the least that covers all of `wanted`, in time linear in their number.
+def grouped(targets: Iterable[Target]) -> dict[Target, list[Target]]:
+    """Choose as few targets as possible that cover all `targets`, in linear time.
 
-    :returns: the targets to read, each with those of `wanted` that it covers.
+    :returns: the targets to read, each with those of `targets` that it covers.
     """
     pending = PendingTargets()
-    wanted = list(wanted)
-    for target in wanted:
+    targets = list(targets)
+    for target in targets:
         pending.add(target)
     chosen: dict[Target, list[Target]] = {target: [] for target in pending}
-    for target in wanted:
-        chosen[next(whole for whole in (target, *_wholes(target)) if whole in chosen)].append(
-            target
-        )
+    for target in targets:
+        chosen[
+            next(covering for covering in (target, *_wholes(target)) if covering in chosen)
+        ].append(target)
     return chosen
 
 

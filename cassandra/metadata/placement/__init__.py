@@ -1,1 +1,1 @@
-"""The placement of partitions: tokens, the ring, replication, and the replicas that follow."""
+"""The placement of partitions: tokens, the ring, replication, and the resulting replicas."""

@@ -1,4 +1,4 @@
-"""Groups keys by the host to ask for them."""
+"""Groups keys by the host to query for them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def group_keys_by_replica(
 ) -> dict[Any, list[Sequence[Any]]]:
     """Group `keys` by a host that holds them.
 
-    This serves statements with ``IN`` and batches that one host can answer alone. The host is the
-    first replica that is up and at a local distance, so keys with the same replicas are in one
+    Use this for statements with ``IN``, and for batches that one host can answer alone. The host is
+    the first replica that is up and at a local distance, so keys with the same replicas are in one
     group. Keys without such a host are under `NO_VALID_REPLICA`.
 
     :param session: a connected session.
@@ -31,7 +31,7 @@ def group_keys_by_replica(
     :param table: the name of the table.
     :param keys: for each key the values of the partition key's columns, in order.
     :raises KeyError: if the keyspace or the table is not known.
-    :raises ValueError: if a key has the wrong number of values, or one is out of range.
+    :raises ValueError: if a key has the wrong number of values, or a value is out of range.
     :raises TypeError: if a value does not fit its column's type.
     """
     cluster = session.cluster
@@ -39,7 +39,7 @@ def group_keys_by_replica(
     types = [lookup_cqltype(column.cql_type) for column in columns]
     grouped: dict[Any, list[Sequence[Any]]] = {}
     for key in keys:
-        # Checked before `zip`, whose error would not name the table or the key.
+        # Check this before `zip`, whose error would name neither the table nor the key.
         if len(key) != len(types):
             raise ValueError(
                 f"the partition key of {keyspace}.{table} has {len(types)} columns, "
@@ -50,9 +50,9 @@ def group_keys_by_replica(
             for kind, value in zip(types, key, strict=True)
         ]
         serialized = composite_key(parts)
-        assert serialized is not None  # a partition key has one column at least
+        assert serialized is not None  # a partition key has at least one column
         replicas = cluster.metadata.get_replicas(keyspace, serialized)
-        # Lazy: hosts are asked about only until one of them fits.
+        # A lazy generator: hosts are checked only until one of them fits.
         valid = (
             host
             for host in replicas
@@ -62,6 +62,7 @@ def group_keys_by_replica(
     return grouped
 
 
-_LOCAL = (0, 1)  # cassandra.policies.HostDistance, which is of a higher layer: LOCAL_RACK and LOCAL
+# values of cassandra.policies.HostDistance, which we cannot import from here: LOCAL_RACK and LOCAL
+_LOCAL = (0, 1)
 
 group_keys_by_replica.__module__ = "cassandra.metadata"

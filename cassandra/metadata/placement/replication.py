@@ -1,4 +1,4 @@
-"""Replication settings of keyspaces: the number of replicas, and their places."""
+"""Replication settings of keyspaces: the number of replicas, and where they are placed."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ REPLICATION_STRATEGY_CLASS_PREFIX = "org.apache.cassandra.locator."
 
 
 class ReplicationFactor:
-    """The number of replicas; transient ones hold data only until it is repaired.
+    """The number of replicas. Transient replicas hold data only until it is repaired.
 
-    `full_replicas` counts those that hold the data permanently.
+    `full_replicas` counts the replicas that hold the data permanently.
 
-    :param all_replicas: the number of both kinds.
-    :param transient_replicas: how many of them are transient; None for none.
+    :param all_replicas: the number of full and transient replicas.
+    :param transient_replicas: how many of them are transient. None means 0.
     """
 
     __slots__ = ("all_replicas", "full_replicas", "transient_replicas")
@@ -48,11 +48,11 @@ class ReplicationFactor:
 
     @classmethod
     def create(cls, rf: str | int | ReplicationFactor) -> ReplicationFactor:
-        """Make one from a number, or from a text such as ``"3"`` or ``"3/1"``.
+        """Create a factor from a number, or from a string such as ``"3"`` or ``"3/1"``.
 
-        ``"3/1"`` means three replicas, one of them transient. Raises ValueError for other texts.
+        ``"3/1"`` means three replicas, one of them transient. Raises ValueError for other strings.
 
-        :param rf: the number or text.
+        :param rf: the number or string.
         """
         if isinstance(rf, ReplicationFactor):
             return rf
@@ -86,14 +86,13 @@ class ReplicationFactor:
 class ReplicationStrategy:
     """Base of the strategies.
 
-    :param name: the server's class, without the usual package.
-    :param options_map: the options of the keyspace's replication map; a ``class`` among them is
-        left out.
+    :param name: the server's class, without its package if that is Cassandra's.
+    :param options_map: the options of the keyspace's replication map; ``class`` is ignored.
     """
 
     def __init__(self, name: str = "", options_map: Mapping[str, Any] | None = None) -> None:
         self.name = name
-        # As texts: rows have texts and programs pass numbers, and equal settings must compare
+        # Keep strings: rows have strings, user code passes numbers, and equal settings must compare
         # equal.
         self._options = {
             key: str(value) for key, value in (options_map or {}).items() if key != "class"
@@ -103,9 +102,9 @@ class ReplicationStrategy:
     def create(
         cls, strategy_class: str, options_map: Mapping[str, Any] | None
     ) -> ReplicationStrategy | None:
-        """Return the strategy of a keyspace, or None if there is no class.
+        """Return the strategy of a keyspace, or None if no class is set.
 
-        A strategy that is not known here, or that has unknown options, has no replicas.
+        A strategy that the driver does not know, or that has unknown options, has no replicas.
 
         :param strategy_class: the class, with or without the package.
         :param options_map: the options of the keyspace's replication map.
@@ -114,12 +113,12 @@ class ReplicationStrategy:
             return None
         name = strategy_class.removeprefix(REPLICATION_STRATEGY_CLASS_PREFIX)
         options = {key: value for key, value in (options_map or {}).items() if key != "class"}
-        known = _STRATEGIES.get(name)
-        if known is None:
+        strategy_type = _STRATEGIES.get(name)
+        if strategy_type is None:
             return cls(name, options)
         try:
-            made: ReplicationStrategy = known(options)
-            return made
+            strategy: ReplicationStrategy = strategy_type(options)
+            return strategy
         except ValueError as error:
             # A keyspace that a newer server describes must not keep the driver from connecting.
             log.warning(
@@ -129,9 +128,9 @@ class ReplicationStrategy:
             return ReplicationStrategy(name, options)
 
     def replica_map(self, ring: Ring, hosts: Sequence[Any]) -> ReplicaMap | None:
-        """Return the replicas at each place of `ring`, or None if they cannot be known.
+        """Return the replicas at each position of `ring`, or None if they cannot be known.
 
-        :param ring: its owners are indexes of `hosts`.
+        :param ring: a ring whose owners are indexes of `hosts`.
         :param hosts: the members of the ring, in order.
         """
         return None
@@ -185,7 +184,7 @@ class ReplicationStrategy:
 class SimpleStrategy(ReplicationStrategy):
     """The next hosts along the ring, in any data centre.
 
-    :param options_map: has ``replication_factor``: a number, or a text such as "3" or "3/1".
+    :param options_map: has ``replication_factor``: a number, or a string such as "3" or "3/1".
     :raises ValueError: if it is missing or has another form.
     """
 
@@ -210,11 +209,11 @@ class SimpleStrategy(ReplicationStrategy):
 class NetworkTopologyStrategy(ReplicationStrategy):
     """A number of replicas in each data centre, in different racks if there are enough of them.
 
-    ScyllaDB may name the racks, and keeps them as ``{"dc1:0": "rack1", "dc1:1": "rack2"}``, or as
-    ``{"dc1:-1": ""}`` if there are none.
+    ScyllaDB allows you to name the racks. It stores them as ``{"dc1:0": "rack1", "dc1:1":
+    "rack2"}``, or as ``{"dc1:-1": ""}`` if there are none.
 
-    :param dc_replication_factors: for each data centre its factor: a number, or a text such as "3"
-        or "3/1".
+    :param dc_replication_factors: for each data centre its factor: a number, or a string such as
+        "3" or "3/1".
     :raises ValueError: if a factor has another form.
     """
 
@@ -223,12 +222,12 @@ class NetworkTopologyStrategy(ReplicationStrategy):
         self.dc_replication_factors_info = {}
         self._racks: dict[str, dict[int, str]] = {}
         for key, factor in self._options.items():
-            # From the right, because the name of a data centre may have a colon itself.
-            datacenter, _, place = key.rpartition(":")
-            if datacenter and place.removeprefix("-").isdecimal():
+            # Split from the right, because the name of a data centre may contain a colon.
+            datacenter, _, rack_index = key.rpartition(":")
+            if datacenter and rack_index.removeprefix("-").isdecimal():
                 racks = self._racks.setdefault(datacenter, {})
-                if int(place) >= 0:
-                    racks[int(place)] = factor
+                if int(rack_index) >= 0:
+                    racks[int(rack_index)] = factor
                 self.dc_replication_factors_info[datacenter] = ReplicationFactor(len(racks))
             else:
                 self.dc_replication_factors_info[key] = ReplicationFactor.create(factor)
@@ -265,9 +264,9 @@ class NetworkTopologyStrategy(ReplicationStrategy):
 
 
 class EverywhereStrategy(ReplicationStrategy):
-    """Every host holds everything.
+    """Every host holds all data.
 
-    :param options_map: options of the replication map, for its export; None for none.
+    :param options_map: options of the replication map, for its export; None means no options.
     """
 
     def __init__(self, options_map: Mapping[str, Any] | None = None) -> None:
@@ -278,9 +277,9 @@ class EverywhereStrategy(ReplicationStrategy):
 
 
 class LocalStrategy(ReplicationStrategy):
-    """Each host holds its own data, so no host is a better one to ask than another.
+    """Each host holds its own data, so no host is a better coordinator than another.
 
-    :param options_map: options of the replication map, for its export; None for none.
+    :param options_map: options of the replication map, for its export; None means no options.
     """
 
     def __init__(self, options_map: Mapping[str, Any] | None = None) -> None:

@@ -1,14 +1,15 @@
-"""The token ring and the owners of its parts: the Python twin of `cassandra._accel.ring`.
+"""The token ring, its owners and its replicas. This is the Python twin of `cassandra._accel.ring`.
 
-Hosts are numbers here: indexes of the snapshot's tuple of hosts. A `TokenRing` holds the sorted
-tokens, each with the host that owns it. A `ReplicaMap` holds the replicas at each place of the
-ring, for one replication setting; equal rows are kept once.
+Hosts are represented by their index in the snapshot's tuple of hosts. A `TokenRing` holds the
+sorted tokens, each with the host that owns it. A `ReplicaMap` holds the replicas at each position
+of the ring, for one replication setting. Equal rows share one tuple.
 
-Placement follows the server. A key belongs to the first token that is not less than its own; past
-the last token, to the first one. SimpleStrategy takes the next hosts along the ring.
-NetworkTopologyStrategy does so in each data centre; it takes a second host of a rack only if there
-are fewer racks than replicas (org.apache.cassandra.locator.NetworkTopologyStrategy). With transient
-replication, the last replicas of each data centre do not hold data permanently: they are left out.
+Placement follows the server's rules. A key belongs to the first token that is not less than the
+key's token; past the last token, it belongs to the first token. SimpleStrategy takes the next hosts
+along the ring. NetworkTopologyStrategy does the same in each data centre, but it takes a second
+host of a rack only if there are fewer racks than replicas
+(org.apache.cassandra.locator.NetworkTopologyStrategy). With transient replication, the last
+replicas of each data centre do not hold data permanently, so they are left out.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ _MOST_HOSTS = 0xFFFF
 
 
 class Ring(Protocol):
-    """Sorted tokens, of any partitioner."""
+    """The sorted tokens of any partitioner."""
 
     def position(self, token: Any) -> int:
-        """Return the place of the first token that is not less than `token`."""
+        """Return the index of the first token that is not less than `token`."""
 
     def position_of(self, key: bytes) -> int:
-        """Return the same for the token of a serialized partition key."""
+        """Return the position for the token of a serialized partition key."""
 
     def owners(self) -> list[int]:
         """Return the host that owns each token, in the order of the tokens."""
@@ -55,7 +56,7 @@ def token_of(key: bytes) -> int:
 class TokenRing:
     """The tokens of the Murmur3Partitioner.
 
-    :param texts: for each host its tokens, as the system tables hold them.
+    :param texts: for each host, its tokens as strings from the system tables.
     """
 
     __slots__ = ("_owners", "_tokens")
@@ -63,9 +64,9 @@ class TokenRing:
     def __init__(self, texts: Sequence[Iterable[str]]) -> None:
         _check_count(len(texts))
         owner_of: dict[int, int] = {}
-        for host, own in enumerate(texts):
-            for token in map(int, own):
-                # Of two hosts with one token the first one is kept, as in the compiled twin.
+        for host, tokens in enumerate(texts):
+            for token in map(int, tokens):
+                # If two hosts claim one token, the first host keeps it, as in the compiled twin.
                 owner_of.setdefault(token, host)
         self._tokens = sorted(owner_of)
         if self._tokens and not INT64_MIN <= self._tokens[0] <= self._tokens[-1] <= INT64_MAX:
@@ -73,12 +74,12 @@ class TokenRing:
         self._owners = [owner_of[token] for token in self._tokens]
 
     def position(self, token: int) -> int:
-        """Return the place of the first token not less than `token`; 0 past the last one."""
-        at = bisect_left(self._tokens, token)
-        return at if at < len(self._tokens) else 0
+        """Return the index of the first token not less than `token`; 0 past the last one."""
+        index = bisect_left(self._tokens, token)
+        return index if index < len(self._tokens) else 0
 
     def position_of(self, key: bytes) -> int:
-        """Return the same for the token of a serialized partition key."""
+        """Return the position for the token of a serialized partition key."""
         return self.position(token_of(key))
 
     def tokens(self) -> list[int]:
@@ -99,9 +100,9 @@ def _check_count(hosts: int) -> None:
 
 
 class ReplicaMap:
-    """The replicas at each place of a ring, for one replication setting.
+    """The replicas at each position of a ring, for one replication setting.
 
-    `simple_map`, `network_map` and `whole_map` make it.
+    Use `simple_map`, `network_map` and `whole_map` to create it.
     """
 
     __slots__ = ("_hosts", "_ring", "_rows", "_sets")
@@ -109,9 +110,9 @@ class ReplicaMap:
     def __init__(self, ring: Ring, hosts: Sequence[Any], rows: Sequence[tuple[int, ...]]) -> None:
         self._ring = ring
         self._hosts = tuple(hosts)
-        kept: dict[tuple[int, ...], tuple[int, ...]] = {}
-        self._rows = [kept.setdefault(row, row) for row in rows]
-        self._sets = len(kept)
+        unique_rows: dict[tuple[int, ...], tuple[int, ...]] = {}
+        self._rows = [unique_rows.setdefault(row, row) for row in rows]
+        self._sets = len(unique_rows)
 
     def at(self, position: int) -> tuple[Any, ...]:
         """Return the hosts that hold the range of the token at `position`, primary first."""
@@ -119,7 +120,7 @@ class ReplicaMap:
         return tuple([hosts[host] for host in self.row(position)])
 
     def row(self, position: int) -> tuple[int, ...]:
-        """Return the same, as numbers."""
+        """Return the replicas at `position` as host numbers."""
         if not self._rows:
             return ()
         return self._rows[position if len(self._rows) > 1 else 0]
@@ -133,11 +134,11 @@ class ReplicaMap:
         return self.at(self._ring.position_of(key))
 
     def position_of(self, key: bytes) -> int:
-        """Return the place on the ring that a serialized key belongs to."""
+        """Return the position on the ring that a serialized key belongs to."""
         return self._ring.position_of(key)
 
     def hosts(self) -> tuple[Any, ...]:
-        """Return all hosts, by their numbers."""
+        """Return all hosts. Host numbers are indexes of this tuple."""
         return self._hosts
 
     def sets(self) -> int:
@@ -149,19 +150,19 @@ def simple_map(ring: Ring, hosts: Sequence[Any], full: int, total: int) -> Repli
     """Return the map of SimpleStrategy.
 
     :param total: the number of replicas.
-    :param full: how many of these, the first ones, hold the data permanently.
+    :param full: how many of them hold the data permanently. These come first.
     """
     owners = ring.owners()
-    wanted = max(min(full, total, len(set(owners))), 0)
+    replica_count = max(min(full, total, len(set(owners))), 0)
     rows = []
-    # The ring twice in a row: walking past its end needs no modulo.
-    twice = owners + owners
-    for at in range(len(owners)):
+    # The ring twice in a row, so that walking past its end needs no modulo.
+    two_laps = owners + owners
+    for index in range(len(owners)):
         row: list[int] = []
-        while len(row) < wanted:
-            if twice[at] not in row:
-                row.append(twice[at])
-            at += 1
+        while len(row) < replica_count:
+            if two_laps[index] not in row:
+                row.append(two_laps[index])
+            index += 1
         rows.append(tuple(row))
     return ReplicaMap(ring, hosts, rows)
 
@@ -169,63 +170,63 @@ def simple_map(ring: Ring, hosts: Sequence[Any], full: int, total: int) -> Repli
 class _Datacenter:
     """One data centre's part of a ring.
 
-    `places` are those of its own tokens on the whole ring of `size` tokens.
+    `positions` are the positions of the data centre's tokens on the whole ring.
     """
 
-    __slots__ = ("_owners", "_places", "_racks", "_size", "full", "repeats", "wanted")
+    __slots__ = ("_owners", "_positions", "_racks", "_size", "full", "repeats", "replica_count")
 
     def __init__(
         self,
         owners: Sequence[int],
-        places: Sequence[int],
+        positions: Sequence[int],
         racks: Sequence[int],
         factor: tuple[int, int],
     ) -> None:
         full, total = factor
         self._size = len(owners)
-        self._places = [*places, *(place + self._size for place in places)]
-        self._owners = [owners[place] for place in places] * 2
+        self._positions = [*positions, *(position + self._size for position in positions)]
+        self._owners = [owners[position] for position in positions] * 2
         self._racks = racks
         on_ring = set(self._owners)
-        self.wanted = max(min(total, len(on_ring)), 0)
+        self.replica_count = max(min(total, len(on_ring)), 0)
         # If there are fewer hosts than replicas, the transient ones are dropped first.
-        self.full = self.wanted - max(total - full - (total - self.wanted), 0)
+        self.full = self.replica_count - max(total - full - (total - self.replica_count), 0)
         self.repeats = total - len({racks[host] for host in on_ring})
 
-    def choose(self, at: int) -> list[int]:
-        """Return the places on the ring at which the replicas of its own token number `at` are met.
+    def choose(self, index: int) -> list[int]:
+        """Return the ring positions of the replicas of the data centre's token number `index`.
 
-        Places past the end of the ring belong to the second lap.
+        Positions past the end of the ring belong to the second lap.
         """
-        found: list[int] = []
+        positions: list[int] = []
         hosts: list[int] = []
         racks: list[int] = []
         repeats = self.repeats
-        while len(hosts) < self.wanted:
-            host = self._owners[at]
+        while len(hosts) < self.replica_count:
+            host = self._owners[index]
             if host not in hosts:
                 rack = self._racks[host]
                 if rack not in racks or repeats > 0:
                     repeats -= rack in racks
                     racks.append(rack)
                     hosts.append(host)
-                    found.append(self._places[at])
-            at += 1
-        # The transient replicas are the last ones that are met.
-        return found[: self.full]
+                    positions.append(self._positions[index])
+            index += 1
+        # The walk meets transient replicas last.
+        return positions[: self.full]
 
     def rows(self) -> Iterator[list[int]]:
-        """Return, for each place on the whole ring, the choice for the data centre's next token."""
-        own = 0
-        last = len(self._places) // 2
+        """Yield, for each ring position, the replicas of the data centre's next token."""
+        index = 0
+        last = len(self._positions) // 2
         row = self.choose(0)
-        for place in range(self._size):
-            if place > self._places[own]:
-                own += 1
+        for position in range(self._size):
+            if position > self._positions[index]:
+                index += 1
                 row = (
-                    self.choose(own)
-                    if own < last
-                    else [found + self._size for found in self.choose(0)]
+                    self.choose(index)
+                    if index < last
+                    else [first_lap + self._size for first_lap in self.choose(0)]
                 )
             yield row
 
@@ -239,30 +240,30 @@ def network_map(
 ) -> ReplicaMap:
     """Return the map of NetworkTopologyStrategy.
 
-    :param datacenters: for each host the number of its data centre.
-    :param racks: for each host the number of its rack. Racks of different data centres have
+    :param datacenters: for each host, the number of its data centre.
+    :param racks: for each host, the number of its rack. Racks of different data centres have
         different numbers.
-    :param factors: for each data centre (full replicas, all replicas); (0, 0) if it holds nothing.
+    :param factors: for each data centre, (full replicas, all replicas); (0, 0) if it holds no data.
     """
     owners = ring.owners()
-    places: list[list[int]] = [[] for _ in factors]
-    for place, owner in enumerate(owners):
-        if 0 <= datacenters[owner] < len(places):
-            places[datacenters[owner]].append(place)
+    positions: list[list[int]] = [[] for _ in factors]
+    for position, owner in enumerate(owners):
+        if 0 <= datacenters[owner] < len(positions):
+            positions[datacenters[owner]].append(position)
     parts = [
-        _Datacenter(owners, own, racks, factor).rows()
-        for own, factor in zip(places, factors, strict=True)
-        if own
+        _Datacenter(owners, datacenter_positions, racks, factor).rows()
+        for datacenter_positions, factor in zip(positions, factors, strict=True)
+        if datacenter_positions
     ]
-    twice = owners + owners
+    two_laps = owners + owners
     if not parts:
         return ReplicaMap(ring, hosts, [()] * len(owners))
     rows = []
     for row in zip(*parts, strict=True):
-        # Sorted by place: the replicas of all data centres come in the order in which the ring
-        # meets them, the primary one first.
-        met = sorted(row[0] if len(row) == 1 else chain.from_iterable(row))
-        rows.append(tuple([twice[place % len(twice)] for place in met]))
+        # Sort by position: the replicas of all data centres come in ring order, the primary replica
+        # first.
+        replica_positions = sorted(row[0] if len(row) == 1 else chain.from_iterable(row))
+        rows.append(tuple([two_laps[position % len(two_laps)] for position in replica_positions]))
     return ReplicaMap(ring, hosts, rows)
 
 

@@ -1,8 +1,8 @@
 """The placement of partitions: the ring and the replicas of each keyspace, computed on demand.
 
-A `Routing` belongs to one list of hosts and one state of the keyspaces' replication; `Metadata`
-replaces it as a whole. Tokens are parsed at the first look-up, and the replicas of a keyspace are
-computed at its first one. Keyspaces with equal replication share them.
+A `Routing` belongs to one list of hosts and one state of the keyspaces' replication. `Metadata`
+replaces it as a whole. Tokens are parsed at the first look-up. The replicas of a keyspace are
+computed when they are first needed, and keyspaces with equal replication share them.
 """
 
 from __future__ import annotations
@@ -27,37 +27,39 @@ _UNKNOWN: Any = object()
 
 
 class RingMembers:
-    """The hosts of a ring, with everything that decides the places of replicas.
+    """The hosts of a ring, with all properties that decide where replicas are placed.
 
-    `places` has (host, its tokens, data centre, rack).
+    `locations` has a tuple (host, its tokens, data centre, rack) for each host.
     """
 
-    __slots__ = ("_ring", "hosts", "places", "token_class")
+    __slots__ = ("_ring", "hosts", "locations", "token_class")
 
     def __init__(self, hosts: Sequence[Host], token_class: type[Token]) -> None:
-        # A host that owns no token holds nothing: it may be joining.
-        self.places = tuple(
+        # A host without tokens holds no data: it may be joining.
+        self.locations = tuple(
             (host, host.tokens, host.datacenter, host.rack) for host in hosts if host.tokens
         )
-        self.hosts = tuple(place[0] for place in self.places)
+        self.hosts = tuple(location[0] for location in self.locations)
         self.token_class = token_class
         self._ring: Any = None
 
-    def is_like(self, other: RingMembers | None) -> bool:
-        """Return True if replicas are at the same places."""
+    def same_placement(self, other: RingMembers | None) -> bool:
+        """Return True if both rings place replicas on the same hosts."""
         return (
             other is not None
             and self.token_class is other.token_class
-            and self.places == other.places
+            and self.locations == other.locations
             # A host that left and came back compares equal, but is a new object.
-            and all(host is known for host, known in zip(self.hosts, other.hosts, strict=True))
+            and all(
+                host is other_host for host, other_host in zip(self.hosts, other.hosts, strict=True)
+            )
         )
 
     @property
     def ring(self) -> Any:
         """The sorted tokens."""
         if self._ring is None:
-            texts = [place[1] for place in self.places]
+            texts = [location[1] for location in self.locations]
             self._ring = (
                 rings.TokenRing(texts)
                 if self.token_class is Murmur3Token
@@ -67,7 +69,7 @@ class RingMembers:
 
 
 class Routing:
-    """One state of the cluster, named by `members` and `placement_version`.
+    """The placement for one state of the cluster: its ring members and replication settings.
 
     Any thread may read it.
     """
@@ -85,42 +87,45 @@ class Routing:
         self.placement_version = placement_version
         self._replication_of = replication_of
         self._by_keyspace: dict[str, ReplicaMap | None] = {}
-        # The maps of the same hosts stay valid, whatever else has changed.
+        # The replica maps of the same hosts stay valid, even if the replication of keyspaces has
+        # changed.
         self._by_strategy: dict[ReplicationStrategy, ReplicaMap | None] = (
             previous.used() if previous is not None and previous.members is members else {}
         )
 
     def used(self) -> dict[ReplicationStrategy, ReplicaMap | None]:
-        """Return the maps of the keyspaces that were asked for."""
-        # Copied, because other threads add entries meanwhile.
-        asked = list(self._by_keyspace.values())
+        """Return the replica maps of all keyspaces that were looked up."""
+        # Copy the values, because other threads may add entries during the loop.
+        replica_maps = list(self._by_keyspace.values())
         return {
-            strategy: made for strategy, made in list(self._by_strategy.items()) if made in asked
+            strategy: replica_map
+            for strategy, replica_map in list(self._by_strategy.items())
+            if replica_map in replica_maps
         }
 
     def map_of(self, keyspace: str) -> ReplicaMap | None:
         """Return the replicas of `keyspace`, or None if they are not known."""
-        # None is an answer too: replicas that cannot be known are not computed at each request.
-        found: ReplicaMap | None = self._by_keyspace.get(keyspace, _UNKNOWN)
-        return self._make(keyspace) if found is _UNKNOWN else found
+        # None is cached, too: it means that the replicas cannot be known.
+        replica_map: ReplicaMap | None = self._by_keyspace.get(keyspace, _UNKNOWN)
+        return self._compute_replicas(keyspace) if replica_map is _UNKNOWN else replica_map
 
-    def _make(self, keyspace: str) -> ReplicaMap | None:
+    def _compute_replicas(self, keyspace: str) -> ReplicaMap | None:
         strategy = self._replication_of(keyspace)
         if strategy is None:
-            return None  # not kept: a program may ask for any number of unknown names
-        made: ReplicaMap | None = self._by_strategy.get(strategy, _UNKNOWN)
-        if made is _UNKNOWN:
-            made = strategy.replica_map(self.members.ring, self.members.hosts)
-            self._by_strategy[strategy] = made
-        self._by_keyspace[keyspace] = made
-        return made
+            return None  # not cached: an application may look up any number of unknown names
+        replica_map: ReplicaMap | None = self._by_strategy.get(strategy, _UNKNOWN)
+        if replica_map is _UNKNOWN:
+            replica_map = strategy.replica_map(self.members.ring, self.members.hosts)
+            self._by_strategy[strategy] = replica_map
+        self._by_keyspace[keyspace] = replica_map
+        return replica_map
 
 
 class TokenMap:
     """The tokens of all hosts, and the replicas of each.
 
     :param token_class: a subclass of `Token`.
-    :param token_to_host_owner: for each token its host.
+    :param token_to_host_owner: for each token, the host that owns it.
     :param all_tokens: the tokens in order.
     :param metadata: the `Metadata` with the keyspaces' replication.
     """
@@ -165,34 +170,35 @@ class TokenMap:
         self._hosts = hosts
         self._by_keyspace: dict[str, tuple[ReplicationStrategy, ReplicaMap | None]] = {}
 
-    # Not cached_property: before Python 3.12 it has a lock that a forked child would wait for.
+    # We do not use cached_property: before Python 3.12 it has a lock that a forked child could wait
+    # for.
     @property
     def ring(self) -> list[Any]:
-        """All tokens in order. They become objects at the first access."""
-        made = self._ring
-        if made is None:
-            made = self._ring = [self.token_class(value) for value in self._sorted.tokens()]
-        return made
+        """All tokens in order. The list is built at the first access."""
+        tokens = self._ring
+        if tokens is None:
+            tokens = self._ring = [self.token_class(value) for value in self._sorted.tokens()]
+        return tokens
 
     @property
     def token_to_host_owner(self) -> dict[Any, Any]:
-        """The host of each token."""
-        made = self._owners
-        if made is None:
+        """The host that owns each token."""
+        owner_of = self._owners
+        if owner_of is None:
             owners = self._sorted.owners()
-            made = self._owners = {
+            owner_of = self._owners = {
                 token: self._hosts[owner] for token, owner in zip(self.ring, owners, strict=True)
             }
-        return made
+        return owner_of
 
     @property
     def tokens_to_hosts_by_ks(self) -> dict[str, dict[Any, Any]]:
-        """For each keyspace that was asked for, the hosts that hold each token's range."""
+        """For each keyspace that was looked up, the hosts that hold each token's range."""
         return {
-            keyspace: {token: made.at(place) for place, token in enumerate(self.ring)}
-            if made is not None
+            keyspace: {token: replica_map.at(position) for position, token in enumerate(self.ring)}
+            if replica_map is not None
             else {}
-            for keyspace, (_, made) in list(self._by_keyspace.items())
+            for keyspace, (_, replica_map) in list(self._by_keyspace.items())
         }
 
     def get_replicas(self, keyspace: str, token: Token) -> list[Any]:
@@ -203,34 +209,34 @@ class TokenMap:
         :param keyspace: the name of the keyspace.
         :param token: a `Token` of the ring's partitioner.
         """
-        made = self._replicas_of(keyspace)
-        return list(made.of_token(token.value)) if made is not None else []
+        replica_map = self._replicas_of(keyspace)
+        return list(replica_map.of_token(token.value)) if replica_map is not None else []
 
     def _replicas_of(self, keyspace: str) -> ReplicaMap | None:
         strategy = self._metadata.replication_of(keyspace)
         if strategy is None:
             return None
-        known = self._by_keyspace.get(keyspace)
-        if known is None or known[0] != strategy:
-            known = self._by_keyspace[keyspace] = (
+        cached = self._by_keyspace.get(keyspace)
+        if cached is None or cached[0] != strategy:
+            cached = self._by_keyspace[keyspace] = (
                 strategy,
                 strategy.replica_map(self._sorted, self._hosts),
             )
-        return known[1]
+        return cached[1]
 
     def rebuild_keyspace(self, keyspace: str, build_if_absent: bool = False) -> None:
-        """Have `keyspace` in `tokens_to_hosts_by_ks`, by its replication as it is now.
+        """Add the keyspace to `tokens_to_hosts_by_ks`, using its current replication.
 
-        :param keyspace: its name.
-        :param build_if_absent: also if nobody has asked for its replicas yet.
+        :param keyspace: the name of the keyspace.
+        :param build_if_absent: add the keyspace even if its replicas were never looked up.
         """
         if build_if_absent or keyspace in self._by_keyspace:
             self._replicas_of(keyspace)
 
     def remove_keyspace(self, keyspace: str) -> None:
-        """Take `keyspace` out of `tokens_to_hosts_by_ks` until it is asked for again.
+        """Remove the keyspace from `tokens_to_hosts_by_ks` until its replicas are looked up again.
 
-        :param keyspace: its name.
+        :param keyspace: the name of the keyspace.
         """
         self._by_keyspace.pop(keyspace, None)
 

@@ -1,12 +1,12 @@
 """ScyllaDB's tablets, as servers report them: the Python twin of `cassandra._accel.tablets`.
 
-A tablet is a range of a table's tokens with replicas of its own, each a host and a shard. A node
-reports a tablet if a request shows that the client does not know its place
+A tablet is a range of a table's tokens with its own replicas. Each replica is a host and a shard. A
+node reports a tablet when a request shows that the client does not know where the tablet is
 (docs/dev/protocol-extensions.md of ScyllaDB, "Tablets routing v1" and "v2"). A `TabletMap` keeps
-these reports: for each table a sorted list that is replaced, never changed. A new tablet takes the
-place of all that it overlaps. Hosts are numbers in it, so that a tablet takes few bytes.
+these reports: each table has a sorted list that is replaced, never changed. A new tablet replaces
+all tablets that it overlaps. Hosts are stored as numbers, so that a tablet takes few bytes.
 
-The engine's loop writes, and any thread may read.
+Only the engine's event loop writes. Any thread may read.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ class _Table:
 
     def __init__(self, rows: list[_Row]) -> None:
         self.rows = rows
-        # Beside the rows, so that bisect compares numbers without calling a key function.
+        # A separate list, so that bisect compares numbers without calling a key function.
         self.lasts = [row.last for row in rows]
 
     def find(self, token: int) -> _Row | None:
-        at = bisect_left(self.lasts, token)
-        # There may be gaps: what no server has reported yet.
-        if at == len(self.rows) or self.rows[at].first >= token:
+        index = bisect_left(self.lasts, token)
+        # There may be gaps that no server has reported yet.
+        if index == len(self.rows) or self.rows[index].first >= token:
             return None
-        return self.rows[at]
+        return self.rows[index]
 
-    def having(self, row: _Row) -> _Table:
-        """Return the same with `row` in the place of all that overlap it."""
+    def replace_overlapping(self, row: _Row) -> _Table:
+        """Return a copy in which `row` replaces all tablets that overlap it."""
         start = bisect_right(self.lasts, row.first)
         end = start
         while end < len(self.rows) and self.rows[end].first < row.last:
@@ -64,18 +64,18 @@ class _Table:
 
 
 class TabletMap:
-    """The tablets that are known, by keyspace and table.
+    """All known tablets, by keyspace and table.
 
-    `hits` and `misses` count the requests whose partition was, or was not, in a tablet that is
-    known; only requests to tables with tablets count. `count` is the number of tablets.
+    `hits` counts the requests whose partition was in a known tablet, `misses` the requests whose
+    partition was not. Only requests to tables with tablets count. `count` is the number of tablets.
 
-    :param limit: the greatest number of tablets. Beyond it, the table that has been known for
-        longest is forgotten, or tablets of the same table if there is no other.
+    :param limit: the greatest number of tablets. Beyond it, the table that was added first is
+        dropped. If there is only one table, older tablets of that table are dropped.
     """
 
     __slots__ = (
+        "_host_by_id",
         "_host_ids",
-        "_known",
         "_leaders",
         "_numbers",
         "_tables",
@@ -95,29 +95,31 @@ class TabletMap:
         self.count = 0
         self.hits = 0
         self.misses = 0
-        # By the numbers that rows have; None for a host that is not known.
+        # Indexed by the host numbers in rows. None means that the host is not known.
         self.hosts: tuple[Any, ...] = ()
         self._host_ids: list[uuid.UUID] = []
         self._numbers: dict[uuid.UUID, int] = {}
         self._turn = 0
-        self._known: dict[uuid.UUID | None, Host] = {}
+        self._host_by_id: dict[uuid.UUID | None, Host] = {}
         self._tables: dict[str, dict[str, _Table]] = {}
         self._with_tablets: frozenset[str] = frozenset()
         self._leaders: frozenset[str] = frozenset()
 
-    # -- what is known -----------------------------------------------------------------------------
+    # -- known tablets -----------------------------------------------------------------------------
 
     def use_keyspaces(self, with_tablets: Iterable[str], leaders: Iterable[str]) -> bool:
-        """Take the names of the keyspaces whose tables have tablets; return True if they are new.
+        """Set the names of the keyspaces whose tables have tablets; return True if they changed.
 
-        :param leaders: those of them in which the first replica of a tablet is its leader.
+        :param leaders: the keyspaces in which the first replica of a tablet is its leader.
         """
-        known = self._with_tablets, self._leaders
+        previous = self._with_tablets, self._leaders
         self._with_tablets, self._leaders = frozenset(with_tablets), frozenset(leaders)
-        return known != (self._with_tablets, self._leaders)
+        return previous != (self._with_tablets, self._leaders)
 
     def has_keyspace(self, keyspace: str | None) -> bool:
-        """Return True if the ring does not place the partitions of a keyspace."""
+        """Return True if the keyspace uses tablets, so that the token ring does not place its
+        partitions.
+        """
         return keyspace in self._with_tablets or keyspace in self._tables
 
     def has_leaders(self, keyspace: str | None) -> bool:
@@ -125,9 +127,10 @@ class TabletMap:
         return keyspace in self._leaders
 
     def find(self, keyspace: str, table: str, token: int) -> tuple[Any, ...] | None:
-        """Return (first token, last token, replicas, version) of a token's tablet, or None.
+        """Return (first token, last token, replicas, version) of the tablet that contains a token,
+        or None.
 
-        The first token is not part of the range. Replicas are pairs of host id and shard.
+        The range excludes the first token. Replicas are pairs of host id and shard.
         """
         row = self._row(keyspace, table, token)
         if row is None:
@@ -140,13 +143,13 @@ class TabletMap:
 
     def _row(self, keyspace: str | None, table: str | None, token: int) -> _Row | None:
         tables = self._tables.get(keyspace) if keyspace is not None else None
-        known = tables.get(table) if tables is not None and table is not None else None
-        return known.find(token) if known is not None else None
+        tablets = tables.get(table) if tables is not None and table is not None else None
+        return tablets.find(token) if tablets is not None else None
 
     def numbers(
         self, keyspace: str | None, table: str | None, token: int
     ) -> tuple[int, ...] | None:
-        """Return the numbers in `hosts` of a token's replicas, in the server's order, or None."""
+        """Return a token's replicas in the server's order, as indexes of `hosts`, or None."""
         row = self._row(keyspace, table, token)
         return row.hosts if row is not None else None
 
@@ -155,18 +158,18 @@ class TabletMap:
     ) -> tuple[Host, ...] | None:
         """Return the hosts with a replica of a serialized partition key, or None.
 
-        Hosts that are not known are left out.
+        Unknown hosts are left out.
         """
         row = self._row(keyspace, table, token_of(key))
         if row is None:
             return None
-        found = [self.hosts[number] for number in row.hosts]
-        return tuple([host for host in found if host is not None])
+        hosts = [self.hosts[number] for number in row.hosts]
+        return tuple([host for host in hosts if host is not None])
 
     def shard_on(
         self, host: Host, keyspace: str | None, table: str | None, token: int
     ) -> int | None:
-        """Return the shard of `host` that has a token's replica, or None if none is known."""
+        """Return the shard of `host` that holds a token's replica, or None if it is not known."""
         row = self._row(keyspace, table, token)
         if row is not None:
             for number, shard in zip(row.hosts, row.shards, strict=True):
@@ -180,16 +183,18 @@ class TabletMap:
         return row.version if row is not None else None
 
     def next_block(self, keyspace: str | None, table: str | None, token: int | None) -> int:
-        """Return the byte at the end of an EXECUTE that shows the server the client's version.
+        """Return the byte for the end of an EXECUTE that shows the server which tablet version we
+        know.
 
-        Each call shows another part of the version: in the end the server sees all of it.
+        Each call sends another part of the version. After several requests the server has seen all
+        of it.
         """
         self._turn = self._turn + 1 & 15
         version = self.version_of(keyspace, table, token) if token is not None else None
         return version_block(version, self._turn)
 
     def tally(self, keyspace: str | None, table: str | None, token: int) -> None:
-        """Count a request: a hit, or a miss, if its table has tablets."""
+        """Count a request as a hit or a miss, unless its table has no tablets."""
         if self.has_keyspace(keyspace):
             if self._row(keyspace, table, token) is not None:
                 self.hits += 1
@@ -197,27 +202,27 @@ class TabletMap:
                 self.misses += 1
 
     def tables(self) -> list[tuple[str, str, int]]:
-        """Return (keyspace, table, number of tablets) of all tables that are known."""
+        """Return (keyspace, table, number of tablets) for all known tables."""
         return [
             (keyspace, name, len(table.rows))
             for keyspace, tables in list(self._tables.items())
             for name, table in list(tables.items())
         ]
 
-    # -- what the servers tell ---------------------------------------------------------------------
+    # -- reports from servers ----------------------------------------------------------------------
 
     def learn(self, keyspace: str | None, table: str | None, payload: bytes | None) -> bool:
-        """Take a server's report of a tablet; return False if it cannot be used.
+        """Store a server's report of a tablet; return False if it cannot be used.
 
         :param payload: the value of ``tablets-routing-v1`` or ``tablets-routing-v2``.
         """
         if not keyspace or not table or payload is None:
             return False
-        told = _parsed(payload)
-        if told is None:
+        report = _parsed(payload)
+        if report is None:
             return False
-        first, last, replicas, version = told
-        # A report with a host beyond the limit is not kept: replicas would be missing from it.
+        first, last, replicas, version = report
+        # Drop a report with a host beyond the limit: replicas would be missing from it.
         if not all(self._number_of(host_id) is not None for host_id, _ in replicas):
             return False
         row = _Row(
@@ -228,13 +233,14 @@ class TabletMap:
             version,
         )
         tables = self._tables.setdefault(keyspace, {})
-        known = tables.get(table)
-        # A new list at each report: a thread that makes a query plan may be reading the old one.
-        made = known.having(row) if known is not None else _Table([row])
-        self.count += len(made.rows) - (len(known.rows) if known is not None else 0)
-        tables[table] = made
+        existing = tables.get(table)
+        # Each report creates a new list: a thread that builds a query plan may be reading the old
+        # list.
+        updated = existing.replace_overlapping(row) if existing is not None else _Table([row])
+        self.count += len(updated.rows) - (len(existing.rows) if existing is not None else 0)
+        tables[table] = updated
         if self.count > self.limit:
-            self._make_room(keyspace, table)
+            self._evict_oldest(keyspace, table)
         return True
 
     def _number_of(self, host_id: uuid.UUID) -> int | None:
@@ -242,42 +248,43 @@ class TabletMap:
         if number is None and len(self._host_ids) < _MOST_HOSTS:
             number = self._numbers[host_id] = len(self._host_ids)
             self._host_ids.append(host_id)
-            self.hosts = (*self.hosts, self._known.get(host_id))
+            self.hosts = (*self.hosts, self._host_by_id.get(host_id))
         return number
 
-    def _make_room(self, keyspace: str, table: str) -> None:
-        # A dict keeps its order, so the first one is the table that was added earliest.
+    def _evict_oldest(self, keyspace: str, table: str) -> None:
+        # A dict keeps its order, so the first entry is the table that was added earliest.
         for other in list(self._tables):
             for name in list(self._tables[other]):
                 if (other, name) != (keyspace, table):
                     self.drop(other, name)
                     return
-        known = self._tables[keyspace][table]
-        self._tables[keyspace][table] = _Table(known.rows[-1:])
+        existing = self._tables[keyspace][table]
+        self._tables[keyspace][table] = _Table(existing.rows[-1:])
         self.count = 1
 
-    # -- what ends ---------------------------------------------------------------------------------
+    # -- removal -------------------------------------------------------------------------------
 
     def take_hosts(self, hosts: Iterable[Host]) -> None:
-        """Take the hosts of the cluster; tablets with a replica on another host are forgotten.
+        """Set the hosts of the cluster; tablets with a replica on another host are dropped.
 
-        A node that replaces another has an id of its own, so the word about the old one ends.
+        A node that replaces another one has a new id, so reports about the old node are dropped.
         """
-        self._known = by_id = {host.host_id: host for host in hosts}
-        gone = {number for number, own in enumerate(self._host_ids) if own not in by_id}
-        new = tuple([by_id.get(own) for own in self._host_ids])
-        # A refresh mostly finds the same nodes: plans need not be made anew then.
-        if len(new) != len(self.hosts) or any(
-            one is not other for one, other in zip(new, self.hosts, strict=True)
+        self._host_by_id = by_id = {host.host_id: host for host in hosts}
+        removed = {number for number, host_id in enumerate(self._host_ids) if host_id not in by_id}
+        new_hosts = tuple([by_id.get(host_id) for host_id in self._host_ids])
+        # A refresh usually finds the same nodes. Query plans stay valid then.
+        if len(new_hosts) != len(self.hosts) or any(
+            new_host is not old_host
+            for new_host, old_host in zip(new_hosts, self.hosts, strict=True)
         ):
-            self.hosts = new
-        if gone:
-            self._forget(gone)
+            self.hosts = new_hosts
+        if removed:
+            self._forget(removed)
 
-    def _forget(self, gone: set[int]) -> None:
+    def _forget(self, removed: set[int]) -> None:
         for keyspace, tables in list(self._tables.items()):
             for name, table in list(tables.items()):
-                rows = [row for row in table.rows if gone.isdisjoint(row.hosts)]
+                rows = [row for row in table.rows if removed.isdisjoint(row.hosts)]
                 if len(rows) < len(table.rows):
                     self.count -= len(table.rows) - len(rows)
                     if rows:
@@ -287,9 +294,9 @@ class TabletMap:
 
     def drop(self, keyspace: str, table: str | None = None) -> None:
         """Forget the tablets of a table, or of all tables of a keyspace."""
-        for name, known in list(self._tables.get(keyspace, {}).items()):
+        for name, tablets in list(self._tables.get(keyspace, {}).items()):
             if table in (None, name):
-                self.count -= len(known.rows)
+                self.count -= len(tablets.rows)
                 self._remove(keyspace, name)
 
     def _remove(self, keyspace: str, table: str) -> None:
@@ -311,20 +318,20 @@ def token_of_statement(statement: object) -> int | None:
 
 
 def version_block(version: int | None, index: int) -> int:
-    """Return the byte that shows a server a part of the version that the client knows.
+    """Return the byte that tells the server one part of the tablet version that the client knows.
 
     :param version: the tablet's version, or None if the tablet is not known.
-    :param index: which four bits of it: 0 to 15, from the least significant ones.
+    :param index: which four bits of the version: 0 to 15, from the least significant bits.
     """
     return index << 4 | (version >> 4 * index & 0xF if version is not None else 0)
 
 
 def split_payload(body: bytes) -> tuple[bytes, bytes] | None:
-    """Split the body of an answer that begins with a custom payload of one tablet alone.
+    """Split the body of a response whose custom payload is a single tablet report.
 
-    :returns: the payload's value and the rest of the body; None if there is anything else.
+    :returns: the payload's value and the rest of the body; None for any other body.
     """
-    # <n> entries, here one, then a [string] of 18 bytes: both names are that long.
+    # The payload has <n> entries, here 1, then a [string] key. Both possible keys have 18 bytes.
     if body[:2] != b"\0\1" or body[2:4] != b"\0\x12" or body[4:22] not in (_V1, _V2):
         return None
     end = 26 + int.from_bytes(body[22:26], "big", signed=True)
@@ -334,7 +341,9 @@ def split_payload(body: bytes) -> tuple[bytes, bytes] | None:
 
 
 def _parsed(data: bytes) -> tuple[int, int, list[tuple[uuid.UUID, int]], int] | None:
-    """Read a tuple of first token, last token, list of (host id, shard), and maybe a version."""
+    """Read a tuple of first token, last token, list of (host id, shard), and an optional
+    version.
+    """
     parts = _parts(data)
     if parts is None or not 3 <= len(parts) <= 4 or [len(p) for p in parts[:2]] != [8, 8]:
         return None
@@ -345,7 +354,7 @@ def _parsed(data: bytes) -> tuple[int, int, list[tuple[uuid.UUID, int]], int] | 
         version = int.from_bytes(parts[3], "big")
     first, last = (int.from_bytes(part, "big", signed=True) for part in parts[:2])
     listed = _parts(parts[2][4:])
-    # Wrapping ranges do not exist: servers split tablets at the ends of the ring.
+    # Ranges never wrap: servers split tablets at the ends of the ring.
     if first >= last or listed is None or len(parts[2]) < 4:
         return None
     if len(listed) != int.from_bytes(parts[2][:4], "big") or len(listed) > _MOST_REPLICAS:
@@ -362,13 +371,13 @@ def _parsed(data: bytes) -> tuple[int, int, list[tuple[uuid.UUID, int]], int] | 
 
 
 def _parts(data: bytes) -> list[bytes] | None:
-    """Return values that stand one after the other, each with its length; None if they are not."""
-    found = []
-    at = 0
-    while at < len(data):
-        size = int.from_bytes(data[at : at + 4], "big", signed=True)
-        if size < 0 or at + 4 + size > len(data):
+    """Return consecutive values, each preceded by its length; None if the data is malformed."""
+    values = []
+    offset = 0
+    while offset < len(data):
+        size = int.from_bytes(data[offset : offset + 4], "big", signed=True)
+        if size < 0 or offset + 4 + size > len(data):
             return None
-        found.append(data[at + 4 : at + 4 + size])
-        at += 4 + size
-    return found
+        values.append(data[offset + 4 : offset + 4 + size])
+        offset += 4 + size
+    return values

@@ -1,6 +1,6 @@
-"""Tokens, and the rings of the less usual partitioners.
+"""Tokens, and the rings of the rarely used partitioners.
 
-`cassandra.metadata.placement.ring` has the ring of the usual one.
+`cassandra.metadata.placement.ring` has the ring of the Murmur3Partitioner.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import total_ordering
+from operator import index
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._imports import import_module
@@ -27,6 +28,7 @@ __all__ = [
     "NoMurmur3",
     "SortedRing",
     "Token",
+    "checked_token",
     "token_class_of",
 ]
 
@@ -39,15 +41,15 @@ MAX_LONG = (1 << 63) - 1
 class NoMurmur3(Exception):
     """Never raised, because there is always an implementation of the hash.
 
-    Kept for programs that catch it.
+    It exists for user code that catches it.
     """
 
 
 @total_ordering
 class Token:
-    """A place on the ring; equal and ordered by `value`, within one class.
+    """A position on the ring. Tokens of one class are compared and ordered by `value`.
 
-    :param token: the place, kept as `value`. Its type depends on the partitioner.
+    :param token: the position, kept as `value`. Its type depends on the partitioner.
     """
 
     __slots__ = ("value",)
@@ -73,14 +75,14 @@ class Token:
 
     @classmethod
     def from_string(cls: type[T], token_string: str) -> T:
-        """Return the token from its text in the system tables.
+        """Return the token from its string in the system tables.
 
-        :param token_string: the text.
+        :param token_string: the string.
         """
         return cls(token_string)
 
     def __eq__(self, other: object) -> bool:
-        # Tokens of different partitioners are not comparable, whatever their values.
+        # Tokens of different partitioners are not comparable, even if their values are equal.
         if type(self) is not type(other):
             return NotImplemented
         return bool(self.value == other.value)
@@ -91,7 +93,7 @@ class Token:
         return bool(self.value < other.value)
 
     def __hash__(self) -> int:
-        # Agrees with `__eq__`: equal tokens have equal values.
+        # Consistent with `__eq__`: equal tokens have equal values.
         return hash(self.value)
 
     def __repr__(self) -> str:
@@ -107,14 +109,14 @@ class HashToken(Token):
 
     @classmethod
     def from_string(cls: type[T], token_string: str) -> T:
-        """Return the token from its text in the system tables: decimal digits."""
+        """Return the token from its string in the system tables, which has decimal digits."""
         return cls(int(token_string))
 
 
 class Murmur3Token(HashToken):
     """A token of the Murmur3Partitioner.
 
-    :param token: a number of 64 bits, or its decimal text.
+    :param token: a number of 64 bits, or its decimal string.
     """
 
     __slots__ = ()
@@ -130,7 +132,7 @@ class Murmur3Token(HashToken):
 class MD5Token(HashToken):
     """A token of the RandomPartitioner.
 
-    :param token: a number from 0 to 2**127, or its decimal text.
+    :param token: a number from 0 to 2**127, or its decimal string.
     """
 
     __slots__ = ()
@@ -140,10 +142,10 @@ class MD5Token(HashToken):
 
     @classmethod
     def hash_fn(cls, key: bytes) -> int:
-        # hashlib is imported at its first use: few clusters have this partitioner.
-        # Not for security: Pythons that block MD5 for that still allow this.
+        # hashlib is imported on first use: few clusters have this partitioner. Declare that this is
+        # not for security, because some Pythons block MD5 for security.
         digest = import_module("hashlib").md5(key, usedforsecurity=False).digest()
-        # The RandomPartitioner takes the digest as a signed number, and of that the absolute value.
+        # The RandomPartitioner reads the digest as a signed number and takes its absolute value.
         return abs(int.from_bytes(digest, "big", signed=True))
 
 
@@ -157,16 +159,16 @@ class BytesToken(Token):
     __slots__ = ()
 
     def __init__(self, token: bytes) -> None:
-        # A text would fail only when it is compared with a key, far from its origin.
+        # A string would fail only when it is compared with a key, far from where it was created.
         if not isinstance(token, bytes):
             raise TypeError(f"token must be bytes, but is {type(token).__name__}: {token!r}")
         super().__init__(token)
 
     @classmethod
     def from_string(cls: type[T], token_string: str | bytes) -> T:
-        """Return the token from its text in the system tables.
+        """Return the token from its string in the system tables.
 
-        The text is hexadecimal digits, with or without ``0x``.
+        The string has hexadecimal digits, with or without ``0x``.
         """
         text = token_string.decode("ascii") if isinstance(token_string, bytes) else token_string
         try:
@@ -192,51 +194,87 @@ def token_class_of(partitioner: str | None) -> type[Token] | None:
     return _BY_PARTITIONER.get((partitioner or "").rpartition(".")[2])
 
 
+_LIMITS: dict[type[Token], tuple[int, int]] = {
+    Murmur3Token: (MIN_LONG, MAX_LONG),
+    MD5Token: (0, 1 << 127),
+}
+
+
+def checked_token(token_class: type[Token], token: Any) -> Token:
+    """Convert `token`, which is a `Token` or the value of a token, to a token of the ring.
+
+    :param token_class: the token class of the ring.
+    :raises TypeError: if `token` is of another partitioner, or its value of another type.
+    :raises ValueError: if there is no such token on the ring.
+    """
+    if isinstance(token, Token):
+        if not isinstance(token, token_class):
+            raise TypeError(
+                f"token must be a {token_class.__name__}, for that is the cluster's partitioner, "
+                f"but is {token}"
+            )
+        token = token.value
+    limits = _LIMITS.get(token_class)
+    if limits is None:
+        return token_class(token)  # the constructor checks the value
+    # A bool is an int, so True would be accepted as token 1.
+    if isinstance(token, bool) or not hasattr(token, "__index__"):
+        raise TypeError(
+            f"token must be an int or a {token_class.__name__}, but is "
+            f"{type(token).__name__}: {token!r}"
+        )
+    lowest, highest = limits
+    if not lowest <= index(token) <= highest:
+        raise ValueError(f"token={token} is not on the ring: its tokens are {lowest} to {highest}")
+    return token_class(index(token))
+
+
 class SortedRing:
     """The sorted tokens of any partitioner, each with the host that owns it.
 
-    :param texts: for each host its tokens, as the system tables hold them.
+    :param texts: for each host, its tokens as strings from the system tables.
     """
 
     __slots__ = ("_owners", "_token_class", "_values")
 
     def __init__(self, token_class: type[Token], texts: Sequence[Iterable[str]]) -> None:
         owner_of: dict[Any, int] = {}
-        for host, own in enumerate(texts):
-            for text in own:
-                # If two hosts claim one token, the first keeps it: a token has one owner.
+        for host, tokens in enumerate(texts):
+            for text in tokens:
+                # If two hosts claim one token, the first host keeps it, because a token has one
+                # owner.
                 owner_of.setdefault(token_class.from_string(text).value, host)
         self._take(token_class, owner_of)
 
     @classmethod
     def of_owners(cls, token_class: type[Token], owner_of: dict[Any, int]) -> SortedRing:
-        """Return a ring of tokens' values, each with the number of its host."""
+        """Return a ring built from token values, each with the number of the host that owns it."""
         ring = cls.__new__(cls)
         ring._take(token_class, owner_of)
         return ring
 
     def _take(self, token_class: type[Token], owner_of: dict[Any, int]) -> None:
         self._token_class = token_class
-        # Two lists side by side, so that the search compares bare values.
+        # Two parallel lists, so that the search compares bare values.
         self._values = sorted(owner_of)
         self._owners = [owner_of[value] for value in self._values]
 
     def position(self, token: Any) -> int:
-        """Return the place of the first token whose value is not less than `token`.
+        """Return the index of the first token whose value is not less than `token`.
 
-        Past the last one it is 0.
+        Past the last token the index is 0.
         """
-        # Left: a node's range includes its own token and excludes the one before.
-        at = bisect_left(self._values, token)
-        return at if at < len(self._values) else 0
+        # bisect_left: a node's range includes its own token and excludes the previous token.
+        index_of_token = bisect_left(self._values, token)
+        return index_of_token if index_of_token < len(self._values) else 0
 
     def position_of(self, key: bytes) -> int:
-        """Return the same for the token of a serialized partition key."""
+        """Return the position for the token of a serialized partition key."""
         return self.position(self._token_class.hash_fn(key))
 
     def tokens(self) -> list[Any]:
         """Return the values of all tokens, in order."""
-        # A copy: a caller that changed the ring would misroute requests.
+        # Return a copy: a caller that changed the ring would misroute requests.
         return list(self._values)
 
     def owners(self) -> list[int]:

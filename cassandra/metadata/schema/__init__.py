@@ -1,1 +1,1 @@
-"""The schema: rows of the schema tables, the objects made of them, and their export as CQL."""
+"""The schema: rows of the schema tables, the metadata objects built from them, and their CQL."""

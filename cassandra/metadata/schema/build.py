@@ -1,8 +1,8 @@
-"""Makes metadata objects from rows of the schema tables.
+"""Builds metadata objects from rows of the schema tables.
 
-The sources of `cassandra.metadata.schema.snapshot` call this, once for each object. An error in a
-row is kept on the object that the row belongs to, which then exports a comment. Other objects are
-not affected.
+The sources in `cassandra.metadata.schema.snapshot` call this module once for each object. If a row
+is damaged, the error is kept on the object that the row belongs to, and that object exports a
+comment. Other objects are not affected.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from cassandra.metadata.schema.snapshot import (
     IndexRow,
     KeyspaceSource,
     LazyMapping,
+    NamedColumns,
     TableSource,
     object_of,
 )
@@ -50,16 +51,17 @@ log = logging.getLogger("cassandra.metadata")
 _EMPTY_TYPES = ("empty", "'org.apache.cassandra.db.marshal.EmptyType'")
 
 
-def _checked(value: object, kind: type | tuple[type, ...], what: str) -> Any:
-    """Return `value` if it is of the expected kind.
+def _checked(value: object, expected: type | tuple[type, ...], description: str) -> Any:
+    """Return `value` if it has the expected type.
 
-    Otherwise raise the error that stands in its place, or one that names `what`.
+    If `value` is an exception that replaces a damaged value, raise it. Otherwise raise ValueError,
+    with `description` as the subject of the message.
     """
-    if isinstance(value, kind):
+    if isinstance(value, expected):
         return value
     if isinstance(value, Exception):
         raise value
-    raise ValueError(f"{what} is {value!r}")
+    raise ValueError(f"{description} is {value!r}")
 
 
 def _row_checked(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -73,96 +75,110 @@ def _row_checked(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def table(source: TableSource) -> TableMetadataV3:
-    """Return the table of `source`."""
-    _look_through(source.columns)
-    made: TableMetadataV3 | None = column_rows.usual_table(source)
-    if made is None:
-        made = _unusual_table(source)
+    """Build the table of `source`."""
+    _collect_rows(source.columns)
+    table_metadata: TableMetadataV3 | None = column_rows.plain_table(source)
+    if table_metadata is None:
+        table_metadata = _special_table(source)
     elif source.indexes:
-        made.indexes = _indexes_of(source, made)
+        table_metadata.indexes = _indexes_of(source, table_metadata)
     if source.views:
-        made.views = LazyMapping(source.views, object_of)
-    return made
+        table_metadata.views = LazyMapping(source.views, object_of)
+    table_metadata.columns = NamedColumns(table_metadata.columns)
+    return table_metadata
 
 
-def _unusual_table(source: TableSource) -> TableMetadataV3:
-    made = TableMetadataV3(source.keyspace, source.name, triggers=NOTHING, virtual=source.virtual)
-    made.indexes = made.views = made.dropped_columns = NOTHING
-    # Columns first, because flags and parts refer to them. One damaged part leaves the others.
+def _special_table(source: TableSource) -> TableMetadataV3:
+    table_metadata = TableMetadataV3(
+        source.keyspace, source.name, triggers=NOTHING, virtual=source.virtual
+    )
+    table_metadata.indexes = table_metadata.views = table_metadata.dropped_columns = NOTHING
+    # Build columns first, because flags and other parts refer to them. A damaged part does not
+    # affect the other parts.
     for take in (_take_columns, _take_flags, _take_options, _take_parts):
         try:
-            take(made, source)
+            take(table_metadata, source)
         except Exception as error:
             log.exception("the metadata of table %s.%s is damaged", source.keyspace, source.name)
-            made.fail(error)
-    return made
+            table_metadata.fail(error)
+    return table_metadata
 
 
-def _take_options(made: TableMetadataV3 | MaterializedViewMetadata, source: TableSource) -> None:
+def _take_options(
+    metadata: TableMetadataV3 | MaterializedViewMetadata, source: TableSource
+) -> None:
     if source.error is not None:
         raise source.error
-    made.take_row(source.names, source.row, bool(source.scylla))
-    at = source.names.extensions
-    extensions = source.row[at] if at is not None else None
+    metadata.set_row(source.names, source.row, bool(source.scylla))
+    index = source.names.extensions
+    extensions = source.row[index] if index is not None else None
     if extensions or source.scylla:
-        made.options.update(
+        metadata.options.update(
             scylla_options(extensions or {}, source.scylla[0] if source.scylla else None)
         )
 
 
-def with_views(made: TableMetadataV3, views: Mapping[str, TableSource]) -> TableMetadataV3:
-    """Return `made`, which shows other views from now on."""
-    # Programs hold the mapping itself: it has to show the change, too. NOTHING is everybody's.
-    if type(made.views) is LazyMapping and made.views is not NOTHING:
-        made.views.show(views)
+def with_views(
+    table_metadata: TableMetadataV3, views: Mapping[str, TableSource]
+) -> TableMetadataV3:
+    """Replace the views of `table_metadata` and return it."""
+    # User code may hold the mapping itself, so it must show the change, too. NOTHING is shared by
+    # all tables and must not change.
+    if type(table_metadata.views) is LazyMapping and table_metadata.views is not NOTHING:
+        table_metadata.views.show(views)
     else:
-        made.views = LazyMapping(views, object_of)
-    return made
+        table_metadata.views = LazyMapping(views, object_of)
+    return table_metadata
 
 
 def view(source: TableSource) -> MaterializedViewMetadata:
-    """Return the materialized view of `source`."""
-    _look_through(source.columns)
+    """Build the materialized view of `source`."""
+    _collect_rows(source.columns)
     where = source.names.value(source.row, "where_clause")
-    made = MaterializedViewMetadata(
+    view_metadata = MaterializedViewMetadata(
         source.keyspace, source.name, source.base or "", False, str(where), None
     )
     try:
-        _take_options(made, source)
-        made.include_all_columns = bool(source.names.value(source.row, "include_all_columns"))
-        _take_columns(made, source)
-        if not made.partition_key:
+        _take_options(view_metadata, source)
+        view_metadata.include_all_columns = bool(
+            source.names.value(source.row, "include_all_columns")
+        )
+        _take_columns(view_metadata, source)
+        if not view_metadata.partition_key:
             raise ValueError("no column is of the partition key")
     except Exception as error:
         log.exception("the metadata of view %s.%s is damaged", source.keyspace, source.name)
-        made.fail(error)
-    return made
+        view_metadata.fail(error)
+    view_metadata.columns = NamedColumns(view_metadata.columns)
+    return view_metadata
 
 
-def _take_columns(made: TableMetadataV3 | MaterializedViewMetadata, source: TableSource) -> None:
+def _take_columns(
+    metadata: TableMetadataV3 | MaterializedViewMetadata, source: TableSource
+) -> None:
     pages = source.columns
     if pages is not None:
-        # The rows are taken out, so that a page is freed after the last of its tables is made.
-        found = pages.rows_of.get(source.keyspace, {}).pop(source.name, ())
-        made.partition_key, made.clustering_key, made.columns = column_rows.columns_of(
-            made, found, pages.texts
+        # Take the rows out, so that a page is freed after its last table is built.
+        runs = pages.rows_of.get(source.keyspace, {}).pop(source.name, ())
+        metadata.partition_key, metadata.clustering_key, metadata.columns = column_rows.columns_of(
+            metadata, runs, pages.texts
         )
     for row in source.masks:
-        made.columns[_row_checked(row)["column_name"]].mask = _mask(row)
+        metadata.columns[_row_checked(row)["column_name"]].mask = _mask(row)
 
 
-def _look_through(columns: ColumnPages | None) -> None:
-    """Find the rows of each table, unless that is done already."""
+def _collect_rows(columns: ColumnPages | None) -> None:
+    """Sort the rows of all pages by table, unless that is done already."""
     if columns is None or not columns.pages:
         return
-    # Taken away first, so that a page with an error is not walked twice.
+    # Remove the pages first, so that a page with an error is not read twice.
     pages, columns.pages = columns.pages, []
     columns.texts = column_rows.Texts()
     for page in pages:
         try:
             column_rows.note_runs(columns.rows_of, *page)
         except DecodeError as error:
-            # Tables whose rows are missing say so themselves when they are made.
+            # A table whose rows are missing reports that when it is built.
             log.error("a page of the schema tables is damaged: %s", error)
 
 
@@ -178,7 +194,7 @@ def _mask(row: Mapping[str, Any]) -> ColumnMask:
     return ColumnMask(row["function_keyspace"], row["function_name"], tuple(arguments))
 
 
-# Tuples of a schema are tuples, whatever programs' parameters are.
+# Encode tuples as CQL tuples here, regardless of how user code maps them.
 _ENCODER = Encoder()
 _ENCODER.mapping[tuple] = _ENCODER.cql_encode_tuple
 _QUOTED = frozenset(("ascii", "date", "inet", "text", "time", "timestamp", "varchar"))
@@ -186,7 +202,7 @@ _FIELD_END = r"(?<!\\):"
 
 
 def _literal(kind: str, value: str) -> str:
-    """Return the literal of a value that the server keeps as text without quotes."""
+    """Return the literal of a value that the server stores as a string without quotes."""
     return _literal_of(cqltype_to_python(kind), value)
 
 
@@ -195,14 +211,15 @@ def _literal_of(kind: Sequence[Any], value: str) -> str:
     if name == "frozen":
         return _literal_of(kind[1], value)
     if name == "tuple":
-        # The texts of the fields between colons, an @ for null; both are escaped by a backslash.
-        fields = zip(_apart(kind[1]), re.split(_FIELD_END, value), strict=False)
+        # The fields are separated by colons, and @ means null. A backslash escapes both characters.
+        fields = zip(_group_parameters(kind[1]), re.split(_FIELD_END, value), strict=False)
         literals = [
-            "null" if text == "@" else _literal_of(field, _plain(text)) for field, text in fields
+            "null" if text == "@" else _literal_of(field, _unescaped(text))
+            for field, text in fields
         ]
         return f"({', '.join(literals)})"
     if len(kind) > 1:
-        # Collections and vectors are kept as the hex of their wire form.
+        # Collections and vectors are stored as hex digits of their wire format.
         return _ENCODER.cql_encode_all_types(
             _types(kind)[0].from_binary(bytes.fromhex(value), _ANY_VERSION)
         )
@@ -212,123 +229,132 @@ def _literal_of(kind: Sequence[Any], value: str) -> str:
     return cql_string(value) if name in _QUOTED else value
 
 
-def _apart(nodes: Sequence[Any]) -> list[list[Any]]:
-    """Return each type of a list of them, with its parameters."""
-    found: list[list[Any]] = []
-    for one in nodes:
-        if isinstance(one, list):
-            found[-1].append(one)
+def _group_parameters(nodes: Sequence[Any]) -> list[list[Any]]:
+    """Group a flat list of types, so that each type is followed by its parameters."""
+    groups: list[list[Any]] = []
+    for node in nodes:
+        if isinstance(node, list):
+            groups[-1].append(node)
         else:
-            found.append([one])
-    return found
+            groups.append([node])
+    return groups
 
 
-def _plain(text: str) -> str:
+def _unescaped(text: str) -> str:
     return text.replace("\\:", ":").replace("\\@", "@")
 
 
-_ANY_VERSION = 4  # the wire form of values is the same in all
+_ANY_VERSION = 4  # the wire format of values is the same in all versions
 
 
 def _types(nodes: Sequence[Any]) -> list[Any]:
-    """Return the types of CQL names with their parameters.
+    """Return the types for CQL type names with their parameters.
 
     Raises ValueError for a user-defined type, whose fields are not known here.
     """
-    found = []
-    for name, *parameters in _apart(nodes):
+    types = []
+    for name, *parameters in _group_parameters(nodes):
         try:
-            made = lookup_cqltype(name)
+            cqltype = lookup_cqltype(name)
         except KeyError:
             raise ValueError(f"a literal of type {name} cannot be made") from None
         if name == "vector":
             # The second parameter of a vector is a number, not a type.
-            (of, size) = _apart(parameters[0])
-            made = made.apply_parameters([*_types(of), *size])
+            (element, size) = _group_parameters(parameters[0])
+            cqltype = cqltype.apply_parameters([*_types(element), *size])
         elif parameters:
-            made = made.apply_parameters(_types(parameters[0]))
-        found.append(made)
-    return found
+            cqltype = cqltype.apply_parameters(_types(parameters[0]))
+        types.append(cqltype)
+    return types
 
 
 _NO_FLAGS: frozenset[str] = frozenset()
 
 
-def _take_flags(made: TableMetadataV3, source: TableSource) -> None:
-    """Take the flags of the table.
+def _take_flags(table_metadata: TableMetadataV3, source: TableSource) -> None:
+    """Set the attributes that follow from the table's flags.
 
-    Tables of Thrift, or with COMPACT STORAGE, lack the flag ``compound`` and have columns that CQL
-    does not show.
+    Tables created by Thrift or with COMPACT STORAGE lack the flag ``compound``, and have columns
+    that CQL does not show.
     """
-    at = source.names.flags
-    if at is None or source.virtual:
+    index = source.names.flags
+    if index is None or source.virtual:
         return
-    flags = source.row[at] or _NO_FLAGS
+    flags = source.row[index] or _NO_FLAGS
     _checked(flags, frozenset, "flags")
     if flags:
-        made.is_compact_storage = "compound" not in flags or bool(flags & {"dense", "super"})
+        table_metadata.is_compact_storage = "compound" not in flags or bool(
+            flags & {"dense", "super"}
+        )
     else:
-        # Without any flag, only the columns tell.
-        made.is_compact_storage = _looks_compact(made)
-    # Super columns of Thrift have a level more than rows and columns can show.
-    made.is_cql_compatible = "super" not in flags
-    if not made.is_compact_storage or not made.is_cql_compatible:
+        # Without flags, we can only infer the storage from the columns.
+        table_metadata.is_compact_storage = _looks_compact(table_metadata)
+    # Thrift super columns have one more level of nesting than CQL rows can show.
+    table_metadata.is_cql_compatible = "super" not in flags
+    if not table_metadata.is_compact_storage or not table_metadata.is_cql_compatible:
         return
     if not flags & {"dense", "compound"}:
-        _hide_static_compact(made)
+        _hide_static_compact(table_metadata)
     elif "dense" in flags:
         for column in [
             c
-            for c in made.columns.values()
-            if c.cql_type in _EMPTY_TYPES and c not in made.primary_key
+            for c in table_metadata.columns.values()
+            if c.cql_type in _EMPTY_TYPES and c not in table_metadata.primary_key
         ]:
-            del made.columns[column.name]
+            del table_metadata.columns[column.name]
 
 
-def _looks_compact(made: TableMetadataV3) -> bool:
+def _looks_compact(table_metadata: TableMetadataV3) -> bool:
     return (
-        any(column.is_static for column in made.columns.values()) and len(made.clustering_key) == 1
+        any(column.is_static for column in table_metadata.columns.values())
+        and len(table_metadata.clustering_key) == 1
     )
 
 
-def _hide_static_compact(made: TableMetadataV3) -> None:
-    """Show the columns as CQL does.
+def _hide_static_compact(table_metadata: TableMetadataV3) -> None:
+    """Change the columns to those that CQL shows.
 
-    The server keeps the visible ones as static columns; the clustering column and the regular one
-    are hidden.
+    The server stores the visible columns as static columns. The clustering column and the regular
+    column are hidden.
     """
-    for column in list(made.columns.values()):
-        if column in made.clustering_key or (
-            not column.is_static and column not in made.partition_key
+    for column in list(table_metadata.columns.values()):
+        if column in table_metadata.clustering_key or (
+            not column.is_static and column not in table_metadata.partition_key
         ):
-            del made.columns[column.name]
+            del table_metadata.columns[column.name]
         column.is_static = False
-    made.clustering_key.clear()
+    table_metadata.clustering_key.clear()
 
 
-def _take_parts(made: TableMetadataV3, source: TableSource) -> None:
-    made.indexes = _indexes_of(source, made)
+def _take_parts(table_metadata: TableMetadataV3, source: TableSource) -> None:
+    table_metadata.indexes = _indexes_of(source, table_metadata)
     if source.triggers:
-        made.triggers = {}
+        table_metadata.triggers = {}
     for row in source.triggers:
         name = _row_checked(row)["trigger_name"]
-        made.triggers[name] = TriggerMetadata(made, name, dict(row["options"] or {}))
+        table_metadata.triggers[name] = TriggerMetadata(
+            table_metadata, name, dict(row["options"] or {})
+        )
     if source.dropped:
-        made.dropped_columns = {}
+        table_metadata.dropped_columns = {}
     for row in source.dropped:
         name = _row_checked(row)["column_name"]
-        made.dropped_columns[name] = DroppedColumn(
+        table_metadata.dropped_columns[name] = DroppedColumn(
             name, row["type"], row["dropped_time"], row.get("kind") == "static"
         )
-    if not made.partition_key:
+    if not table_metadata.partition_key:
         raise ValueError("no column is of the partition key")
 
 
-def _indexes_of(source: TableSource, made: TableMetadataV3) -> Any:
-    return {row[0]: _index(row, made) for row in source.indexes} if source.indexes else NOTHING
+def _indexes_of(source: TableSource, table_metadata: TableMetadataV3) -> Any:
+    return (
+        {row[0]: _index(row, table_metadata) for row in source.indexes}
+        if source.indexes
+        else NOTHING
+    )
 
 
-def _index(row: IndexRow, made: TableMetadataV3) -> IndexMetadata:
+def _index(row: IndexRow, table_metadata: TableMetadataV3) -> IndexMetadata:
     name, kind, options = row
     if type(name) is not str or type(kind) is not str or type(options) is not dict:
         try:
@@ -336,14 +362,18 @@ def _index(row: IndexRow, made: TableMetadataV3) -> IndexMetadata:
             _checked(kind, str, f"the kind of index {name!r}")
             _checked(options, Mapping, f"the options of index {name!r}")
         except Exception as error:
-            made.fail(error)
-            return IndexMetadata(made.keyspace_name, made.name, str(name), str(kind), {})
+            table_metadata.fail(error)
+            return IndexMetadata(
+                table_metadata.keyspace_name, table_metadata.name, str(name), str(kind), {}
+            )
     target = options.get("target")
-    taken = _index_target(target, made.columns) if isinstance(target, str) else target
-    # A copy only if there is something to change: the rows' own dict is shared.
-    if taken != target:
-        options = {**options, "target": taken}
-    return IndexMetadata(made.keyspace_name, made.name, name, kind, options)
+    cql_target = (
+        _index_target(target, table_metadata.columns) if isinstance(target, str) else target
+    )
+    # Copy only if something changes, because the row's dict is shared.
+    if cql_target != target:
+        options = {**options, "target": cql_target}
+    return IndexMetadata(table_metadata.keyspace_name, table_metadata.name, name, kind, options)
 
 
 _TARGET = r'(?s:(?:(keys|values|entries|full)\()?("?)(.*?)\2(?(1)\)))'
@@ -351,11 +381,11 @@ _FROZEN_COLLECTIONS = ("frozen<list<", "frozen<map<", "frozen<set<")
 
 
 def _index_target(target: str, columns: Mapping[str, ColumnMetadata]) -> str:
-    """Return `target` in the form of CREATE INDEX, as Cassandra keeps it.
+    """Return `target` as Cassandra stores it, which is the form that CREATE INDEX accepts.
 
-    Cassandra 3.0 and ScyllaDB keep names without quotes. ScyllaDB also omits the ``full`` of a
-    frozen collection, and has ``keys`` of a set, for which CREATE INDEX only takes ``values``
-    (scylladb issues 22013 and 22019).
+    Cassandra 3.0 and ScyllaDB store names without quotes. ScyllaDB also omits the ``full`` of a
+    frozen collection, and uses ``keys`` for a set, although CREATE INDEX only accepts ``values``
+    there (scylladb issues 22013 and 22019).
     """
     column = columns.get(target)
     if (
@@ -365,7 +395,7 @@ def _index_target(target: str, columns: Mapping[str, ColumnMetadata]) -> str:
     ):
         return maybe_escape_name(target)
     match = re.fullmatch(_TARGET, target)
-    assert match is not None  # the pattern takes any text as a name
+    assert match is not None  # the pattern matches any string
     part, quote, name = match.groups()
     name = name.replace('""', '"') if quote else name
     column = columns.get(name)
@@ -384,73 +414,95 @@ def _index_target(target: str, columns: Mapping[str, ColumnMetadata]) -> str:
 
 
 def keyspace(source: KeyspaceSource) -> KeyspaceMetadata:
-    """Return the keyspace of `source`; its tables and views are made at their first access."""
+    """Build the keyspace of `source`. Its tables and views are built on first access."""
     replication = source.row.get("replication")
     options = dict(replication) if isinstance(replication, Mapping) else {}
     strategy = options.pop("class", "")
-    made = KeyspaceMetadata(source.name, source.row.get("durable_writes", True), strategy, options)
-    made.virtual = source.virtual
+    keyspace_metadata = KeyspaceMetadata(
+        source.name, source.row.get("durable_writes", True), strategy, options
+    )
+    keyspace_metadata.virtual = source.virtual
     try:
         _row_checked(source.row)
         # Virtual keyspaces have no replication, because each node computes its own.
         if not source.virtual and not strategy:
             raise ValueError(f"the replication of the keyspace is {replication!r}")
     except Exception as error:
-        made.fail(error)
-    made.tables = LazyMapping(source.tables, object_of)
-    made.views = LazyMapping(source.views, object_of)
-    made.indexes = _indexes(source)
-    types = {one.name: one for one in _each(made, "type", _user_type, source.types)}
-    made.user_types = LazyMapping(types, _itself)
-    # By signature, so that exports of one schema are equal; servers list rows in no such order.
-    functions = sorted(_each(made, "function", _function, source.functions), key=_signature)
-    made.functions = LazyMapping({one.signature: one for one in functions}, _itself)
-    aggregates = sorted(_each(made, "aggregate", _aggregate, source.aggregates), key=_signature)
-    made.aggregates = LazyMapping({one.signature: one for one in aggregates}, _itself)
-    if source.scylla is not None and not isinstance(made.replication_strategy, LocalStrategy):
-        made.tablets = _tablets(source.scylla)
-    return made
+        keyspace_metadata.fail(error)
+    keyspace_metadata.tables = LazyMapping(source.tables, object_of)
+    keyspace_metadata.views = LazyMapping(source.views, object_of)
+    keyspace_metadata.indexes = _indexes(source)
+    types = {
+        user_type.name: user_type
+        for user_type in _each(keyspace_metadata, "type", _user_type, source.types)
+    }
+    keyspace_metadata.user_types = LazyMapping(types, _identity)
+    # Sort by signature, so that exports of equal schemas are equal. Servers do not sort these rows.
+    functions = sorted(
+        _each(keyspace_metadata, "function", _function, source.functions), key=_signature
+    )
+    keyspace_metadata.functions = LazyMapping(
+        {function.signature: function for function in functions}, _identity
+    )
+    aggregates = sorted(
+        _each(keyspace_metadata, "aggregate", _aggregate, source.aggregates), key=_signature
+    )
+    keyspace_metadata.aggregates = LazyMapping(
+        {aggregate.signature: aggregate for aggregate in aggregates}, _identity
+    )
+    if source.scylla is not None and not isinstance(
+        keyspace_metadata.replication_strategy, LocalStrategy
+    ):
+        keyspace_metadata.tablets = _tablets(source.scylla)
+    return keyspace_metadata
 
 
-def renewed_keyspace(made: KeyspaceMetadata, source: KeyspaceSource) -> KeyspaceMetadata:
-    """Return the keyspace that shows the content of `source` from now on, in the mappings of
-    `made`.
+def renewed_keyspace(
+    keyspace_metadata: KeyspaceMetadata, source: KeyspaceSource
+) -> KeyspaceMetadata:
+    """Update the mappings of `keyspace_metadata` to the content of `source`, and return the
+    keyspace.
 
-    It is `made` itself, but for a keyspace that was altered: programs compare its settings with
-    those of an object that they have kept. Both objects have the same mappings.
+    The result is `keyspace_metadata` itself, unless settings of the keyspace were altered. Then it
+    is a new object with the same mappings, because user code may compare the new settings with
+    those of an object that it kept.
     """
-    # Tables are made when they are first looked at, so this costs little.
+    # Tables are built on first access, so this is cheap.
     fresh = keyspace(source)
-    altered = _own_settings(fresh) != _own_settings(made)
+    altered = _settings(fresh) != _settings(keyspace_metadata)
     for slot in KeyspaceMetadata.__slots__:
-        if slot == "__dict__":  # what the program has set
+        if slot == "__dict__":  # attributes that user code has set
             if altered:
-                vars(fresh).update(vars(made))
+                vars(fresh).update(vars(keyspace_metadata))
             continue
-        shown, value = getattr(made, slot), getattr(fresh, slot)
-        if type(shown) is LazyMapping and type(value) is LazyMapping:
-            shown.show(value._names)
-            setattr(fresh, slot, shown)
+        current, value = getattr(keyspace_metadata, slot), getattr(fresh, slot)
+        if type(current) is LazyMapping and type(value) is LazyMapping:
+            current.show(value._names)
+            setattr(fresh, slot, current)
         elif not altered:
-            setattr(made, slot, value)
-    return fresh if altered else made
+            setattr(keyspace_metadata, slot, value)
+    return fresh if altered else keyspace_metadata
 
 
-def _own_settings(made: KeyspaceMetadata) -> tuple[object, ...]:
-    return made.durable_writes, made.replication_strategy, made.tablets
+def _settings(keyspace_metadata: KeyspaceMetadata) -> tuple[object, ...]:
+    return (
+        keyspace_metadata.durable_writes,
+        keyspace_metadata.replication_strategy,
+        keyspace_metadata.tablets,
+    )
 
 
-def _itself(made: object) -> Any:
-    return made
+def _identity(value: object) -> Any:
+    return value
 
 
-def _index_of(place: tuple[TableSource, str]) -> Any:
-    source, name = place
+def _index_of(location: tuple[TableSource, str]) -> Any:
+    source, name = location
     return source.object().indexes[name]
 
 
 def _indexes(source: KeyspaceSource) -> LazyMapping[Any]:
-    """Return the indexes of all tables by name."""
+    """Return the indexes of all tables, by name."""
     return LazyMapping(
         {name: (table, name) for table in source.tables.values() for name in table.index_names()},
         _index_of,
@@ -458,8 +510,8 @@ def _indexes(source: KeyspaceSource) -> LazyMapping[Any]:
 
 
 def _each(
-    made: KeyspaceMetadata,
-    what: str,
+    keyspace_metadata: KeyspaceMetadata,
+    part: str,
     make: Callable[[Mapping[str, Any]], Any],
     rows: Iterable[Mapping[str, Any]],
 ) -> Iterable[Any]:
@@ -467,12 +519,14 @@ def _each(
         try:
             yield make(_row_checked(row))
         except Exception as error:
-            log.exception("the metadata of a %s in keyspace %s is damaged", what, made.name)
-            made.fail(error)
+            log.exception(
+                "the metadata of a %s in keyspace %s is damaged", part, keyspace_metadata.name
+            )
+            keyspace_metadata.fail(error)
 
 
-def _signature(one: Function | Aggregate) -> str:
-    return one.signature
+def _signature(function: Function | Aggregate) -> str:
+    return function.signature
 
 
 def _user_type(row: Mapping[str, Any]) -> UserType:
@@ -513,9 +567,11 @@ def _aggregate(row: Mapping[str, Any]) -> Aggregate:
 
 
 def _tablets(row: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Initial number of tablets per table, or None if the server does not know tablets.
+    """Return the initial number of tablets per table, or None if the server does not support
+    tablets.
 
-    It is said explicitly if tablets are off: new keyspaces have them by default.
+    A keyspace without tablets gets an explicit option, because new keyspaces have tablets by
+    default.
     """
     if "initial_tablets" not in row:
         return None

@@ -1,13 +1,14 @@
-"""The columns of tables, from pages of system_schema.columns.
+"""Builds the columns of tables from pages of system_schema.columns.
 
-This is the Python twin of `cassandra._accel.column_rows`. The table is by far the largest schema
-table, with a row for each column of each table. `note_runs` walks along a page once and notes the
-places of each table's rows. `columns_of` makes the columns of one table from its rows, at the first
-access. Rows have the cells keyspace_name, table_name, column_name, clustering_order, kind, position
-and type, each a [bytes] (native_protocol_v4.spec, section 4.2.5.2).
+This is the Python twin of `cassandra._accel.column_rows`. system_schema.columns is by far the
+largest schema table: it has a row for each column of each table. `note_runs` reads a page once and
+notes where each table's rows are. `columns_of` builds the columns of one table when the table is
+first accessed. Rows have the cells keyspace_name, table_name, column_name, clustering_order, kind,
+position and type, each a [bytes] (native_protocol_v4.spec, section 4.2.5.2).
 
-`usual_table` makes a whole table if it is like most: the rest of the work on it would take as long
-as its columns. Thousands of columns have the same names and types, so `texts` keeps each text once.
+`plain_table` builds a whole table if the table has no special features. Doing this in one step
+halves the time. Thousands of columns have the same names and types, so `texts` keeps one string for
+all equal cells.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from cassandra.metadata.schema.tables import TableMetadataV3
 if TYPE_CHECKING:
     from cassandra.metadata.schema.tables import MaterializedViewMetadata, TableMetadata
 
-__all__ = ["Texts", "columns_of", "note_runs", "usual_table"]
+__all__ = ["Texts", "columns_of", "note_runs", "plain_table"]
 
 _CELLS = 7
 
@@ -32,67 +33,67 @@ USUAL_FLAGS = frozenset({"compound"})
 
 _int32_at = struct.Struct(">i").unpack_from
 
-# For each run of rows of one table: the page, the offset of the first row, and the number of rows,
-# one after the other. There are thousands of tables, so a tuple for each run would slow down the
-# garbage collector.
+# For each run of rows of one table, three consecutive items: the page, the offset of the first row,
+# and the number of rows. A flat tuple, because there are thousands of tables, and one tuple per run
+# would slow down the garbage collector.
 Runs = tuple[Any, ...]
 RowsOf = dict[str, dict[str, Runs]]  # by keyspace and table
 
 
 class Texts:
-    """Texts by their UTF-8 bytes, each kept once."""
+    """Strings by their UTF-8 bytes. Equal bytes give the same string object."""
 
-    __slots__ = ("_known",)
+    __slots__ = ("_cached",)
 
     def __init__(self) -> None:
-        self._known: dict[bytes, str] = {}
+        self._cached: dict[bytes, str] = {}
 
     def _text(self, cell: bytes | None, name: str | None) -> str:
-        """Return the text of a name, or of the type of the column `name`."""
+        """Decode a cell: a name, or the type of the column `name`."""
         if cell is None:
             raise bad_text(None, name)
-        text = self._known.get(cell)
+        text = self._cached.get(cell)
         if text is None:
             try:
-                text = self._known[cell] = cell.decode()
+                text = self._cached[cell] = cell.decode()
             except UnicodeDecodeError as error:
                 raise bad_text(error, name) from None
         return text
 
 
-def note_runs(rows_of: RowsOf, body: bytes, at: int, count: int) -> None:
-    """Note in `rows_of` the places of each table's rows.
+def note_runs(rows_of: RowsOf, body: bytes, offset: int, count: int) -> None:
+    """Add the location of each table's rows to `rows_of`.
 
-    Names that are not valid text are left out.
+    Names that are not valid UTF-8 are left out.
 
     :param body: the page.
-    :param at: offset of the first row.
-    :param count: number of rows.
+    :param offset: the offset of the first row.
+    :param count: the number of rows.
     :raises DecodeError: if rows go past the end of the page. The rows before them are noted.
     """
-    known: bytes | None = None
+    raw_names: bytes | None = None
     begin = rows = 0
     names: tuple[str, str] | None = None
-    size_at, others = _int32_at, range(_CELLS - 2)
+    size_at, other_cells = _int32_at, range(_CELLS - 2)
     try:
         for _ in range(count):
-            start = at
-            keyspace_end = at + 4 + max(size_at(body, at)[0], 0)
-            at = keyspace_end + 4 + max(size_at(body, keyspace_end)[0], 0)
-            # Compared as bytes: rows of one table stand together, so its names are decoded once.
-            if body[start:at] != known:
+            start = offset
+            keyspace_end = offset + 4 + max(size_at(body, offset)[0], 0)
+            offset = keyspace_end + 4 + max(size_at(body, keyspace_end)[0], 0)
+            # Compare bytes: rows of one table are adjacent, so we decode the table's names once.
+            if body[start:offset] != raw_names:
                 if names is not None:
                     _note(rows_of, names, (body, begin, rows))
-                known, begin, rows = body[start:at], start, 0
-                names = _names(body[start + 4 : keyspace_end], body[keyspace_end + 4 : at])
+                raw_names, begin, rows = body[start:offset], start, 0
+                names = _names(body[start + 4 : keyspace_end], body[keyspace_end + 4 : offset])
             rows += 1
-            for _ in others:
-                size = size_at(body, at)[0]
-                at += size + 4 if size > 0 else 4
+            for _ in other_cells:
+                size = size_at(body, offset)[0]
+                offset += size + 4 if size > 0 else 4
     except struct.error:
         raise _past_the_end() from None
-    # Slices past the end are short without an error, so the end is checked here.
-    if at > len(body):
+    # Slicing past the end does not raise, so check the end here.
+    if offset > len(body):
         raise _past_the_end()
     if names is not None:
         _note(rows_of, names, (body, begin, rows))
@@ -115,41 +116,42 @@ def _names(keyspace: bytes, table: bytes) -> tuple[str, str] | None:
         return None
 
 
-def _rows(body: bytes, at: int, count: int) -> Iterator[list[bytes | None]]:
+def _rows(body: bytes, offset: int, count: int) -> Iterator[list[bytes | None]]:
     """Return the cells of each row, None for null."""
     size_at, end = _int32_at, len(body)
     for _ in range(count):
         cells: list[bytes | None] = []
         try:
             for _ in range(_CELLS):
-                size = size_at(body, at)[0]
-                at += 4
-                cells.append(body[at : at + size] if size >= 0 else None)
-                at += size if size > 0 else 0
+                size = size_at(body, offset)[0]
+                offset += 4
+                cells.append(body[offset : offset + size] if size >= 0 else None)
+                offset += size if size > 0 else 0
         except struct.error:
             raise _past_the_end() from None
-        if at > end:
+        if offset > end:
             raise _past_the_end()
         yield cells
 
 
 def columns_of(
-    table: TableMetadata | MaterializedViewMetadata, found: Runs, texts: Texts
+    table: TableMetadata | MaterializedViewMetadata, runs: Runs, texts: Texts
 ) -> tuple[list[ColumnMetadata], list[ColumnMetadata], dict[str, ColumnMetadata]]:
     """Return the partition key, the clustering key and all columns by name of `table`.
 
-    Columns are in the order of today's drivers: the key, then the others by name, as they come.
+    Columns are in the order that cassandra-driver uses: the key, then the other columns in the
+    order of the rows (by name).
 
-    :param found: the runs of its rows that `note_runs` has found.
-    :raises DecodeError: if a cell is not valid text, or not a number.
+    :param runs: the runs of the table's rows that `note_runs` has found.
+    :raises DecodeError: if a cell is not valid UTF-8, or not a number.
     :raises ValueError: for a null or an unknown kind.
     """
     partition_key: list[tuple[int, ColumnMetadata]] = []
     clustering_key: list[tuple[int, ColumnMetadata]] = []
     others: list[ColumnMetadata] = []
-    for place in range(0, len(found), 3):
-        body, at, count = found[place : place + 3]
-        for _, _, name_cell, order, kind, position_cell, type_cell in _rows(body, at, count):
+    for index in range(0, len(runs), 3):
+        body, offset, count = runs[index : index + 3]
+        for _, _, name_cell, order, kind, position_cell, type_cell in _rows(body, offset, count):
             name = texts._text(name_cell, None)
             position = _position(position_cell, name)
             cql_type = texts._text(type_cell, name)
@@ -176,15 +178,15 @@ def _position(cell: bytes | None, name: str) -> int:
 
 
 def bad_text(error: UnicodeDecodeError | None, name: str | None) -> Exception:
-    """Return the error for a text that is null or, with `error`, not valid.
+    """Return the error for a string that is null or, with `error`, not valid UTF-8.
 
-    :param name: the column whose type it is; None if it is a column's name.
+    :param name: the column whose type is bad. None if the name of a column is bad.
     """
-    what = "a column's name" if name is None else f"the type of column {name!r}"
+    subject = "a column's name" if name is None else f"the type of column {name!r}"
     return (
-        ValueError(f"{what} is None")
+        ValueError(f"{subject} is None")
         if error is None
-        else DecodeError(f"{what} cannot be decoded: {error}")
+        else DecodeError(f"{subject} cannot be decoded: {error}")
     )
 
 
@@ -208,11 +210,11 @@ def unknown_kind(name: str, kind: bytes | None) -> Exception:
         return DecodeError(f"the kind of column {name!r} cannot be decoded: {error}")
 
 
-def usual_table(source: TableSource) -> TableMetadataV3 | None:
-    """Return the table of `source` without its indexes.
+def plain_table(source: TableSource) -> TableMetadataV3 | None:
+    """Build the table of `source` without its indexes.
 
-    None if there is more to it than `usual_table` knows, or its rows are damaged. The pages of its
-    columns must have been walked by `note_runs`.
+    Return None if the table has features that this function does not handle, or if its rows are
+    damaged. `note_runs` must have read the pages of its columns.
     """
     names, row, pages = source.names, source.row, source.columns
     if (
@@ -229,28 +231,30 @@ def usual_table(source: TableSource) -> TableMetadataV3 | None:
     ):
         return None
     tables = pages.rows_of.get(source.keyspace, {})
-    found = tables.pop(source.name, None)
-    if found is None:
+    runs = tables.pop(source.name, None)
+    if runs is None:
         return None
-    made = TableMetadataV3(source.keyspace, source.name, triggers=NOTHING)
+    table_metadata = TableMetadataV3(source.keyspace, source.name, triggers=NOTHING)
     try:
-        made.partition_key, made.clustering_key, made.columns = columns_of(made, found, pages.texts)
+        table_metadata.partition_key, table_metadata.clustering_key, table_metadata.columns = (
+            columns_of(table_metadata, runs, pages.texts)
+        )
     except (DecodeError, ValueError):
-        made.partition_key = []
-    if not made.partition_key:
-        tables[source.name] = found  # the slow way finds and names the error
+        table_metadata.partition_key = []
+    if not table_metadata.partition_key:
+        tables[source.name] = runs  # the slower, general code finds and names the error
         return None
-    made.take_row(names, row)
-    made.indexes = made.views = made.dropped_columns = NOTHING
-    return made
+    table_metadata.set_row(names, row)
+    table_metadata.indexes = table_metadata.views = table_metadata.dropped_columns = NOTHING
+    return table_metadata
 
 
 def in_positions(columns: list[tuple[int, ColumnMetadata]]) -> list[ColumnMetadata]:
     """Return the columns of a key in the order of their positions."""
     if len(columns) > 1:
-        columns.sort(key=_first)
+        columns.sort(key=_position_in_key)
     return [column for _, column in columns]
 
 
-def _first(place: tuple[int, ColumnMetadata]) -> int:
-    return place[0]
+def _position_in_key(pair: tuple[int, ColumnMetadata]) -> int:
+    return pair[0]

@@ -37,31 +37,31 @@ __all__ = [
 def _thawed(kind: str) -> str:
     """Return `kind` without the outermost frozen.
 
-    Arguments of functions are frozen in any case, and the statements refuse the word there.
+    Arguments of functions are always frozen, and the statements reject the word there.
     """
     return kind[len("frozen<") : -1] if kind.startswith("frozen<") else kind
 
 
 def _target_as_cql(target: str) -> str:
-    """Return the text in the parentheses of CREATE INDEX.
+    """Return the target as it is written in the parentheses of CREATE INDEX.
 
-    ScyllaDB keeps the target of a local index as JSON: ``{"pk":["a"],"ck":["b"]}``.
+    ScyllaDB stores the target of a local index as JSON: ``{"pk":["a"],"ck":["b"]}``.
     """
-    # No other target begins with a brace: names that contain one are in quotes.
+    # No other target begins with a brace: names that contain a brace are quoted.
     if not target.startswith("{"):
         return target
-    # Rarely needed, and as slow to import as a hundred tables.
+    # Rarely needed, and importing json takes as long as building a hundred tables.
     columns = import_module("json").loads(target)
     partition_key, column = (", ".join(protect_names(columns[part])) for part in ("pk", "ck"))
     return f"({partition_key}), {column}"
 
 
 class ColumnMask(NamedTuple):
-    """The function that hides a column's values from roles without the permission (Cassandra 5.0).
+    """The function that masks a column's values for roles without the permission (Cassandra 5.0).
 
     :param keyspace: the keyspace of the function.
     :param name: the function's name.
-    :param arguments: further arguments, CQL literals as the server keeps them; none by default.
+    :param arguments: further arguments: CQL literals as the server stores them; none by default.
     """
 
     keyspace: str
@@ -69,20 +69,22 @@ class ColumnMask(NamedTuple):
     arguments: tuple[str, ...] = ()
 
     def as_cql(self) -> str:
-        """Return the text after the column's type: ``MASKED WITH system.mask_inner(1, null)``."""
+        """Return the CQL that follows the column's type: ``MASKED WITH system.mask_inner(1,
+        null)``.
+        """
         function = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
         return f"MASKED WITH {function}({', '.join(self.arguments)})"
 
 
 class DroppedColumn(NamedTuple):
-    """A column that the table had before.
+    """A column that was dropped from the table.
 
-    A new column of this name must have the same type.
+    If you add a column with this name again, it must have the same type.
 
-    :param name: its name.
-    :param cql_type: the CQL text of its type.
+    :param name: the column's name.
+    :param cql_type: its type, as CQL.
     :param dropped_time: the time of the drop.
-    :param is_static: True if it was static.
+    :param is_static: True if the column was static.
     """
 
     name: str
@@ -95,11 +97,11 @@ class ColumnMetadata(bases.ColumnBase):
     """One column of a table or view.
 
     :param table_metadata: the table or view that has the column, kept as `table`.
-    :param column_name: its name, kept as `name`.
-    :param cql_type: the CQL text of its type.
+    :param column_name: the column's name, kept as `name`.
+    :param cql_type: its type, as CQL.
     :param is_static: True if it has one value for each partition.
     :param is_reversed: True for a clustering column in descending order.
-    :param mask: a `ColumnMask`; None for none.
+    :param mask: a `ColumnMask`, or None.
     """
 
     __slots__ = ()
@@ -122,13 +124,13 @@ class ColumnMetadata(bases.ColumnBase):
 
     @property
     def typestring(self) -> str:
-        """The type's CQL."""
+        """The column's type as CQL."""
         return self.cql_type
 
     def as_cql(self) -> str:
         """Return the column as in CREATE TABLE: ``name type STATIC``."""
         text = f"{maybe_escape_name(self.name)} {self.cql_type}"
-        # The order is the grammar's: STATIC, then MASKED WITH.
+        # The grammar requires this order: STATIC, then MASKED WITH.
         if self.is_static:
             text += " static"
         if self.mask is not None:
@@ -147,7 +149,7 @@ class IndexMetadata:
 
     :param keyspace_name: the name of the keyspace.
     :param table_name: the name of the table.
-    :param index_name: its own name, kept as `name`.
+    :param index_name: the name of the index, kept as `name`.
     :param kind: "KEYS", "COMPOSITES" or "CUSTOM".
     :param index_options: ``target`` and further options by name; ``class_name`` for CUSTOM.
     """
@@ -170,14 +172,14 @@ class IndexMetadata:
 
     def as_cql_query(self) -> str:
         """Return the CREATE INDEX statement, without a semicolon."""
-        # A copy: `pop` would take the target out of the metadata.
+        # A copy, because `pop` would remove the target from the metadata.
         options = dict(self.index_options)
         target = _target_as_cql(options.pop("target", ""))
         where = f"{maybe_escape_name(self.keyspace_name)}.{maybe_escape_name(self.table_name)}"
-        # Without the keyspace: an index is always in that of its table.
+        # No keyspace is needed: an index is always in the keyspace of its table.
         name = maybe_escape_name(self.name)
-        # KEYS and COMPOSITES are how the server stores the index; CREATE INDEX has no words for
-        # them.
+        # KEYS and COMPOSITES describe how the server stores the index. CREATE INDEX has no syntax
+        # for them.
         if self.kind != "CUSTOM":
             return f"CREATE INDEX {name} ON {where} ({target})"
         class_name = options.pop("class_name", "")
@@ -198,7 +200,7 @@ class TriggerMetadata:
     """A trigger.
 
     :param table_metadata: the table, kept as `table`.
-    :param trigger_name: its own name, kept as `name`.
+    :param trigger_name: the name of the trigger, kept as `name`.
     :param options: ``class``, the Java class that it runs.
     """
 
@@ -236,7 +238,7 @@ class UserType:
     :param keyspace: the name of the keyspace.
     :param name: the type's name.
     :param field_names: the names of the fields, in order.
-    :param field_types: the CQL texts of their types, in the same order.
+    :param field_types: their types as CQL, in the same order.
     :raises ValueError: if the two lists differ in length.
     """
 
@@ -245,7 +247,8 @@ class UserType:
     def __init__(
         self, keyspace: str, name: str, field_names: Sequence[str], field_types: Sequence[str]
     ) -> None:
-        # The server has names and types in two lists: if they differ, no field's type is certain.
+        # The server stores names and types in two lists. If the lengths differ, we cannot know the
+        # type of any field.
         if len(field_names) != len(field_types):
             raise ValueError(
                 f"type {keyspace}.{name} has {len(field_names)} field names and {len(field_types)} "
@@ -262,7 +265,7 @@ class UserType:
         :param formatted: write each field on its own line.
         """
         fields = [
-            # The types are CQL already; quoting would turn them into names.
+            # The types are CQL already. Quoting would turn them into names.
             f"{maybe_escape_name(name)} {kind}"
             for name, kind in zip(self.field_names, self.field_types, strict=True)
         ]
@@ -284,16 +287,16 @@ class Function:
 
     :param keyspace: the name of the keyspace.
     :param name: the function's name.
-    :param argument_types: CQL texts, in order.
-    :param argument_names: in the same order.
-    :param return_type: a CQL text.
-    :param language: such as "java" or "lua".
+    :param argument_types: the types as CQL, in order.
+    :param argument_names: the names, in the same order.
+    :param return_type: the type of the result, as CQL.
+    :param language: for example "java" or "lua".
     :param body: the source in that language.
-    :param called_on_null_input: False if the result is null as soon as an argument is.
+    :param called_on_null_input: False if the result is null when an argument is null.
     :param deterministic: DataStax Enterprise: equal arguments give equal results.
     :param monotonic: DataStax Enterprise: the function is monotonic in all of its arguments.
-    :param monotonic_on: DataStax Enterprise: the argument that it grows with, in a sequence; empty
-        for none.
+    :param monotonic_on: DataStax Enterprise: the argument in which the function is monotonic, in a
+        sequence; empty if there is none.
     :raises ValueError: if the arguments have more names than types, or fewer.
     """
 
@@ -343,7 +346,7 @@ class Function:
     @property
     def signature(self) -> str:
         """``name(type,type)``, the key in `KeyspaceMetadata.functions`."""
-        # Functions may be overloaded, so that a name alone does not identify one.
+        # Functions may be overloaded, so a name alone does not identify a function.
         return SignatureDescriptor.format_signature(self.name, self.argument_types)
 
     def as_cql_query(self, formatted: bool = False) -> str:
@@ -356,7 +359,7 @@ class Function:
             f"{name} {_thawed(kind)}" for name, kind in zip(names, self.argument_types, strict=True)
         ]
         where = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
-        # A text between $$ needs no escapes, but cannot contain $$ or end in $.
+        # A string between $$ needs no escapes, but cannot contain $$ or end in $.
         plain = "$$" not in self.body and not self.body.endswith("$")
         body = f"$${self.body}$$" if plain else cql_string(self.body)
         clauses = [
@@ -389,15 +392,15 @@ class Aggregate:
 
     :param keyspace: the name of the keyspace.
     :param name: the aggregate's name.
-    :param argument_types: CQL texts, in order.
+    :param argument_types: the types as CQL, in order.
     :param state_func: the name of the function that takes the state and a row's arguments.
-    :param state_type: the CQL text of the state's type.
-    :param final_func: the name of the function that makes the result of the last state; None for
-        none.
-    :param initial_condition: the first state, a CQL literal; None for null.
-    :param return_type: a CQL text.
+    :param state_type: the type of the state, as CQL.
+    :param final_func: the name of the function that computes the result from the last state, or
+        None.
+    :param initial_condition: the first state as a CQL literal; None for null.
+    :param return_type: the type of the result, as CQL.
     :param deterministic: DataStax Enterprise: equal rows give equal results.
-    :param reduce_func: ScyllaDB: the name of the function that joins two states; None for none.
+    :param reduce_func: ScyllaDB: the name of the function that joins two states, or None.
     """
 
     __slots__ = (
@@ -435,7 +438,7 @@ class Aggregate:
         self.initial_condition = initial_condition
         self.return_type = return_type
         self.deterministic = deterministic
-        self.reduce_func = reduce_func  # of ScyllaDB
+        self.reduce_func = reduce_func  # only ScyllaDB has it
 
     @property
     def signature(self) -> str:
@@ -450,8 +453,8 @@ class Aggregate:
         where = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
         clauses = [
             f"CREATE AGGREGATE {where}({', '.join(map(_thawed, self.argument_types))})",
-            # The order of the clauses is the grammar's. Functions go without keyspace: it is the
-            # aggregate's.
+            # The grammar requires this order. Function names have no keyspace, because they are in
+            # the keyspace of the aggregate.
             f"SFUNC {protect_type_or_function(self.state_func)}",
             f"STYPE {_thawed(self.state_type)}",
             *(
@@ -464,7 +467,7 @@ class Aggregate:
                 if self.final_func
                 else []
             ),
-            # Without INITCOND the state begins as null.
+            # Without INITCOND the state starts as null.
             *([f"INITCOND {self.initial_condition}"] if self.initial_condition is not None else []),
             *(["DETERMINISTIC"] if self.deterministic else []),
         ]
@@ -478,7 +481,7 @@ class Aggregate:
         return f"<Aggregate: {self.keyspace}.{self.signature}>"
 
 
-# Reprs and pickles name this module, from which programs import the classes.
+# Reprs and pickles name this module, because user code imports the classes from it.
 for _class in (
     ColumnMask,
     DroppedColumn,

@@ -1,4 +1,4 @@
-"""Table extensions: a program's view of the bytes that plug-ins keep with a table."""
+"""Table extensions: user code that reads the bytes which server plug-ins store with a table."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     class Extended(Protocol):
-        """A table, as far as extensions need it."""
+        """A table, reduced to the part that extensions need."""
 
         @property
         def extensions(self) -> Mapping[str, bytes]:
-            """Bytes by name."""
+            """The extensions of the table, as bytes by name."""
 
 
 __all__ = [
@@ -26,11 +26,11 @@ _registered: dict[str, Any] = {}
 
 
 class TableExtensionInterface:
-    """Gives the statements that an extension adds to the export of its table."""
+    """Adds statements to the export of a table that has an extension."""
 
     @classmethod
     def after_table_cql(cls, table_meta: Any, ext_key: str, ext_blob: bytes) -> str | None:
-        """Return statements to follow the table's, with their semicolons; or None.
+        """Return CQL statements to append to the table's, with their semicolons, or None.
 
         :param table_meta: the `TableMetadata`.
         :param ext_key: the extension's name.
@@ -40,9 +40,9 @@ class TableExtensionInterface:
 
 
 class RegisteredTableExtension(TableExtensionInterface):
-    """Base of extensions that `TableMetadata.export_as_string` asks.
+    """Base class of extensions that take part in `TableMetadata.export_as_string`.
 
-    A subclass is registered when it is defined, by its attribute `name`.
+    A subclass is registered when it is defined, under its attribute `name`.
     """
 
     name: str | None = None
@@ -54,7 +54,7 @@ class RegisteredTableExtension(TableExtensionInterface):
 
 
 class RLACTableExtension(RegisteredTableExtension):
-    """Row-level access control of DataStax Enterprise, whose statement is a restriction."""
+    """Row-level access control of DataStax Enterprise, exported as a RESTRICT statement."""
 
     name = "DSE_RLACA"
 
@@ -68,12 +68,12 @@ class RLACTableExtension(RegisteredTableExtension):
 
 def after_table_cql(table: Extended) -> list[str]:
     """Return the statements that registered extensions add to the export of `table`."""
-    found = [
+    statements = [
         _registered[key].after_table_cql(table, key, blob)
         for key, blob in table.extensions.items()
         if key in _registered
     ]
-    return [text for text in found if text]
+    return [text for text in statements if text]
 
 
 for _class in (TableExtensionInterface, RegisteredTableExtension, RLACTableExtension):

@@ -1,4 +1,4 @@
-"""Faults in the schema's rows: kept with the object, and told by its export."""
+"""Errors in schema rows: they are kept with the object, and reported by its export."""
 
 from __future__ import annotations
 
@@ -18,37 +18,39 @@ class Faulty(bases.FaultyBase):
 
     __slots__ = ()
 
-    _error: BaseException | None  # from making the metadata
+    _error: BaseException | None  # the error raised while the metadata was built
 
     @property
     def _exc_info(self) -> tuple[Any, Any, Any] | None:
-        """The error from making the metadata, as ``sys.exc_info()`` returns it, or None."""
+        """The error raised while the metadata was built, in the form of ``sys.exc_info()``, or
+        None.
+        """
         error = self._error
         return (type(error), error, error.__traceback__) if error is not None else None
 
     def fail(self, error: BaseException) -> None:
-        """Keep the first error: from now on the export is a comment.
+        """Keep the first error. From now on the export is a comment.
 
-        :param error: the exception that was met while this was read.
+        :param error: the exception that was raised while this part was built.
         """
-        # The first error is the cause; later ones may only follow from it.
+        # The first error is the cause; later errors may only follow from it.
         if self._error is None:
             self._error = error
 
 
-def incomplete(what: str, error: BaseException, structure: str) -> str:
-    """Return a CQL comment in place of a statement that cannot be made.
+def incomplete(description: str, error: BaseException, structure: str) -> str:
+    """Return a CQL comment that replaces a statement which cannot be built.
 
-    It holds the error and the known part of the structure.
+    The comment holds the error and the known part of the structure.
     """
     trace = "".join(traceback.format_exception_only(type(error), error)).strip()
     lines = [
-        f"Warning: {what} is incomplete because of an error processing metadata.",
+        f"Warning: {description} is incomplete because of an error processing metadata.",
         trace,
         "Approximate structure, for reference:",
         "(this should not be used to reproduce this schema)",
         "",
         structure,
     ]
-    # A `*/` inside would end the comment.
+    # A `*/` inside would end the comment early.
     return "/*\n" + "\n".join(lines).replace("*/", "* /") + "\n*/"

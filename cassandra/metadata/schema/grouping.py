@@ -17,14 +17,15 @@ Key = tuple[str, str]
 
 
 class Grouping:
-    """Takes pages of the schema tables in any order, and makes sources of them."""
+    """Collects pages of the schema tables in any order, and builds sources from them."""
 
     def __init__(self) -> None:
         self.keyspaces: dict[str, dict[str, Any]] = {}
         self._scylla_keyspaces: dict[str, dict[str, Any]] = {}
-        # True if the server knows tablets. Keyspaces without them have no row in scylla_keyspaces.
+        # True if the server supports tablets. Keyspaces without tablets have no row in
+        # scylla_keyspaces.
         self._has_tablets = False
-        # By keyspace and name.
+        # Both are indexed by keyspace and name.
         self._tables: dict[str, dict[str, TableSource]] = {}
         self._views: dict[str, dict[str, TableSource]] = {}
         self._pages = Pages()
@@ -34,16 +35,17 @@ class Grouping:
         self._by_keyspace: dict[str, dict[str, list[dict[str, Any]]]] = {}
         self._virtual: set[str] = set()
 
-    # -- taking pages ------------------------------------------------------------------------------
+    # -- adding pages ------------------------------------------------------------------------------
 
     def add(self, part: str, message: ResultMessage, version: int) -> None:
-        """Take one page of a schema table.
+        """Add one page of a schema table.
 
         :param part: the schema table's name, with ``virtual_`` in front for virtual keyspaces.
         :param message: the ROWS message.
-        :param version: protocol version that it was received in.
+        :param version: the protocol version that the page was received with.
         """
-        # The names tell, even if there is no row: then no keyspace has tablets, but the server has.
+        # Check the column names even if there are no rows: the server may support tablets although
+        # no keyspace uses them.
         if part == "scylla_keyspaces":
             self._has_tablets = "initial_tablets" in (message.column_names or ())
         if not getattr(message, "row_count", 0):
@@ -71,12 +73,14 @@ class Grouping:
             )
         elif "table_name" in names:
             by_table = self._by_table.setdefault(part, {})
-            for one in _dicts(names, rows):
-                by_table.setdefault((one["keyspace_name"], one["table_name"]), []).append(one)
+            for part_row in _dicts(names, rows):
+                by_table.setdefault((part_row["keyspace_name"], part_row["table_name"]), []).append(
+                    part_row
+                )
         else:
             by_keyspace = self._by_keyspace.setdefault(part, {})
-            for one in _dicts(names, rows):
-                by_keyspace.setdefault(one["keyspace_name"], []).append(one)
+            for part_row in _dicts(names, rows):
+                by_keyspace.setdefault(part_row["keyspace_name"], []).append(part_row)
 
     def _add_indexes(
         self, keyspaces: Sequence[Any], tables: Sequence[Any], *columns: Sequence[Any]
@@ -87,8 +91,8 @@ class Grouping:
     def _add_tables(
         self, part: str, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]], virtual: bool
     ) -> None:
-        # There are thousands of tables. Every object made for each of them costs, above all in the
-        # garbage collector.
+        # There are thousands of tables, so we avoid creating objects for each: they cost time,
+        # above all in the garbage collector.
         keyspace_at = names.index("keyspace_name")
         name_at = names.index("table_name" if part == "tables" else "view_name")
         into = self._tables if part == "tables" else self._views
@@ -96,7 +100,7 @@ class Grouping:
         for row in rows:
             keyspace, name = row[keyspace_at], row[name_at]
             source = TableSource(keyspace, name, shared, row, virtual, self._columns)
-            # Rows are looked through only after some value was damaged: thousands are not.
+            # Search the rows only if a value was damaged, because there are thousands.
             if self._pages.damaged:
                 source.error = next((value for value in row if isinstance(value, Exception)), None)
             if part == "views":
@@ -104,15 +108,15 @@ class Grouping:
                 source.base = base if isinstance(base, str) else ""
             into.setdefault(keyspace, {})[name] = source
 
-    # -- giving sources ----------------------------------------------------------------------------
+    # -- building sources --------------------------------------------------------------------------
 
     def sources(self) -> dict[str, KeyspaceSource]:
         """Return a source for each keyspace that has a row, by name."""
         self._complete_tables()
-        found: dict[str, KeyspaceSource] = {}
-        # By name, so that exports of equal schemas are equal.
+        by_name: dict[str, KeyspaceSource] = {}
+        # Sort by name, so that exports of equal schemas are equal.
         for name, keyspace_row in sorted(self.keyspaces.items(), key=_key):
-            source = found[name] = KeyspaceSource(name, keyspace_row, name in self._virtual)
+            source = by_name[name] = KeyspaceSource(name, keyspace_row, name in self._virtual)
             source.tables, source.views = self._tables.get(name, {}), self._views.get(name, {})
             for view in source.views.values():
                 base = source.tables.get(view.base or "")
@@ -124,19 +128,21 @@ class Grouping:
             source.scylla = self._scylla_keyspaces.get(
                 name, {"initial_tablets": None} if self._has_tablets else None
             )
-        return found
+        return by_name
 
     def tablet_keyspaces(self) -> tuple[set[str], set[str]]:
-        """Return the names of ScyllaDB's keyspaces with tablets, and of those whose tablets have
-        leaders.
+        """Return the names of ScyllaDB's keyspaces with tablets, and the names of keyspaces whose
+        tablets have leaders.
         """
         rows = self._scylla_keyspaces.values()
-        found = {row["keyspace_name"] for row in rows if row.get("initial_tablets") is not None}
-        # The third consistency is "eventual", that of all keyspaces before there was a choice.
+        with_tablets = {
+            row["keyspace_name"] for row in rows if row.get("initial_tablets") is not None
+        }
+        # The third consistency is "eventual", which all keyspaces had before there was a choice.
         leaders = {
             row["keyspace_name"] for row in rows if row.get("consistency") in ("global", "local")
         }
-        return found, leaders & found
+        return with_tablets, leaders & with_tablets
 
     def table_sources(self) -> Iterable[TableSource]:
         """Return the sources of all tables and views that were read."""
@@ -149,15 +155,15 @@ class Grouping:
         ]
 
     def _complete_tables(self) -> None:
-        """Add the rows of other pages to the tables and views that they belong to."""
+        """Add the rows of other schema tables to the tables and views that they belong to."""
         for into in (self._tables, self._views):
             for keyspace, by_name in self._indexes.items():
                 for name in by_name.keys() & into.get(keyspace, {}).keys():
                     into[keyspace][name].indexes = by_name[name]
             for part, by_table in self._by_table.items():
                 for (keyspace, name), rows in by_table.items():
-                    # Each schema table has a query of its own, so a table may be dropped between
-                    # two of them.
+                    # Each schema table is read by a separate query, so a table may be dropped
+                    # between two queries.
                     source = into.get(keyspace, {}).get(name)
                     if source is not None:
                         setattr(source, _SLOTS[part], tuple(rows))
@@ -169,7 +175,7 @@ class Grouping:
     def aggregates(self, keyspace: str) -> Sequence[Mapping[str, Any]]:
         """Return the rows of aggregates of one keyspace.
 
-        ScyllaDB keeps a part of them in a table of its own.
+        ScyllaDB stores a part of them in a separate table.
         """
         reducing = {_signature(row): row for row in self.of_keyspace("scylla_aggregates", keyspace)}
         return tuple(
@@ -178,7 +184,7 @@ class Grouping:
         )
 
 
-# The slot of a `TableSource` for each part whose rows stay dicts: few tables have any.
+# The `TableSource` attribute for each part whose rows stay dicts. Few tables have such rows.
 _SLOTS = {
     "triggers": "triggers",
     "dropped_columns": "dropped",

@@ -20,16 +20,16 @@ _CDC_LOG = "_scylla_cdc_log"
 class KeyspaceMetadata(Faulty):
     """A keyspace.
 
-    Its parts are mappings by name; functions and aggregates go by signature (``name(type,type)``).
-    `replication_strategy` is None if it is not known. `virtual` is True if the tables are computed
-    by the node that is asked. `tablets` is ScyllaDB's option of that name, or None.
+    The parts of a keyspace are mappings by name. Functions and aggregates are mapped by signature
+    (``name(type,type)``). `replication_strategy` is None if it is not known. `virtual` is True if
+    the queried node computes the tables. `tablets` is ScyllaDB's option of that name, or None.
 
     :param name: the keyspace's name.
     :param durable_writes: False if writes do not go to the commit log.
-    :param strategy_class: the class of the replication, with or without its package; empty if it is
-        not known.
+    :param strategy_class: the replication class, with or without its package; empty if it is not
+        known.
     :param strategy_options: the options of the replication, by name.
-    :param graph_engine: DataStax Enterprise's option of that name; None for none.
+    :param graph_engine: DataStax Enterprise's option of that name, or None.
     """
 
     __slots__ = (
@@ -75,13 +75,14 @@ class KeyspaceMetadata(Faulty):
     def export_as_string(self) -> str:
         """Return the statements that create the keyspace and everything in it, in order.
 
-        If they cannot be made, the result is a comment. A table with damaged metadata has its own
-        comment at its place.
+        If they cannot be built, the result is a comment. A table with damaged metadata is replaced
+        by a comment.
         """
         text = "\n\n".join(
             [
                 self.as_cql_query() + ";",
-                # Types first, because all else may use them; aggregates need their functions.
+                # Types come first, because everything else may use them. Aggregates need their
+                # functions.
                 *(kind.export_as_string() for kind in self._types_in_order()),
                 *(function.export_as_string() for function in self.functions.values()),
                 *(aggregate.export_as_string() for aggregate in self.aggregates.values()),
@@ -103,7 +104,7 @@ class KeyspaceMetadata(Faulty):
         return text
 
     def _is_cdc_log(self, name: str) -> bool:
-        """Return True if ScyllaDB creates the table itself, as the change log of another one."""
+        """Return True if ScyllaDB creates the table itself, as the CDC log of another table."""
         base = self.tables.get(name.removesuffix(_CDC_LOG)) if name.endswith(_CDC_LOG) else None
         cdc = base.options.get("cdc") if base is not None else None
         return isinstance(cdc, Mapping) and str(cdc.get("enabled")).lower() != "false"
@@ -125,20 +126,22 @@ class KeyspaceMetadata(Faulty):
         return query
 
     def _types_in_order(self) -> list[UserType]:
-        """Return the user-defined types, each after those that its fields use."""
+        """Return the user-defined types in an order in which each type follows the types that its
+        fields use.
+        """
         ordered: dict[str, UserType] = {}
 
         def add(name: str, above: tuple[str, ...]) -> None:
-            kind = self.user_types.get(name)
-            # Damaged rows may have types that use each other, which would recurse without end.
-            if kind is None or name in ordered or name in above:
+            user_type = self.user_types.get(name)
+            # In damaged rows, types may use each other, which would recurse without end.
+            if user_type is None or name in ordered or name in above:
                 return
-            for field_type in kind.field_types:
+            for field_type in user_type.field_types:
                 for used in cql_types_from_string(field_type):
                     add(_unquoted(used), (*above, name))
-            ordered[name] = kind
+            ordered[name] = user_type
 
-        # Sorted, so that the export does not depend on the order in which rows came.
+        # Sort, so that the export does not depend on the order of the rows.
         for name in sorted(self.user_types):
             add(name, ())
         return list(ordered.values())
@@ -147,12 +150,12 @@ class KeyspaceMetadata(Faulty):
         return f"<KeyspaceMetadata: {self.name}>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Show the statements that make it as the last line of a cell of IPython."""
+        """Let IPython print the CREATE statements if this is the last expression of a cell."""
         printer.text(self.export_as_string())
 
     def _repr_html_(self) -> str:
-        """Return the table of its tables that notebooks show."""
-        # Imported here: only notebooks ask for it.
+        """Return the HTML table of its tables for notebooks."""
+        # Imported here because only notebooks need this module.
         from cassandra.metadata.pictures import keyspace_as_html
 
         return keyspace_as_html(self)
@@ -163,7 +166,7 @@ def _unquoted(name: str) -> str:
 
 
 def _without_comments(text: str) -> str:
-    """Return `text` in a form that may stand in a comment."""
+    """Return `text` without comment delimiters, so that it can be put into a comment."""
     # CQL comments do not nest: the end of an inner one would end the outer one.
     return text.replace("/*\n", "").replace("\n*/", "")
 

@@ -1,8 +1,8 @@
 """Table and view options as CQL.
 
-They are the columns of system_schema.tables. Every option comes back as the server gave it, except
-columns that CREATE TABLE does not take. ScyllaDB keeps its own options in the extensions, or in
-system_schema.scylla_tables.
+Options are columns of system_schema.tables. Every option is exported as the server reported it,
+except for columns that CREATE TABLE does not accept. ScyllaDB stores some options in the
+extensions, or in system_schema.scylla_tables.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from cassandra.util.cql_text import maybe_escape_name, protect_value
 
 __all__ = ["options_as_cql", "scylla_options", "table_options"]
 
-# Columns that are not options: keys, facts that the columns tell already, and own attributes.
+# Columns that are not options: keys, facts that the columns show already, and columns with an
+# attribute in the metadata classes.
 _NO_OPTIONS = frozenset(
     (
         "base_table_id",
@@ -31,37 +32,37 @@ _NO_OPTIONS = frozenset(
         "where_clause",
     )
 )
-# Cassandra 4.0 keeps these columns, but CREATE TABLE refuses the options.
-# `additional_write_policy` tells it from 3.x.
+# Cassandra 4.0 still has these columns, but CREATE TABLE rejects the options. The column
+# `additional_write_policy` shows that the server is not 3.x.
 _GONE_IN_4_0 = ("dclocal_read_repair_chance", "read_repair_chance")
-# Cassandra refuses a default TTL of a view: its data expire with those of the base table.
+# Cassandra rejects a default TTL for a view: its data expire with the data of the base table.
 _NOT_OF_VIEWS = frozenset(("default_time_to_live", "cdc"))
 
 
 def table_options(names: RowNames, row: Sequence[Any]) -> dict[str, Any]:
     """Return the options of a table or view by name, from the server's row.
 
-    Options without a value are left out, but for ``cdc``, which programs look up. The dict is the
-    caller's own, with the maps in it.
+    Options without a value are left out, except ``cdc``, which user code looks up. The dict and the
+    maps in it are copies that belong to the caller.
     """
-    found = {}
-    for name, at in _places(names).items():
-        value = row[at]
+    options = {}
+    for name, index in _option_positions(names).items():
+        value = row[index]
         if value is not None or name == "cdc":
-            # Tables with equal maps share them.
-            found[name] = dict(value) if type(value) is dict else value
-    return found
+            # Copy maps, because tables with equal maps share them.
+            options[name] = dict(value) if type(value) is dict else value
+    return options
 
 
-# Each server version has columns of its own, and a program may connect to many clusters.
+# Each server version has different columns, and a process may connect to many clusters.
 @lru_cache(maxsize=32)
-def _places(names: RowNames) -> dict[str, int]:
-    """Return the place of each option in a row with these columns."""
-    gone = _GONE_IN_4_0 if "additional_write_policy" in names.places else ()
+def _option_positions(names: RowNames) -> dict[str, int]:
+    """Return the position of each option in a row with these columns."""
+    removed = _GONE_IN_4_0 if "additional_write_policy" in names.positions else ()
     return {
-        name: at
-        for name, at in names.places.items()
-        if name not in _NO_OPTIONS and name not in gone
+        name: index
+        for name, index in names.positions.items()
+        if name not in _NO_OPTIONS and name not in removed
     }
 
 
@@ -69,7 +70,7 @@ def options_as_cql(options: Mapping[str, Any], is_view: bool = False) -> list[st
     """Return ``name = literal`` of each option, by name."""
     return [
         f"{maybe_escape_name(name)} = {protect_value(value)}"
-        # Sorted, so that the text does not depend on the order of the server's columns.
+        # Sort, so that the result does not depend on the order of the server's columns.
         for name, value in sorted(options.items())
         if value is not None and not (is_view and name in _NOT_OF_VIEWS)
     ]
@@ -77,36 +78,37 @@ def options_as_cql(options: Mapping[str, Any], is_view: bool = False) -> list[st
 
 # -- ScyllaDB --------------------------------------------------------------------------------------
 
-# Options that are kept as extensions: a map of texts in ScyllaDB's own serialization.
+# Options that ScyllaDB stores as extensions: a map of strings in its own format.
 _SCYLLA_EXTENSIONS = {
     "cdc": "cdc",
     "tombstone_gc": "tombstone_gc",
     "per_partition_rate_limit": "per_partition_rate_limit",
     "scylla_encryption_options": "scylla_encryption_options",
 }
-# Columns of system_schema.scylla_tables that CREATE TABLE takes.
+# Columns of system_schema.scylla_tables that CREATE TABLE accepts.
 _SCYLLA_COLUMNS = ("cdc", "per_partition_rate_limit", "tombstone_gc", "in_memory", "tablets")
 
 
 def read_scylla_map(data: bytes) -> dict[str, str] | None:
-    """Read a serialized map of texts; None for anything else.
+    """Read a serialized map of strings; return None for any other data.
 
-    It is the size, then each text after its length, all numbers little-endian with 32 bits.
+    The format is the size, then each string after its length. All numbers are little-endian with 32
+    bits.
     """
-    at = 4
+    offset = 4
     texts: list[str] = []
     try:
         for _ in range(2 * int.from_bytes(data[:4], "little")):
-            end = at + 4 + int.from_bytes(data[at : at + 4], "little")
-            # A slice past the end is short without an error, so the lengths are checked.
-            if at + 4 > len(data) or end > len(data):
+            end = offset + 4 + int.from_bytes(data[offset : offset + 4], "little")
+            # Slicing past the end does not raise, so check the lengths.
+            if offset + 4 > len(data) or end > len(data):
                 return None
-            texts.append(data[at + 4 : end].decode())
-            at = end
+            texts.append(data[offset + 4 : end].decode())
+            offset = end
     except UnicodeDecodeError:
         return None
-    # With bytes left over, it is some other format that only begins like a map.
-    if at != len(data):
+    # If bytes are left over, the data has another format that only begins like a map.
+    if offset != len(data):
         return None
     return dict(zip(texts[::2], texts[1::2], strict=True))
 
@@ -117,15 +119,15 @@ def scylla_options(
     """Return the options of a ScyllaDB table, from its extensions and its row of scylla_tables."""
     options: dict[str, Any] = {}
     for extension, name in _SCYLLA_EXTENSIONS.items():
-        found = (
+        values = (
             read_scylla_map(extensions[extension])
             if isinstance(extensions.get(extension), bytes)
             else None
         )
-        if found:
-            options[name] = found
-    # The first is a number of 32 bits; the second a map that also has settings of an API that is
-    # not CQL.
+        if values:
+            options[name] = values
+    # paxos_grace_seconds is a 32-bit number. scylla_tags is a map that also has settings of the
+    # Alternator API, which CQL cannot set.
     grace = extensions.get("paxos_grace_seconds")
     if isinstance(grace, bytes) and len(grace) == 4:
         options["paxos_grace_seconds"] = int.from_bytes(grace, "little", signed=True)

@@ -1,8 +1,8 @@
-"""Pages of the schema tables, decoded by columns.
+"""Decodes pages of the schema tables column by column.
 
-Thousands of tables have the same handful of options, types and kinds. Values are looked up by their
-bytes, so that each is decoded and kept once. The largest schema table has a row for each column of
-each table: its pages stay bytes, which take the least memory, until a table is accessed.
+Thousands of tables have the same few options, types and kinds. We look up values by their bytes, so
+that each value is decoded and stored once. The largest schema table has a row for each column of
+each table. Its pages stay bytes, which need the least memory, until a table is accessed.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ COLUMNS_OF_COLUMNS = (
 Page = tuple[bytes, int, int]  # (bytes, offset of the first row, number of rows)
 
 
-# These differ from row to row, so that a look-up would not pay off.
+# These differ from row to row, so a cache would not pay off.
 _DIFFERENT = frozenset(("table_name", "view_name", "index_name"))
 
 
 class Pages:
-    """Decodes pages; equal values are one object."""
+    """Decodes pages. Equal values become one object."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, dict[bytes, Any]] = {}  # values by their bytes, by type
-        # True once an error replaces a value that could not be decoded.
+        self._cached: dict[Any, dict[bytes, Any]] = {}  # for each type, its values by their bytes
+        # True after a value could not be decoded and was replaced by its error.
         self.damaged = False
 
     def decode(self, message: ResultMessage, version: int) -> list[list[Any]]:
-        """Return the columns of a page.
+        """Decode a page into a list of its columns.
 
-        Equal values are one object. A value that cannot be decoded is replaced by the error itself.
+        Equal values are one object. A value that cannot be decoded is replaced by the exception.
         """
         metadata = message.metadata
         readers = [
@@ -53,17 +53,19 @@ class Pages:
         columns: list[list[Any]] = row_plans.shared_columns(readers, *message.rows_body)
         return columns
 
-    def _reader(self, name: str, kind: type[CassandraType], version: int) -> Callable[[bytes], Any]:
-        if issubclass(kind, UUIDType):
-            return bytes  # left as bytes: few programs read them
-        if kind is UTF8Type and name in _DIFFERENT:
+    def _reader(
+        self, name: str, cql_type: type[CassandraType], version: int
+    ) -> Callable[[bytes], Any]:
+        if issubclass(cql_type, UUIDType):
+            return bytes  # left as bytes: user code rarely reads them
+        if cql_type is UTF8Type and name in _DIFFERENT:
             return self._text
-        known = self._known.setdefault(kind, {})
+        cached = self._cached.setdefault(cql_type, {})
 
         def read(data: bytes) -> Any:
-            value = known.get(data)
+            value = cached.get(data)
             if value is None:
-                value = known[data] = self._value(kind, data, version)
+                value = cached[data] = self._value(cql_type, data, version)
             return value
 
         return read
@@ -76,13 +78,15 @@ class Pages:
 
     def _value(self, kind: type[CassandraType], data: bytes, version: int) -> Any:
         try:
-            # By our own coding: a program may have put a `deserialize` of its own on the class.
+            # Use the driver's own decoder: user code may have replaced the `deserialize` of the
+            # class.
             value: Any = (
                 data.decode()
                 if kind is UTF8Type
                 else kind._native_codec(version, "list").decode(data)
             )
-        # One bad value must not hide the rest of the schema: only its own object reports it.
+        # One bad value must not hide the rest of the schema. Only the object that has the value
+        # reports it.
         except Exception as error:
             self.damaged = True
             return DecodeError(f"a value of type {kind.typename} cannot be decoded: {error}")
@@ -92,19 +96,19 @@ class Pages:
 
 
 class ColumnPages:
-    """The pages of system_schema.columns as they were received, and the places of rows in them.
+    """The pages of system_schema.columns as they were received, and the location of rows in them.
 
-    It is not safe for threads: `cassandra.metadata.schema.snapshot` makes objects under a lock.
+    This class is not thread-safe: `cassandra.metadata.schema.snapshot` builds objects under a lock.
     """
 
     __slots__ = ("pages", "rows_of", "texts")
 
     def __init__(self) -> None:
         self.pages: list[Page] = []
-        # The runs of each table or view, by keyspace and name.
+        # The runs of rows of each table or view, by keyspace and name.
         self.rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
         self.texts: Any = None
 
     def add(self, message: ResultMessage) -> None:
-        """Keep one page."""
+        """Add one page."""
         self.pages.append(message.rows_body)

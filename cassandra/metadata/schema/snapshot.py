@@ -1,13 +1,13 @@
 """The schema as an immutable snapshot: grouped rows of the schema tables.
 
-A `Schema` maps the names of keyspaces to their sources. A source holds rows, and makes its object
-once, at the first access. A table whose rows did not change keeps its source, and so its object,
-from one snapshot to the next. `cassandra.metadata.schema.build` makes the objects; a program that
-never looks at the schema does not import it.
+A `Schema` maps the names of keyspaces to their sources. A source holds rows and builds its object
+once, at the first access. If the rows of a table did not change, its source and its object are used
+in the next snapshot, too. `cassandra.metadata.schema.build` builds the objects. It is not imported
+if the application never looks at the schema.
 
-Once a snapshot is in use, its sources never change, except that they come to hold their object. The
-object of a keyspace is handed on from one source of it to the next (`KeyspaceSource.hand_on`):
-programs hold it, and expect it to show later changes.
+Once a snapshot is in use, its sources do not change, except that they store their object when it is
+built. The object of a keyspace passes from one source to the next
+(`KeyspaceSource.pass_object_on`), because user code holds it and expects it to show later changes.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar
 
 from cassandra._forks import renew_in_child
 from cassandra._imports import Deferred
+from cassandra._misspelt import nearest
 from cassandra._threads import RLock
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ __all__ = [
     "IndexRow",
     "KeyspaceSource",
     "LazyMapping",
+    "NamedColumns",
     "RowNames",
     "Schema",
     "TableSource",
@@ -54,8 +56,8 @@ log = logging.getLogger("cassandra.metadata")
 # index_name, kind, options
 IndexRow = tuple[Any, ...]
 
-# One lock for all objects makes each of them unique among threads. Making one is quick and happens
-# once, so threads rarely wait.
+# One lock for all sources ensures that threads get the same object. Building an object is quick and
+# happens once, so threads rarely wait.
 _making = RLock()
 
 
@@ -69,25 +71,72 @@ def _refused(mapping: object, *arguments: object, **named: object) -> NoReturn:
     raise TypeError("schema metadata is read-only: it changes with the schema of the cluster")
 
 
-class LazyMapping(dict[str, V]):
-    """A read-only, live dict by name whose values are made at the first access.
+MAX_LISTED_NAMES = 10  # maximum number of names listed in an error
 
-    It shows one snapshot of names, which `show` replaces: readers need no lock. Nothing is
-    in the dict itself; it is one for `isinstance`. It is pickled and copied as a plain dict.
+
+def _note_names(
+    error: KeyError, name: object, names: Mapping[str, Any], if_empty: str = "there are none"
+) -> KeyError:
+    """Add a note with the existing names to `error`. Its arguments stay the same."""
+    near = nearest(name, names, 0.6) if isinstance(name, str) else None
+    listed = [*names][:MAX_LISTED_NAMES]
+    rest = f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
+    hint = f"did you mean {near!r}? " if near else ""
+    # Tracebacks show notes since Python 3.11.
+    vars(error).setdefault("__notes__", []).append(
+        f"({hint}there are {', '.join(map(repr, listed))}{rest})" if names else f"({if_empty})"
+    )
+    return error
+
+
+class NamedColumns(dict[str, V]):
+    """The columns of a table by name. The error for an unknown name lists the existing names.
+
+    Pickling and copying create a plain dict.
     """
 
-    __slots__ = ("_make", "_names")
+    __slots__ = ()
 
-    def __init__(self, names: Mapping[str, Any], make: Callable[[Any], V]) -> None:
+    def __missing__(self, name: object) -> NoReturn:
+        raise _note_names(KeyError(name), name, self)
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        return self.__reduce__()
+
+
+class LazyMapping(dict[str, V]):
+    """A live, read-only dict by name whose values are built at the first access.
+
+    The mapping shows one snapshot of names, which `show` replaces, so readers need no lock. It
+    subclasses dict only for `isinstance`: the dict part is always empty. Pickling and copying
+    create a plain dict.
+    """
+
+    __slots__ = ("_if_empty", "_make", "_names")
+
+    def __init__(
+        self,
+        names: Mapping[str, Any],
+        make: Callable[[Any], V],
+        if_empty: str = "there are none",
+    ) -> None:
         self._names = names
         self._make = make
+        self._if_empty = if_empty
 
     def show(self, names: Mapping[str, Any]) -> None:
-        """Show other names from now on."""
+        """Replace the names that the mapping shows."""
         self._names = names
 
     def __getitem__(self, name: str) -> V:
-        return self._make(self._names[name])
+        try:
+            source = self._names[name]
+        except KeyError as error:
+            raise _note_names(error, name, self._names, self._if_empty)  # noqa: B904  # it is the same error
+        return self._make(source)
 
     def get(self, name: str, default: object = None) -> Any:
         try:
@@ -117,7 +166,7 @@ class LazyMapping(dict[str, V]):
         return _Items(self)
 
     def copy(self) -> dict[str, V]:
-        """Return the same as a plain dict."""
+        """Return a plain dict with the same content."""
         return {name: self._make(source) for name, source in self._names.items()}
 
     def __eq__(self, other: object) -> bool:
@@ -150,7 +199,7 @@ class LazyMapping(dict[str, V]):
 
 
 class _Values(ValuesView[V]):
-    """The values, without looking up the name of each."""
+    """The values of the mapping, without a look-up for each name."""
 
     __slots__ = ()
 
@@ -161,7 +210,7 @@ class _Values(ValuesView[V]):
 
 
 class _Items(ItemsView[str, V]):
-    """The names with their values, all of one snapshot."""
+    """The names with their values, all from one snapshot."""
 
     __slots__ = ()
 
@@ -177,11 +226,11 @@ def _none(name: object) -> Any:
 
 
 NOTHING: LazyMapping[Any] = LazyMapping({}, _none)
-"""An empty part of a table: one object for all tables."""
+"""An empty part of a table. All tables share this object."""
 
 
 class _Source:
-    """Rows that become one object."""
+    """Rows from which one metadata object is built."""
 
     __slots__ = ("_object",)
 
@@ -191,19 +240,19 @@ class _Source:
         self._object: Any = None
 
     def object(self) -> Any:
-        """Return the object, which the first call makes."""
-        # Checked without the lock first: after the first access there is nothing to wait for.
-        found = self._object
-        if found is None:
+        """Return the object. The first call builds it."""
+        # Check without the lock first: after the first access nobody needs to wait.
+        instance = self._object
+        if instance is None:
             with _making:
-                found = self._object
-                if found is None:
-                    found = self._object = getattr(build, self.builder)(self)
+                instance = self._object
+                if instance is None:
+                    instance = self._object = getattr(build, self.builder)(self)
                     self.forget_rows()
-        return found
+        return instance
 
     def forget_rows(self) -> None:
-        """Drop the rows that the object holds now."""
+        """Drop the rows, because the object holds their content now."""
 
 
 def object_of(source: _Source) -> Any:
@@ -214,22 +263,22 @@ def object_of(source: _Source) -> Any:
 class RowNames:
     """The names of the columns in the rows of a schema table.
 
-    All rows of one reading share it; it is compared by identity. `places` maps each name to its
-    place in a row.
+    All rows of one read share this object, and it is compared by identity. `positions` maps each
+    name to its position in a row.
     """
 
-    __slots__ = ("extensions", "flags", "places")
+    __slots__ = ("extensions", "flags", "positions")
 
     def __init__(self, names: Sequence[str] = ()) -> None:
-        self.places = {name: at for at, name in enumerate(names)}
-        # Kept, because they are needed for each table.
-        self.extensions = self.places.get("extensions")
-        self.flags = self.places.get("flags")
+        self.positions = {name: index for index, name in enumerate(names)}
+        # Stored because they are needed for each table.
+        self.extensions = self.positions.get("extensions")
+        self.flags = self.positions.get("flags")
 
     def value(self, row: Sequence[Any], name: str) -> Any:
-        """Return the value of column `name` in `row`, or None if rows do not have it."""
-        at = self.places.get(name)
-        return row[at] if at is not None else None
+        """Return the value of column `name` in `row`, or None if there is no such column."""
+        index = self.positions.get(name)
+        return row[index] if index is not None else None
 
 
 NO_NAMES = RowNames()
@@ -239,9 +288,9 @@ NO_VIEWS: Mapping[str, Any] = MappingProxyType({})
 class TableSource(_Source):
     """The rows of one table or materialized view.
 
-    * `names` and `row`: from system_schema.tables or views; `error` is set if the row is damaged.
-    * `columns`: the pages with the rows of the columns.
-    * `triggers`, `dropped`, `masks` and `scylla` (of scylla_tables): rows as dicts.
+    * `names` and `row`: from system_schema.tables or views. `error` is set if the row is damaged.
+    * `columns`: the pages with the rows of the table's columns.
+    * `triggers`, `dropped`, `masks` and `scylla` (from scylla_tables): rows as dicts.
     * `views`: the sources of the table's views.
     * `base`: the base table's name if this is a view.
     """
@@ -290,7 +339,7 @@ class TableSource(_Source):
 
     @property
     def builder(self) -> str:  # type: ignore[override]
-        """The function of `cassandra.metadata.schema.build` that makes the object."""
+        """The name of the function in `cassandra.metadata.schema.build` that builds the object."""
         return "table" if self.base is None else "view"
 
     def forget_rows(self) -> None:
@@ -299,7 +348,7 @@ class TableSource(_Source):
 
     def index_names(self) -> list[str]:
         """Return the names of the table's indexes; damaged names are left out."""
-        # Another thread may be making the object, and drops the rows afterwards.
+        # Another thread may be building the object, and will drop the rows afterwards.
         with _making:
             names = (
                 self._object.indexes
@@ -309,10 +358,12 @@ class TableSource(_Source):
             return [name for name in names if isinstance(name, str)]
 
     def with_views(self, views: Mapping[str, TableSource]) -> TableSource:
-        """Return the same table with other views; its object, which programs hold, shows them."""
+        """Return a copy with other views. The object, which user code may hold, shows the new
+        views.
+        """
         other = TableSource(self.keyspace, self.name, self.names, self.row, self.virtual)
         other.views = views
-        # A page gives each table's rows once: the first object has them.
+        # The rows of a table can be taken from a page only once: the first object has them.
         other._object = build.with_views(self.object(), views)
         return other
 
@@ -320,8 +371,8 @@ class TableSource(_Source):
 class KeyspaceSource(_Source):
     """The rows of one keyspace.
 
-    They are its own row as a dict, sources of tables and views by name, and rows of types,
-    functions and aggregates.
+    These are the keyspace's own row as a dict, the sources of tables and views by name, and the
+    rows of types, functions and aggregates.
     """
 
     __slots__ = (
@@ -344,7 +395,7 @@ class KeyspaceSource(_Source):
         self.name = name
         self.row = row
         self.virtual = virtual
-        # The same keyspace as it was read later.
+        # The source of the same keyspace in a later snapshot.
         self.successor: KeyspaceSource | None = None
         self.scylla: Mapping[str, Any] | None = None
         self.tables: Mapping[str, TableSource] = {}
@@ -354,16 +405,17 @@ class KeyspaceSource(_Source):
         self.aggregates: Sequence[Mapping[str, Any]] = ()
 
     def object(self) -> Any:
-        """Return the keyspace's object, which its later sources share."""
+        """Return the keyspace's object, which later sources share."""
         if self._object is None:
             with _making:
-                # Whoever found this source just before it was replaced gets the live object too.
+                # A caller that got this source just before it was replaced must get the live
+                # object, too.
                 if self._object is None and self.successor is not None:
                     return self.successor.object()
         return super().object()
 
-    def hand_on(self, successor: KeyspaceSource) -> None:
-        """Let `successor` have the object, which shows the content of `successor` from now on."""
+    def pass_object_on(self, successor: KeyspaceSource) -> None:
+        """Give the object to `successor`, whose content it shows from now on."""
         with _making:
             self.successor = successor
             if self._object is None or successor._object is not None:
@@ -371,11 +423,12 @@ class KeyspaceSource(_Source):
             try:
                 successor._object = build.renewed_keyspace(self._object, successor)
             except Exception:
-                # The new source makes an object of its own: only those held already stay behind.
+                # The new source will build another object. Only objects that user code already
+                # holds stay outdated.
                 log.exception("the metadata of keyspace %s cannot be renewed", self.name)
 
     def replaced(self, **parts: Any) -> KeyspaceSource:
-        """Return the same keyspace with some of its parts replaced."""
+        """Return a copy with some parts replaced."""
         other = KeyspaceSource(self.name, self.row, self.virtual)
         for slot in ("row", "scylla", "tables", "views", "types", "functions", "aggregates"):
             setattr(other, slot, parts.get(slot, getattr(self, slot)))
@@ -385,7 +438,8 @@ class KeyspaceSource(_Source):
 class Schema:
     """All keyspaces at one moment.
 
-    Two readings with the same `version` find the same schema; None means that it is not known.
+    If two reads have the same `version`, their schemas are equal. None means that the version is
+    not known.
     """
 
     __slots__ = ("sources", "version")
@@ -395,9 +449,9 @@ class Schema:
         self.version = version
 
     def with_keyspace(self, name: str, source: KeyspaceSource | None) -> Schema:
-        """Return the same schema with one keyspace replaced, added, or (None) removed.
+        """Return a copy in which one keyspace is replaced, added, or (with None) removed.
 
-        Its version is not known.
+        The version of the result is not known.
         """
         sources = {**self.sources}
         if source is None:
@@ -407,7 +461,7 @@ class Schema:
         return Schema(sources)
 
     def at(self, version: object) -> Schema:
-        """Return the same schema under another version."""
+        """Return the same schema with another version."""
         return Schema(self.sources, version)
 
 

@@ -28,7 +28,7 @@ def primary_key_as_cql(
 ) -> str:
     """Return ``(a, b)`` or ``((a, b), c)``."""
     partition = ", ".join(protect_names(column.name for column in partition_key))
-    # Without parentheses of their own, all columns but the first would be clustering columns.
+    # Without inner parentheses, all columns but the first would be clustering columns.
     if len(partition_key) != 1:
         partition = f"({partition})"
     return f"({', '.join([partition, *protect_names(column.name for column in clustering_key)])})"
@@ -37,7 +37,7 @@ def primary_key_as_cql(
 def _clustering_order(clustering_key: Sequence[ColumnMetadata]) -> list[str]:
     if not clustering_key:
         return []
-    # All columns, ascending ones too: servers refuse an order for only some of them.
+    # List all columns, even ascending ones: servers reject an order for only some of them.
     order = ", ".join(
         f"{maybe_escape_name(column.name)} {'DESC' if column.is_reversed else 'ASC'}"
         for column in clustering_key
@@ -50,9 +50,9 @@ def _with(clauses: Sequence[str], separator: str) -> str:
 
 
 class _Columnar(Faulty, bases.ColumnarBase):
-    """The common part of a table and a view.
+    """The common base of a table and a view.
 
-    `_row` is the server's row, and `_names` are its columns.
+    `_row` is the server's row, and `_names` has the names of its columns.
     """
 
     __slots__ = ()
@@ -72,8 +72,8 @@ class _Columnar(Faulty, bases.ColumnarBase):
         self._error = None
         self._scylladb = False
 
-    def take_row(self, names: RowNames, row: Sequence[Any], scylladb: bool = False) -> None:
-        """Take options, extensions and id from a row of the schema tables.
+    def set_row(self, names: RowNames, row: Sequence[Any], scylladb: bool = False) -> None:
+        """Set the row of the schema tables that has options, extensions and id.
 
         :param names: the names of the row's columns.
         :param row: the row's values, in order.
@@ -83,13 +83,13 @@ class _Columnar(Faulty, bases.ColumnarBase):
         self._row = row
         self._scylladb = scylladb
 
-    def _of_row(self, name: str) -> Any:
+    def _row_value(self, name: str) -> Any:
         return self._names.value(self._row, name)
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options by name, as the server gave them; they may be changed before an export."""
-        # On first use: a schema may have thousands of tables whose options nobody reads.
+        """The options by name, as reported by the server. You may change them before an export."""
+        # Built on first use: a schema may have thousands of tables whose options nobody reads.
         if self._options is None:
             self._options = table_options(self._names, self._row)
         return self._options
@@ -100,46 +100,46 @@ class _Columnar(Faulty, bases.ColumnarBase):
 
     @property
     def extensions(self) -> dict[str, bytes]:
-        """Extensions of servers and plug-ins: bytes by name."""
+        """The extensions of servers and plug-ins, as bytes by name."""
         # A copy, because tables with equal maps share one.
-        return dict(self._of_row("extensions") or {})
+        return dict(self._row_value("extensions") or {})
 
     @property
     def id(self) -> uuid.UUID | None:
         """The table's UUID, or None if it is not known."""
-        data = self._of_row("id")
-        # The pages of the schema leave UUIDs as bytes.
+        data = self._row_value("id")
+        # UUIDs in schema pages are left as bytes.
         return uuid.UUID(bytes=data) if data else None
 
     @property
     def primary_key(self) -> list[ColumnMetadata]:
-        """The columns of the partition key, then those of the clustering key."""
+        """The columns of the partition key, then the columns of the clustering key."""
         return [*self.partition_key, *self.clustering_key]
 
-    def _known_extensions(self) -> list[str]:
-        # ScyllaDB has no option of that name: its extensions stand for options of their own.
+    def _extensions_as_cql(self) -> list[str]:
+        # ScyllaDB has no option `extensions`: each of its extensions represents another option.
         extensions = {} if self._scylladb else self.extensions
         unknown = {key: value for key, value in extensions.items() if key not in self.options}
         return [f"extensions = {protect_value(unknown)}"] if unknown else []
 
-    def _where(self) -> str:
+    def _qualified_name(self) -> str:
         return f"{maybe_escape_name(self.keyspace_name)}.{maybe_escape_name(self.name)}"
 
 
 class TableMetadata(_Columnar, bases.TableBase):
     """A table.
 
-    Columns are in the order of CREATE TABLE: key columns, static columns, then the others by name.
+    Columns have the order of CREATE TABLE: key columns, static columns, then the others by name.
     `indexes`, `views` and `dropped_columns` are mappings by name, too.
 
     :param keyspace_name: the name of the keyspace.
     :param name: the table's name.
-    :param partition_key: its columns, in order; None for an empty list, as for the next ones.
+    :param partition_key: its columns, in order. None means an empty list, here and below.
     :param clustering_key: its columns, in order.
     :param columns: all columns by name.
     :param triggers: triggers by name.
     :param options: the server's options by name.
-    :param virtual: True if the node that is asked computes the table; CQL cannot create it then.
+    :param virtual: True if the queried node computes the table. CQL cannot create such a table.
     """
 
     __slots__ = ()
@@ -193,8 +193,8 @@ class TableMetadata(_Columnar, bases.TableBase):
         return self._all_as_cql()
 
     def _all_as_cql(self) -> str:
-        # The table first: the statements after it refer to it.
-        parts = [self.as_cql_query(formatted=True) + ";"]
+        # Create the table first, because the other statements refer to it.
+        parts = [self._missing_parts_note() + self.as_cql_query(formatted=True) + ";"]
         parts += [index.as_cql_query() + ";" for index in self.indexes.values()]
         parts += [trigger.as_cql_query() + ";" for trigger in self.triggers.values()]
         parts += [
@@ -205,10 +205,23 @@ class TableMetadata(_Columnar, bases.TableBase):
         parts += after_table_cql(self)
         return "\n\n".join(parts)
 
-    def _is_of_index(self, view: str) -> bool:
-        """Return True if the view is part of an index.
+    def _missing_parts_note(self) -> str:
+        """Return a comment on parts of the table that the server's schema tables, and thus the
+        export, lack.
+        """
+        # Cassandra 6.0-alpha2 has the option `fast_path` of its transactions in system_schema, but
+        # keeps the transactional mode only in its metadata log.
+        if "fast_path" not in self.options or "transactional_mode" in self.options:
+            return ""
+        return (
+            "-- CHECK constraints and transactional_mode are not in system_schema: if the table "
+            f"has them,\n-- DESCRIBE TABLE {self._qualified_name()} shows them.\n"
+        )
 
-        ScyllaDB creates it with the index, and in no other way.
+    def _is_of_index(self, view: str) -> bool:
+        """Return True if the view belongs to an index.
+
+        ScyllaDB creates such a view together with the index. It cannot be created in any other way.
         """
         return (
             self._scylladb
@@ -227,9 +240,10 @@ class TableMetadata(_Columnar, bases.TableBase):
             and not self.clustering_key
             and self.partition_key[0].name in self.columns
         ):
-            # In the grammar, PRIMARY KEY ends a column's definition, behind STATIC and the mask.
+            # In the grammar, PRIMARY KEY is at the end of a column's definition, after STATIC and
+            # the mask.
             lines[list(self.columns).index(self.partition_key[0].name)] += " PRIMARY KEY"
-        # The key of a damaged table may be missing; what is known is still shown in a comment.
+        # The key of a damaged table may be missing. The comment then shows the rest.
         elif self.partition_key:
             lines.append(
                 f"PRIMARY KEY {primary_key_as_cql(self.partition_key, self.clustering_key)}"
@@ -239,29 +253,31 @@ class TableMetadata(_Columnar, bases.TableBase):
         )
         clauses = ["COMPACT STORAGE"] if self.is_compact_storage else []
         clauses += _clustering_order(self.clustering_key)
-        clauses += options_as_cql(self.options) + self._known_extensions()
-        # CQL has no such statement: `export_as_string` puts it into a comment.
+        clauses += options_as_cql(self.options) + self._extensions_as_cql()
+        # CQL has no such statement, so `export_as_string` puts it into a comment.
         kind = "VIRTUAL TABLE" if self.virtual else "TABLE"
-        query = f"CREATE {kind} {self._where()} {body}"
+        query = f"CREATE {kind} {self._qualified_name()} {body}"
         return query + _with(clauses, "\n    AND " if formatted else " AND ")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.keyspace_name}.{self.name}>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Show the statement that makes it as the last line of a cell of IPython."""
+        """Let IPython print the CREATE statements if this is the last expression of a cell."""
         printer.text(self.export_as_string())
 
     def _repr_html_(self) -> str:
-        """Return the table of its columns that notebooks show."""
-        # Imported here: only notebooks ask for it.
+        """Return the HTML table of its columns for notebooks."""
+        # Imported here because only notebooks need this module.
         from cassandra.metadata.pictures import table_as_html
 
         return table_as_html(self)
 
 
 class TableMetadataV3(TableMetadata):
-    """A table of Cassandra 3.0 or later, or of ScyllaDB; every table that was read is one."""
+    """A table of Cassandra 3.0 or later, or of ScyllaDB. Every table that was read is of this
+    class.
+    """
 
     __slots__ = ()
 
@@ -270,11 +286,11 @@ class MaterializedViewMetadata(_Columnar):
     """A materialized view of a table.
 
     :param keyspace_name: the name of the keyspace.
-    :param view_name: the view's own name, kept as `name`.
+    :param view_name: the name of the view, kept as `name`.
     :param base_table_name: the name of the table that it shows.
-    :param include_all_columns: True if it has all columns of the table (``SELECT *``).
-    :param where_clause: the relations that rows have to meet, as CQL.
-    :param options: the server's options by name; None for none.
+    :param include_all_columns: True if the view has all columns of the table (``SELECT *``).
+    :param where_clause: the relations that rows must match, as CQL.
+    :param options: the server's options by name, or None.
     """
 
     __slots__ = ("base_table_name", "include_all_columns", "where_clause")
@@ -301,26 +317,28 @@ class MaterializedViewMetadata(_Columnar):
 
         :param formatted: write each clause on its own line.
         """
-        # Not the same: a view of `*` also gets columns that are added to the table later.
+        # These differ: a view of `*` also gets columns that are added to the table later.
         columns = "*" if self.include_all_columns else ", ".join(protect_names(self.columns))
         base = f"{maybe_escape_name(self.keyspace_name)}.{maybe_escape_name(self.base_table_name)}"
         parts = [
-            f"CREATE MATERIALIZED VIEW {self._where()} AS",
+            f"CREATE MATERIALIZED VIEW {self._qualified_name()} AS",
             f"SELECT {columns}",
             f"FROM {base}",
-            # The server keeps it as CQL, so its names are quoted already.
+            # The server stores this as CQL, so its names are quoted already.
             f"WHERE {self.where_clause}",
             f"PRIMARY KEY {primary_key_as_cql(self.partition_key, self.clustering_key)}",
         ]
         clauses = _clustering_order(self.clustering_key) + options_as_cql(
             self.options, is_view=True
         )
-        clauses += self._known_extensions()
+        clauses += self._extensions_as_cql()
         query = ("\n    " if formatted else " ").join(parts)
         return query + _with(clauses, "\n    AND " if formatted else " AND ")
 
     def export_as_string(self) -> str:
-        """Return the formatted statement with its semicolon; a comment if it is damaged."""
+        """Return the formatted statement with its semicolon, or a comment if the view is
+        damaged.
+        """
         if self._error is not None:
             return incomplete(
                 f"View {self.keyspace_name}.{self.name}",
@@ -333,12 +351,12 @@ class MaterializedViewMetadata(_Columnar):
         return f"<MaterializedViewMetadata: {self.keyspace_name}.{self.name}>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Show the statement that makes it as the last line of a cell of IPython."""
+        """Let IPython print the CREATE statements if this is the last expression of a cell."""
         printer.text(self.export_as_string())
 
     def _repr_html_(self) -> str:
-        """Return the table of its columns that notebooks show."""
-        # Imported here: only notebooks ask for it.
+        """Return the HTML table of its columns for notebooks."""
+        # Imported here because only notebooks need this module.
         from cassandra.metadata.pictures import table_as_html
 
         return table_as_html(self)

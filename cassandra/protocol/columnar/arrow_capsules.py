@@ -163,7 +163,7 @@ def _fill_array(array: _Array, column: ColumnArray) -> None:
     children, addresses = _children(_Array, len(column.children))
     # A column of the type null has no buffers at all.
     buffers = () if column.layout.format == "n" else column.buffers
-    places = (_pointer * len(buffers))()
+    buffer_pointers = (_pointer * len(buffers))()
     views: list[Any] = []
     array.length = column.length
     array.null_count = column.null_count if buffers else column.length
@@ -171,17 +171,17 @@ def _fill_array(array: _Array, column: ColumnArray) -> None:
     array.n_buffers = len(buffers)
     # Counted up below: a failure half way must release the children that are there, no others.
     array.n_children = 0
-    array.buffers = ctypes.addressof(places)
+    array.buffers = ctypes.addressof(buffer_pointers)
     array.children = ctypes.addressof(addresses)
     array.dictionary = None
-    array.private_data = _hold(views, places, children, addresses)
+    array.private_data = _hold(views, buffer_pointers, children, addresses)
     # Set before anything can fail, so that the error's way out is that of any release.
     array.release = _release_array_address
     try:
         for index, buffer in enumerate(buffers):
             if buffer is not None:
                 views.append(_view_of(buffer))
-                places[index] = views[-1].buf
+                buffer_pointers[index] = views[-1].buf
         for child, child_column in zip(children, column.children, strict=True):
             array.n_children += 1
             _fill_array(child, child_column)

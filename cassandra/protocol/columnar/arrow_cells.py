@@ -57,7 +57,7 @@ def bounds(array: pyarrow.Array) -> tuple[int, list[int]]:
     """
     if type(array).__name__ == "FixedSizeListArray":
         size = array.type.list_size
-        return array.offset * size, [at * size for at in range(len(array) + 1)]
+        return array.offset * size, [index * size for index in range(len(array) + 1)]
     offsets = array.offsets.to_pylist() if len(array) else [0]
     first = offsets[0]
     return first, [offset - first for offset in offsets]

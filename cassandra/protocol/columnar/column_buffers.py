@@ -76,23 +76,23 @@ class ColumnPlan:
         """Return the rows at `offset` as a struct of columns; errors name row and column."""
         layouts = self.layout.children
         check_row_count(len(body), offset, row_count, len(layouts))
-        made: list[ColumnArray] = []
+        arrays: list[ColumnArray] = []
         columns: list[Cells] = []
         spent = _nulls.begin()
         begin_page()
         try:
             columns = _cut(body, offset, row_count, len(layouts))
-            # Not a comprehension: if one fails, the length of `made` tells which.
-            for at in range(len(layouts)):
-                made.append(self._build(at, columns[at]))  # noqa: PERF401
+            # Not a comprehension: if one fails, the length of `arrays` tells which.
+            for index in range(len(layouts)):
+                arrays.append(self._build(index, columns[index]))  # noqa: PERF401
         # Not the data's fault, and the row plan would need even more memory to name a cell.
         except MemoryError:
             raise
         except Exception as error:
-            raise self._refusal(body, offset, row_count, columns, len(made), error) from error
+            raise self._refusal(body, offset, row_count, columns, len(arrays), error) from error
         finally:
             _nulls.resume(spent)
-        return ColumnArray(self.layout, row_count, 0, (None,), tuple(made))
+        return ColumnArray(self.layout, row_count, 0, (None,), tuple(arrays))
 
     def _build(self, column: int, cells: Cells) -> ColumnArray:
         layout = self.layout.children[column]
@@ -185,14 +185,14 @@ def _fixed(cells: Cells, width: int, null_count: int) -> bytes:
 
 def _sparse(cells: Cells, step: int, width: int) -> Any:
     """Return the numbers of `cells`, `step` bytes each, in memory that nulls do not touch."""
-    made = mmap(-1, len(cells) * step)
+    memory = mmap(-1, len(cells) * step)
     for row, cell in enumerate(cells):
         if cell is None:
             continue
         if len(cell) != step:
             raise DecodeError(f"takes {step} bytes")
-        made[row * step : (row + 1) * step] = _native(cell, width).tobytes()
-    return made
+        memory[row * step : (row + 1) * step] = _native(cell, width).tobytes()
+    return memory
 
 
 def _number(layout: Layout, cells: Cells, null_count: int) -> Built:
@@ -266,9 +266,9 @@ def show_decimal(cell: bytes) -> bytes:
     """Return the text of a decimal's value, as `decimal.Decimal` writes it."""
     if len(cell) < 5:
         raise DecodeError("takes at least 5 bytes")
-    made = coerce.decimal_of(int.from_bytes(cell[4:], "big", signed=True), _int32_at(cell)[0])
+    number = coerce.decimal_of(int.from_bytes(cell[4:], "big", signed=True), _int32_at(cell)[0])
     # Not str(), which asks the thread's context for the case of its E.
-    return WIDE_CONTEXT.to_sci_string(made).encode()
+    return WIDE_CONTEXT.to_sci_string(number).encode()
 
 
 def _varint64(layout: Layout, cells: Cells, null_count: int) -> Built:
@@ -285,7 +285,7 @@ def _decimal_fixed(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 
 def _durations(cells: Cells) -> list[tuple[int, int, int]]:
-    found = []
+    durations = []
     for cell in cells:
         parts = (0, 0, 0) if cell is None else vints_unpack(cell)
         if (
@@ -295,8 +295,8 @@ def _durations(cells: Cells) -> list[tuple[int, int, int]]:
             or parts[2] not in _INT64
         ):
             raise DecodeError("not three numbers in their ranges")
-        found.append(parts)
-    return found
+        durations.append(parts)
+    return durations
 
 
 def _duration(layout: Layout, cells: Cells, null_count: int) -> Built:
@@ -320,14 +320,14 @@ def _nothing(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 def _items(cell: bytes, offset: int, count: int) -> Cells:
     """Return the `count` [bytes] of `cell` from `offset` on, which must fill it."""
-    found: Cells = []
+    items: Cells = []
     for _ in range(count):
         start, size = take(cell, offset)
         offset = start + max(size, 0)
-        found.append(None if size < 0 else cell[start:offset])
+        items.append(None if size < 0 else cell[start:offset])
     if offset != len(cell):
         raise DecodeError("bytes left over")
-    return found
+    return items
 
 
 def _collection(cell: bytes, per_element: int) -> Cells:
@@ -414,7 +414,7 @@ def _vector(layout: Layout, cells: Cells, null_count: int) -> Built:
         elif len(cell) != size * dimension:
             raise DecodeError(f"takes {size * dimension} bytes")
         elif size:
-            items += [cell[at : at + size] for at in range(0, len(cell), size)]
+            items += [cell[start : start + size] for start in range(0, len(cell), size)]
         else:
             items += [b""] * dimension
     return (), (build(child, items),)
@@ -423,16 +423,16 @@ def _vector(layout: Layout, cells: Cells, null_count: int) -> Built:
 def _vector_items(cell: bytes, dimension: int) -> Cells:
     if dimension > len(cell):
         raise DecodeError("truncated")
-    found: Cells = []
+    items: Cells = []
     offset = 0
     for _ in range(dimension):
         size, taken = uvint_unpack(cell[offset : offset + 9])
         start = offset + taken
         offset = start + size
-        found.append(cell[start:offset])
+        items.append(cell[start:offset])
     if offset != len(cell):
         raise DecodeError("bytes left over, or missing")
-    return found
+    return items
 
 
 _BUILDERS: dict[str, Callable[[Layout, Cells, int], Built]] = {

@@ -87,13 +87,13 @@ def array_plan(metadata: ResultMetadata, matrices: bool = True, typed: bool = Tr
     """
 
     def layouts() -> list[Layout]:
-        found = [(layout_of(column.type), column.type) for column in metadata.page_columns]
+        pairs = [(layout_of(column.type), column.type) for column in metadata.page_columns]
         return [
-            made
-            if (_is_numeric(made) and (typed or made.format in _PLAIN_NUMBERS))
-            or (matrices and _is_matrix(made))
+            layout
+            if (_is_numeric(layout) and (typed or layout.format in _PLAIN_NUMBERS))
+            or (matrices and _is_matrix(layout))
             else object_layout(kind)
-            for made, kind in found
+            for layout, kind in pairs
         ]
 
     return _column_plan(metadata, ("arrays", matrices, typed), layouts)
@@ -106,15 +106,15 @@ _PLAIN_NUMBERS = frozenset("silfg")
 def _column_plan(
     metadata: ResultMetadata, key: Hashable, layouts: Callable[[], Sequence[Layout]]
 ) -> Any:
-    known = metadata.column_plans
-    made = known.get(key)
-    if made is None:
+    plans = metadata.column_plans
+    plan = plans.get(key)
+    if plan is None:
         # Two threads may both make one; they are equal, and either may stay.
         codecs = [column.type.codec(vectors=metadata.vectors) for column in metadata.page_columns]
-        made = known[key] = metadata.page_reader(
+        plan = plans[key] = metadata.page_reader(
             implementations.column_buffers.ColumnPlan(metadata.names, codecs, layouts())
         )
-    return made
+    return plan
 
 
 def check_same(first: Layout, now: Layout) -> None:
@@ -300,7 +300,7 @@ def pandas_of_arrow(
     see `cassandra.protocol.columnar.arrow_cells`.
     """
     table = arrow_table(pyarrow, layout, pages)
-    own: dict[int, list[Any]] = {}
+    object_columns: dict[int, list[Any]] = {}
     if "types_mapper" not in options:
         for index, child in enumerate(layout.children):
             column = table.column(index)
@@ -308,14 +308,16 @@ def pandas_of_arrow(
                 column = column.cast(pyarrow.int64()).cast(pyarrow.duration("ns"))
             elif child.kind == "bytes" or is_ours(child):
                 # Older releases of pyarrow give the bytes of UUIDs.
-                own[index] = [cell for chunk in column.chunks for cell in cells(chunk, child)]
+                object_columns[index] = [
+                    cell for chunk in column.chunks for cell in cells(chunk, child)
+                ]
                 column = pyarrow.nulls(table.num_rows)
             else:
                 continue
             table = table.set_column(index, layout.names[index], column)
         options = {"integer_object_nulls": True, **options}
     frame = table.to_pandas(**{"date_as_object": False, **options})
-    for index, objects in own.items():
+    for index, objects in object_columns.items():
         frame.isetitem(index, object_array(objects))
     if "types_mapper" not in options:
         for index, column in enumerate(table.columns):

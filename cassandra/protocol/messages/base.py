@@ -103,8 +103,8 @@ class MessageType:
         return decode(cursor, protocol_version) if cls.opcode == ERROR else decode(cursor)
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{key}={value!r}" for key, value in sorted(vars(self).items()))
-        return f"<{type(self).__name__}({shown})>"
+        fields = ", ".join(f"{key}={value!r}" for key, value in sorted(vars(self).items()))
+        return f"<{type(self).__name__}({fields})>"
 
 
 MessageType.__name__ = MessageType.__qualname__ = "_MessageType"

@@ -21,15 +21,18 @@ from cassandra.protocol.messages.control import (
 )
 from cassandra.protocol.messages.errors import ErrorMessage
 from cassandra.protocol.messages.events import EventMessage
-from cassandra.protocol.messages.results import read_result
+from cassandra.protocol.messages.results import VOID_BODY, ResultMessage, read_result
 from cassandra.protocol.opcodes import (
     CUSTOM_PAYLOAD_FLAG,
     OPCODE_NAMES,
     RESULT,
+    RESULT_KIND_VOID,
     TRACING_FLAG,
     WARNING_FLAG,
 )
 from cassandra.protocol.primitives import Cursor
+
+_new = object.__new__
 
 _EXTRAS = TRACING_FLAG | WARNING_FLAG | CUSTOM_PAYLOAD_FLAG
 
@@ -66,6 +69,11 @@ def decode_response(
     try:
         # The usual case first: no trace, warning or payload in front of a result.
         if opcode == RESULT and not flags & _EXTRAS:
+            if body == VOID_BODY:
+                # The answer to most writes.
+                message = _new(ResultMessage)
+                message.kind = RESULT_KIND_VOID
+                return message
             return read_result(body, 0, version, features, user_types, cached)
         return _decode(opcode, flags, body, version, features, user_types, cached)
     # First, because it is a DriverException too and already says what is wrong.

@@ -76,17 +76,17 @@ class ErrorMessage(MessageType, DriverException):
         code = cursor.int32()
         message = cursor.string()
         # An unknown code is not damage: newer servers have more codes, and their text is enough.
-        found: type[ErrorMessage] | None = error_classes.get(code)
+        error_class: type[ErrorMessage] | None = error_classes.get(code)
         if (
             features is not None
             and features.rate_limit_error is not None
             and code == features.rate_limit_error
         ):
-            found = RateLimitReachedException
+            error_class = RateLimitReachedException
         # No class, no fields: bytes behind the message are ignored, since their form is not known.
-        if found is None:
+        if error_class is None:
             return cls(code, message)
-        return found(code, message, found.read_info(cursor, protocol_version))
+        return error_class(code, message, error_class.read_info(cursor, protocol_version))
 
 
 class ErrorMessageSubclass(type):
@@ -432,11 +432,11 @@ class InternalError(Exception):
     """A state that should not be possible."""
 
 
-for _made in list(vars().values()):
+for _public_class in list(vars().values()):
     if (
-        isinstance(_made, type)
-        and issubclass(_made, (Exception, type))
-        and _made.__module__ == __name__
+        isinstance(_public_class, type)
+        and issubclass(_public_class, (Exception, type))
+        and _public_class.__module__ == __name__
     ):
-        public(_made)
-del _made
+        public(_public_class)
+del _public_class

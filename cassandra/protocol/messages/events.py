@@ -11,6 +11,9 @@ from cassandra.protocol.messages.base import MessageType, public, register_class
 from cassandra.protocol.primitives import Cursor
 from cassandra.versions import SchemaTargetType, UserAggregateDescriptor, UserFunctionDescriptor
 
+GRACEFUL_DISCONNECT = "GRACEFUL_DISCONNECT"
+"""The event of a server that will close the connection soon, and its option in SUPPORTED."""
+
 
 def read_schema_change(cursor: Cursor) -> dict[str, Any]:
     """Read <change_type><target><options> into a dict.
@@ -52,11 +55,17 @@ def _read_client_routes_change(cursor: Cursor) -> dict[str, Any]:
     }
 
 
+def _read_nothing(cursor: Cursor) -> dict[str, Any]:
+    # GRACEFUL_DISCONNECT is about the connection that it comes over, and says no more (CEP-59).
+    return {}
+
+
 _READERS: dict[str, Callable[[Cursor], dict[str, Any]]] = {
     "TOPOLOGY_CHANGE": _read_address_change,
     "STATUS_CHANGE": _read_address_change,
     "SCHEMA_CHANGE": read_schema_change,
     "CLIENT_ROUTES_CHANGE": _read_client_routes_change,
+    GRACEFUL_DISCONNECT: _read_nothing,
 }
 
 known_event_types = frozenset(_READERS)

@@ -10,9 +10,12 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._bounded import Bounded
 from cassandra._forks import renew_in_child
 from cassandra._threads import Lock
+from cassandra.cqltypes.base import rules_of_types
 from cassandra.errors import DecodeError, ProtocolError
+from cassandra.limits import limits
 from cassandra.protocol import opcodes
 from cassandra.protocol.column_specs import (
     NO_COLUMNS,
@@ -41,10 +44,19 @@ from cassandra.protocol.primitives import Cursor
 if TYPE_CHECKING:
     from cassandra.protocol.columnar.column_buffers import ColumnPlan
     from cassandra.protocol.columnar.layouts import ColumnArray
+    from cassandra.protocol.rows import columns_end
+else:
+    from cassandra._impl import rows
+
+    columns_end = rows.columns_end
 
 _one_int = struct.Struct(">i").unpack_from
 VOID_BODY = struct.pack(">i", RESULT_KIND_VOID)
 _new = object.__new__
+
+# Metadata of results by their bytes, for results of statements that were not prepared.
+_COLUMN_BYTES = 500
+_of_specs: Bounded[tuple[int, int, bytes], ResultMetadata] = Bounded(256, 1 << 22)
 
 
 @public
@@ -249,9 +261,9 @@ def _decode_own(self: ResultMessage, row_factory: Callable[..., Any]) -> Any:
     typed = getattr(row_factory, "rows_of", None)
     if typed is not None:
         return typed(self.metadata, self.parsed_rows)
-    made = row_factory(self.column_names, self.parsed_rows)
+    rows = row_factory(self.column_names, self.parsed_rows)
     # Columns by name instead of rows: they stand in a list, as one row.
-    return [made] if isinstance(made, dict) else made
+    return [rows] if isinstance(rows, dict) else rows
 
 
 @renew_in_child
@@ -282,13 +294,20 @@ def read_result(
             return rows_result(cached, body, rows)
     # Made without calling __init__, which would cost each request.
     message = _new(ResultMessage)
-    if body == VOID_BODY and not pos:
-        message.kind = RESULT_KIND_VOID
-        return message
     message.kind = kind = _one_int(body, pos)[0]
     if kind == RESULT_KIND_ROWS:
+        end = columns_end(body, pos) if cached is None else 0
+        if end:
+            # The same bytes mean the same columns, as long as the rest of the key is the same.
+            key = (rules_of_types(), limits.columns, body[pos:end])
+            metadata = _of_specs.get(key)
+            if metadata is not None:
+                message.metadata = metadata
+                return _at_rows(message, body, end)
         cursor = Cursor(body, pos + 4)
-        message.metadata = read_result_metadata(message, cursor, user_types, cached)
+        message.metadata = metadata = read_result_metadata(message, cursor, user_types, cached)
+        if end == cursor.pos and not metadata.has_user_types:
+            _of_specs.keep(key, metadata, _COLUMN_BYTES * len(metadata) + len(key[2]))
         return _at_rows(message, body, cursor.pos)
     _read_kind(message, Cursor(body, pos + 4), version, features, user_types)
     return message

@@ -63,9 +63,9 @@ def reads_by_itself(kind: type[Any]) -> bool:
         return kind.reads_streams
     if not issubclass(kind, MessageType):
         return True
-    own: Any = kind.recv_body
+    reader: Any = kind.recv_body
     stock: Any = MessageType.recv_body
-    return own.__func__ is not stock.__func__
+    return reader.__func__ is not stock.__func__
 
 
 def call_reader(
@@ -86,11 +86,13 @@ def call_reader(
     if code is None:
         return reader(f, version, *rest)
     names = code.co_varnames[: code.co_argcount]
-    given = (f, version, features, *rest) if "protocol_features" in names else (f, version, *rest)
+    arguments = (
+        (f, version, features, *rest) if "protocol_features" in names else (f, version, *rest)
+    )
     if not code.co_flags & _VAR_POSITIONAL:
         taken = len(names) - (1 if hasattr(reader, "__self__") else 0)
-        given = given[:taken]
-    return reader(*given)
+        arguments = arguments[:taken]
+    return reader(*arguments)
 
 
 def _given(rest: Sequence[Any]) -> tuple[ProtocolFeatures | None, Any, Any, Any]:
@@ -228,13 +230,15 @@ class StreamedResult(MessageType):
         is_global = bool(flags & ROWS_GLOBAL_TABLES_SPEC)
         if _function(type(self).read_type) is _READ_TYPE:
             with _Rest(f) as cursor:
-                found = read_columns(cursor, count, is_global, user_type_map, codes=self.type_codes)
-            self.column_metadata = list(found.columns)
+                metadata = read_columns(
+                    cursor, count, is_global, user_type_map, codes=self.type_codes
+                )
+            self.column_metadata = list(metadata.columns)
             return
-        place = (read_string(f), read_string(f)) if is_global else None
+        table = (read_string(f), read_string(f)) if is_global else None
         self.column_metadata = [
             ColumnMetadata(
-                *(place or (read_string(f), read_string(f))),
+                *(table or (read_string(f), read_string(f))),
                 read_string(f),
                 self.read_type(f, user_type_map),
             )

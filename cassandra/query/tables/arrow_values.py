@@ -1,10 +1,10 @@
-"""Arrow arrays of any nesting as values that codecs take.
+"""Converts Arrow arrays of any nesting to values that codecs take.
 
-`arrow_values` walks an Arrow array and its CQL type together, and makes the values of each level in
-one step from whole child arrays. Nanoseconds, and days and moments beyond the years 1 to 9999, do
-not fit Python's datetime classes: they stay the numbers of the wire. A value that does not suit the
-CQL type stays as it is: binding refuses it and names its place. Arrays are recognized by the names
-of their classes, so that pyarrow need not be imported.
+`arrow_values` walks an Arrow array and its CQL type together, and converts each level in one step
+from whole child arrays. Nanoseconds, and dates and times beyond the years 1 to 9999, do not fit
+Python's datetime classes: they stay the numbers of the wire format. A value that does not fit the
+CQL type stays as it is: binding refuses it and names its position. Arrays are recognized by the
+names of their classes, so that pyarrow need not be imported.
 """
 
 from __future__ import annotations
@@ -42,15 +42,14 @@ __all__ = ["arrow_values"]
 _Reader: TypeAlias = "Callable[[pyarrow.Array, CqlType], list[Any] | None]"
 
 _DAY_MILLIS = 86_400_000
-# The letters of `struct` for the layouts of plain numbers, and the Arrow arrays with the same
-# memory.
+# The `struct` format letters of plain numbers, and the Arrow arrays with the same memory layout.
 _NUMBERS = {"c": "b", "s": "h", "i": "i", "l": "q", "f": "f", "g": "d"}
 _NUMBER_ARRAYS = {
     "Int8Array": "b", "Int16Array": "h", "Int32Array": "i", "Int64Array": "q", "FloatArray": "f",
     "DoubleArray": "d",
 }  # fmt: skip
-# Lists from this mean length on are taken as slices of the memory. pyarrow is faster for shorter
-# ones.
+# The mean length from which lists are taken as slices of the memory. pyarrow is faster for shorter
+# lists.
 _LONG = 8
 _LISTS = frozenset({"ListArray", "LargeListArray", "FixedSizeListArray"})
 _TEXTS = frozenset({"StringArray", "LargeStringArray", "StringViewArray"})
@@ -72,15 +71,15 @@ def arrow_values(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:
 
 
 def _values(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:
-    array, found = _converted(array, bare(cqltype))
-    values: list[Any] = array.to_pylist() if found is None else found
+    array, converted = _converted(array, bare(cqltype))
+    values: list[Any] = array.to_pylist() if converted is None else converted
     return values
 
 
 def _converted(array: pyarrow.Array, cqltype: CqlType) -> tuple[pyarrow.Array, list[Any] | None]:
     """Return the plain array, without dictionary and extension type, and its values for `cqltype`.
 
-    The values are None if the objects that pyarrow makes will do.
+    The values are None if the objects of pyarrow's `to_pylist` will do.
     """
     if hasattr(array, "dictionary_decode"):
         array = array.dictionary_decode()
@@ -160,12 +159,12 @@ def _user_types(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     if type(array).__name__ != "StructArray":
         return None
     names = [field.name for field in array.type]
-    wanted = list(cqltype.fieldnames)
-    if not set(names) <= set(wanted):
+    field_names = list(cqltype.fieldnames)
+    if not set(names) <= set(field_names):
         return None
     fields = [
         _values(array.field(name), kind) if name in names else [None] * len(array)
-        for name, kind in zip(wanted, cqltype.subtypes, strict=True)
+        for name, kind in zip(field_names, cqltype.subtypes, strict=True)
     ]
     return with_nulls(array, list(zip(*fields, strict=True)))
 
@@ -181,7 +180,7 @@ _ARROW_CONTAINERS: dict[CqlType, _Reader] = {
 
 
 def _dates(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
-    """Return days as the unsigned numbers of the wire."""
+    """Return dates as the unsigned numbers of the wire format."""
     name = type(array).__name__
     if name == "Date32Array":
         return _mapped(array.cast("int32").to_pylist(), lambda day: day + DATE_OFFSET)

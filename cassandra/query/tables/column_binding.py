@@ -1,4 +1,4 @@
-"""Tables to the bytes of their rows. The compiled twin is ``cassandra._accel.column_binding``."""
+"""Serializes tables as rows. The compiled twin is ``cassandra._accel.column_binding``."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ __all__ = ["bind_table"]
 def bind_table(plan: BindPlan, rows: TableRows, version: int) -> RowsBlock:
     """Bind the rows of a table.
 
-    The compiled twin reads numbers, texts and moments straight from the memory of Arrow and NumPy.
+    The compiled twin reads numbers, strings, dates and times straight from the memory of Arrow and
+    NumPy.
 
-    :param plan: how values are bound.
+    :param plan: the bind plan of the statement.
     :param rows: the table.
-    :param version: the version of the protocol.
+    :param version: the protocol version.
     :raises ValueError: if a value is out of range.
-    :raises TypeError: if a value does not suit its type.
+    :raises TypeError: if a value does not fit its column's type.
     """
     return plan.bind_many(rows, version)

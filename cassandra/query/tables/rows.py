@@ -1,8 +1,8 @@
-"""Tables as rows to bind: NumPy arrays, pandas and Arrow tables, and other Arrow data.
+"""Binds tables as rows: NumPy arrays, pandas and Arrow tables, and other Arrow data.
 
-The columns of a table are found by the names of the bind markers. Each column becomes a list of
-Python values. Missing values (Arrow's nulls; NaT, NA and None of pandas) become None, which is
-bound as null. NaN is a value for float and double, and missing for every other CQL type.
+The names of the bind markers select the columns of a table. Each column becomes a list of Python
+values. Missing values (Arrow's nulls; NaT, NA and None of pandas) become None, which is bound as
+null. NaN is a value for float and double, and missing for every other CQL type.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from cassandra.errors import DependencyException
+from cassandra.query.snapshots import snapshot
 
 if TYPE_CHECKING:
     from cassandra.query.tables.shapes import Array, Column, Frame
 
-__all__ = ["TableRows", "counted", "rows_of"]
+__all__ = ["TableRows", "rows_of", "snapshot_and_count"]
 
 Columns: TypeAlias = "Sequence[Column]"
 
@@ -36,35 +37,28 @@ def is_arrow(rows: object) -> bool:
     return hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "__arrow_c_array__")
 
 
-def counted(rows: object) -> tuple[object, int]:
+def snapshot_and_count(rows: object) -> tuple[object, int]:
     """Return a snapshot of `rows`, and the number of rows.
 
-    The program may go on to change its own object. Raises TypeError if `rows` are not rows.
+    The application may change its own object afterwards. Raises TypeError if `rows` are not rows.
     """
     if isinstance(rows, (str, bytes, bytearray, Mapping)):
         raise TypeError(
             f"rows are a table or an iterable of rows, not {type(rows).__name__}: {rows!r}"
         )
-    # A DataFrame offers Arrow's interface too, but needs no pyarrow if it is read as pandas.
+    # A DataFrame offers Arrow's interface too, but is read without pyarrow if it is read as pandas.
     if not is_array(rows) and not is_frame(rows) and is_arrow(rows):
         table = arrow_table(rows)
         return table, table.num_rows
     if is_array(rows) or is_frame(rows):
-        # A copy of the whole: views of an array see every later change of the program.
+        # Copy the whole array: a view would see every later change by the application.
         return rows.copy(), len(rows)
     if not isinstance(rows, Iterable):
         raise TypeError(
             f"rows are a table or an iterable of rows, not {type(rows).__name__}: {rows!r}"
         )
-    found = list(map(snapshot, rows))
-    return found, len(found)
-
-
-def snapshot(row: object) -> object:
-    """Return a copy of `row` if it is a list or a mapping, which the program may still change."""
-    if type(row) is list:
-        return tuple(row)
-    return dict(row) if isinstance(row, Mapping) else row
+    copies = list(map(snapshot, rows))
+    return copies, len(copies)
 
 
 def rows_of(rows: object, columns: Columns) -> Iterable[Any]:
@@ -75,27 +69,27 @@ def rows_of(rows: object, columns: Columns) -> Iterable[Any]:
     :raises ValueError: if a table lacks the column of a marker, or has one without a marker.
     :raises TypeError: if `rows` are not rows.
     """
-    kind = type(rows)
-    if kind is list or kind is tuple:
+    cls = type(rows)
+    if cls is list or cls is tuple:
         return rows  # type: ignore[return-value]  # the usual case, before any other look
     if isinstance(rows, (str, bytes, bytearray, Mapping)):
-        raise TypeError(f"rows are a table or an iterable of rows, not {kind.__name__}: {rows!r}")
+        raise TypeError(f"rows are a table or an iterable of rows, not {cls.__name__}: {rows!r}")
     if is_array(rows):
         return _array_rows(rows, columns)
     if is_frame(rows):
-        found = values_module().series_values
-        return _by_name(columns, list(rows.columns), rows.__getitem__, found)
+        reader = values_module().series_values
+        return _by_name(columns, list(rows.columns), rows.__getitem__, reader)
     if is_arrow(rows):
         table = arrow_table(rows)
-        found = values_module().arrow_values
-        return _by_name(columns, table.schema.names, table.column, found)
+        reader = values_module().arrow_values
+        return _by_name(columns, table.schema.names, table.column, reader)
     if not isinstance(rows, Iterable):
-        raise TypeError(f"rows are a table or an iterable of rows, not {kind.__name__}: {rows!r}")
+        raise TypeError(f"rows are a table or an iterable of rows, not {cls.__name__}: {rows!r}")
     return rows
 
 
 def values_module() -> ModuleType:
-    """Import `cassandra.query.tables.values` at the first table; most programs bind none."""
+    """Import `cassandra.query.tables.values` on first use; most applications bind no tables."""
     from cassandra.query.tables import values as table_values
 
     return table_values
@@ -105,8 +99,8 @@ class TableRows:
     """The rows of a table, for the bind markers of a statement.
 
     :param columns: the bind markers.
-    :param sources: for each its column of the table: an array, or a series of pandas.
-    :param values: returns the values of a column for a CQL type, as a list.
+    :param sources: the table's column for each bind marker: an array, or a pandas Series.
+    :param values: a function that returns the values of a column for a CQL type, as a list.
     """
 
     __slots__ = ("_values", "columns", "sources")
@@ -124,12 +118,12 @@ class TableRows:
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return zip(*map(self.values, range(len(self.sources))), strict=True)
 
-    def values(self, place: int) -> Iterable[Any]:
+    def values(self, index: int) -> Iterable[Any]:
         """Return the values of a column.
 
-        :param place: the number of its bind marker.
+        :param index: the position of its bind marker.
         """
-        return self._values(self.sources[place], self.columns[place].type)
+        return self._values(self.sources[index], self.columns[index].type)
 
 
 def _by_name(
@@ -138,25 +132,25 @@ def _by_name(
     source: Callable[[str], Any],
     values: Callable[[Any, Any], Iterable[Any]],
 ) -> TableRows:
-    wanted = [column.name for column in columns]
-    missing = [name for name in wanted if name not in names]
+    marker_names = [column.name for column in columns]
+    missing = [name for name in marker_names if name not in names]
     if missing:
         raise ValueError(
             f"the table has no column {', '.join(map(repr, missing))}; "
             f"it has {', '.join(map(str, names))}"
         )
-    extra = [name for name in names if name not in wanted]
+    extra = [name for name in names if name not in marker_names]
     if extra:
         raise ValueError(
             f"the table has the column{'s' * (len(extra) > 1)} {', '.join(map(repr, extra))}, "
-            f"but the bind markers are {', '.join(wanted) or 'none'}"
+            f"but the bind markers are {', '.join(marker_names) or 'none'}"
         )
-    # Looking a column up by its name would take the first of them, or both.
+    # Looking a repeated name up would return its first column, or both.
     if len(set(names)) < len(names):
         raise ValueError(
             f"two columns of the table have the same name: {', '.join(map(str, names))}"
         )
-    return TableRows(columns, list(map(source, wanted)), values)
+    return TableRows(columns, list(map(source, marker_names)), values)
 
 
 # -- NumPy -----------------------------------------------------------------------------------------
@@ -178,7 +172,7 @@ def _array_rows(array: Array, columns: Columns) -> Iterable[Any]:
         raise ValueError(f"an array of {array.shape[1]} columns for {len(columns)} bind markers")
     if array.shape[0] == 0:
         return ()
-    return TableRows(columns, [array[:, at] for at in range(len(columns))], array_values)
+    return TableRows(columns, [array[:, index] for index in range(len(columns))], array_values)
 
 
 # -- Arrow -----------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
-"""The parts of other libraries' arrays and tables that rows are read from.
+"""The attributes of other libraries' arrays and tables that rows are read from.
 
-None of these libraries is imported for it: an object that has the attributes will do.
+None of these libraries is imported for them: any object with these attributes will do.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["Array", "Column", "Frame", "Series"]
 
 
 class Column(Protocol):
-    """A bind marker: its name, and the CQL type that values are made for."""
+    """A bind marker: its name, and the CQL type of its values."""
 
     @property
     def name(self) -> str:
@@ -25,7 +25,7 @@ class Column(Protocol):
 
 # Protocols, because annotations of NumPy or pandas would make mypy need these packages.
 class Array(Protocol):
-    """A NumPy array, also a structured or masked one."""
+    """A NumPy array, which may be structured or masked."""
 
     @property
     def dtype(self) -> Any:
@@ -33,11 +33,11 @@ class Array(Protocol):
 
     @property
     def ndim(self) -> int:
-        """Number of dimensions."""
+        """The number of dimensions."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Length in each dimension."""
+        """The length in each dimension."""
 
     def __len__(self) -> int: ...
 
@@ -49,14 +49,14 @@ class Array(Protocol):
         """Return the same values as another type."""
 
     def copy(self) -> Any:
-        """Return a copy that the program does not hold."""
+        """Return a copy that the application has no reference to."""
 
     def tolist(self) -> Any:
         """Return the elements as Python objects."""
 
 
 class Series(Protocol):
-    """A column of pandas."""
+    """A pandas Series."""
 
     @property
     def array(self) -> Any:
@@ -64,7 +64,7 @@ class Series(Protocol):
 
     @property
     def dt(self) -> Any:
-        """The operations that pandas has for moments."""
+        """The pandas operations for dates and times."""
 
     @property
     def dtype(self) -> Any:
@@ -92,4 +92,4 @@ class Frame(Protocol):
     def __getitem__(self, name: Any, /) -> Any: ...
 
     def copy(self) -> Any:
-        """Return a copy that the program does not hold."""
+        """Return a copy that the application has no reference to."""

@@ -1,4 +1,4 @@
-"""Facts about CQL types that the columns of a table need, for any table library."""
+"""Properties of CQL types that tables of any library need."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DURATION_PARTS = ("months", "days", "nanoseconds")
 class Pairs(list[tuple[Any, Any]]):
     """A map as a list of pairs, for keys that a dict cannot hold.
 
-    A dict also takes keys for equal that CQL tells apart: 0.0 and -0.0.
+    A dict also regards keys as equal that CQL tells apart: 0.0 and -0.0.
     """
 
     __slots__ = ()
@@ -53,10 +53,10 @@ class Pairs(list[tuple[Any, Any]]):
 
 def bare(cqltype: CqlType) -> CqlType:
     """Return `cqltype` without frozen and reversed."""
-    found = cqltype
-    while issubclass(found, _Wrapper):
-        found = found.subtypes[0]
-    return found
+    inner = cqltype
+    while issubclass(inner, _Wrapper):
+        inner = inner.subtypes[0]
+    return inner
 
 
 def kind_of(cqltype: CqlType) -> str:
@@ -75,7 +75,7 @@ def kind_of(cqltype: CqlType) -> str:
 
 def container_of(cqltype: CqlType) -> CqlType | None:
     """Return the container class that `cqltype` derives from, or None if it is not a container."""
-    # A program's own class may read other Python values than its base does.
+    # An application's own subclass may take other Python values than its base class.
     if cqltype._overridden():
         return None
     return next((base for base in _CONTAINERS if issubclass(cqltype, base)), None)
@@ -93,15 +93,17 @@ def map_maker(key: CqlType) -> Callable[[Iterable[Any]], Any]:
 
 def element_of(cqltype: CqlType) -> CqlType:
     """Return the element type of a list, set or vector."""
-    found: CqlType = cqltype.subtype if issubclass(cqltype, VectorType) else cqltype.subtypes[0]
-    return found
+    element: CqlType = cqltype.subtype if issubclass(cqltype, VectorType) else cqltype.subtypes[0]
+    return element
 
 
 def whole_number(value: object) -> object:
-    """Return the int that a text or decimal stands for; `value` itself if it is not an integer."""
+    """Return the int that a string or decimal represents; `value` itself if it is not an
+    integer.
+    """
     try:
         number = decimal.Decimal(value)  # type: ignore[arg-type]
-        # A short text may have an exponent of a billion: as an int it would fill the memory.
+        # A short string may have an exponent of a billion: as an int it would fill the memory.
         is_near = number.is_finite() and number.adjusted() <= max(
             _MOST_DIGITS, len(value) if isinstance(value, str) else 0
         )
@@ -119,15 +121,16 @@ def uuid_of(value: object) -> object:
 def reader_of(cqltype: CqlType) -> Convert:
     """Return a function that decodes the bytes of a value of `cqltype`.
 
-    Bytes that are not a valid value of the type stay as they are: binding refuses them with a
-    place.
+    Bytes that are not a valid value of the type stay as they are: binding refuses them and names
+    their position.
     """
     codec = cqltype.codec()
 
     def read(value: object) -> object:
         if not isinstance(value, bytes):
             return value
-        # The codecs limit what nulls stand for in one page; each cell counts as a page of its own.
+        # The codecs limit the total size of the values that nulls expand to in one page; each cell
+        # counts as a page of its own.
         begin_page()
         try:
             return codec.decode_nullable(value)

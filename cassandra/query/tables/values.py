@@ -1,9 +1,10 @@
-"""Values of tables in the form that codecs take: NumPy arrays, columns and cells of pandas.
+"""Converts values of tables to the form that codecs take: NumPy arrays, columns and cells of
+pandas.
 
-Missing values are None: NaT, NA and None of pandas, and NaN for any type but float and double.
-Cells have the forms that pyarrow, or a result's ``to_pandas``, gives nested values: arrays for
-lists, lists of pairs for maps, dicts for tuples and user-defined types. A value that does not suit
-the CQL type stays as it is: binding refuses it and names its place.
+Missing values become None: NaT, NA and None of pandas, and NaN for any type but float and double.
+Cells have the forms in which pyarrow, or a result's ``to_pandas``, returns nested values: arrays
+for lists, lists of pairs for maps, dicts for tuples and user-defined types. A value that does not
+fit the CQL type stays as it is: binding refuses it and names its position.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import datetime
 import decimal
 import math
 from collections.abc import Callable, Iterable, Mapping
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from cassandra.cqltypes.coerce import DATE_OFFSET
@@ -43,6 +45,16 @@ __all__ = ["array_values", "arrow_values", "series_values"]
 _FLOATS = frozenset({"float", "double"})
 _WHOLE = frozenset({"tinyint", "smallint", "int", "bigint", "varint", "counter"})
 _NAT = -(1 << 63)
+# Nanoseconds of NumPy's units; of shorter units, numbers cannot overflow.
+_LENGTHS = {
+    **NANOS,
+    "m": 60 * NANOS["s"],
+    "h": 3600 * NANOS["s"],
+    "D": 86_400 * NANOS["s"],
+    "W": 7 * 86_400 * NANOS["s"],
+    "M": 31 * 86_400 * NANOS["s"],
+    "Y": 366 * 86_400 * NANOS["s"],
+}
 
 
 def without_nan(values: Iterable[Any], name: str) -> list[Any]:
@@ -50,11 +62,17 @@ def without_nan(values: Iterable[Any], name: str) -> list[Any]:
 
     NaN becomes None, and for an integer type a whole number becomes an int.
     """
-    whole = name in _WHOLE
+    is_integer_type = name in _WHOLE
     return [
         value
         if type(value) is not float
-        else (None if math.isnan(value) else int(value) if whole and value.is_integer() else value)
+        else (
+            None
+            if math.isnan(value)
+            else int(value)
+            if is_integer_type and value.is_integer()
+            else value
+        )
         for value in values
     ]
 
@@ -68,13 +86,13 @@ def array_values(array: Array, cqltype: CqlType) -> list[Any]:
     If the array has more than one dimension, each value is an array.
     """
     if array.ndim > 1:
-        # Collections and vectors take arrays. The parts of a masked array are masked too, so they
+        # Collections and vectors take arrays. The rows of a masked array are masked too, so they
         # know their nulls.
         return list(array)
     cqltype = bare(cqltype)
     name = cqltype.codec().cql_name
     letter = array.dtype.kind
-    # Read as numbers, because CQL has moments and days that Python's datetime cannot hold.
+    # Convert to numbers, because CQL has dates and times that Python's datetime cannot hold.
     if letter == "M" and name == "date":
         return _numbers(array, "datetime64[D]", lambda day: day + DATE_OFFSET)
     if letter == "M" and name == "timestamp":
@@ -90,16 +108,52 @@ def array_values(array: Array, cqltype: CqlType) -> list[Any]:
 
 
 def _numbers(array: Array, unit: str, convert: Convert | None) -> list[Any]:
-    # Those of a masked array are None already.
-    # `tolist` at once makes Python ints in C; a loop over NumPy scalars is many times slower.
-    numbers = array.astype(unit).astype("int64").tolist()
+    # Missing values of a masked array are None already. `tolist` makes all Python ints in C; a loop
+    # over NumPy scalars is many times slower.
+    converted = array.astype(unit)
+    numbers = converted.astype("int64").tolist()
+    factor = _factor(array.dtype, unit)
+    if factor > 1:
+        # NumPy multiplies without a check. A product that overflowed does not convert back.
+        has_changed = converted.astype(array.dtype) != array
+        if has_changed.any():
+            numbers = [
+                number if not is_other or source == _NAT else source * factor
+                for number, is_other, source in zip(
+                    numbers, has_changed.tolist(), array.astype("int64").tolist(), strict=True
+                )
+            ]
     if convert is None:
         return [None if number == _NAT else number for number in numbers]
     return [None if number is None or number == _NAT else convert(number) for number in numbers]
 
 
+def _factor(dtype: Any, unit: str) -> int:
+    """Return how many times longer the unit of a NumPy type is than `unit`; at most 1 if shorter.
+
+    Years and months have no fixed length; we use their greatest one. The product of a value that
+    overflowed is out of range with any length, so that binding refuses it.
+    """
+    _, _, text = dtype.str.rstrip("]").partition("[")
+    name = text.lstrip("0123456789")
+    count = int(text.removesuffix(name) or 1)
+    return count * _LENGTHS.get(name, 0) // _LENGTHS[unit.partition("[")[2].rstrip("]")]
+
+
+def _number(value: Any, unit: str) -> int | None:
+    """Return a NumPy scalar as a number of `unit`; None for NaT."""
+    source = value.astype("int64").item()
+    if source == _NAT:
+        return None
+    converted = value.astype(unit)
+    factor = _factor(value.dtype, unit)
+    if factor > 1 and converted.astype(value.dtype) != value:
+        return int(source * factor)
+    return int(converted.astype("int64").item())
+
+
 def arrow_values(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:
-    """Return the values of a plain or chunked array of pyarrow for bind markers of `cqltype`."""
+    """Return the values of a plain or chunked pyarrow array for bind markers of `cqltype`."""
     values = arrow.arrow_values(array, cqltype)
     name = bare(cqltype).codec().cql_name
     return (
@@ -110,13 +164,13 @@ def arrow_values(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:
 
 
 def series_values(series: Series, cqltype: CqlType) -> list[Any]:
-    """Return the values of a column of pandas for bind markers of `cqltype`."""
+    """Return the values of a pandas Series for bind markers of `cqltype`."""
     cqltype = bare(cqltype)
     if hasattr(series.dtype, "pyarrow_dtype"):
         return arrow_values(series.array.__arrow_array__(), cqltype)
     if series.dtype.kind in "mM":
         if getattr(series.dtype, "tz", None) is not None:
-            # A day is that of the zone's own clock, but a moment is counted in UTC.
+            # A date is the local date of the series' time zone, but a timestamp is counted in UTC.
             is_day = cqltype.codec().cql_name == "date"
             series = series.dt.tz_localize(None) if is_day else series.dt.tz_convert(None)
         return array_values(series.to_numpy(), cqltype)
@@ -126,8 +180,8 @@ def series_values(series: Series, cqltype: CqlType) -> list[Any]:
     if missing.any():
         keeps_nan = name in _FLOATS
         values = [
-            value if not gone or (keeps_nan and type(value) is float) else None
-            for value, gone in zip(values, missing.tolist(), strict=True)
+            value if not is_missing or (keeps_nan and isinstance(value, Real)) else None
+            for value, is_missing in zip(values, missing.tolist(), strict=True)
         ]
     return (
         object_values(values, cqltype)
@@ -141,7 +195,7 @@ def _without_nan_of(values: list[Any], name: str) -> list[Any]:
 
 
 def object_values(values: list[Any], cqltype: CqlType) -> list[Any]:
-    """Return the Python objects `values` in the form for bind markers of `cqltype`."""
+    """Convert Python objects to the form that bind markers of `cqltype` take."""
     convert = cell_reader(cqltype)
     name = cqltype.codec().cql_name
     if convert is not None:
@@ -153,9 +207,9 @@ def object_values(values: list[Any], cqltype: CqlType) -> list[Any]:
 
 
 def cell_reader(cqltype: CqlType) -> Convert | None:
-    """Return a function that makes values for `cqltype` from the objects in cells.
+    """Return a function that converts the objects in cells to values for `cqltype`.
 
-    None if the objects are such values already.
+    None if the objects need no conversion.
     """
     cqltype = bare(cqltype)
     base = container_of(cqltype)
@@ -176,8 +230,8 @@ def _or_none(convert: Convert | None) -> Convert:
 def _list_cells(cqltype: CqlType) -> Convert:
     element = element_of(cqltype)
     each = cell_reader(element)
-    # Only arrays of these kinds are read value by value. Codecs take all others as they are, in
-    # one step, and floats for floats too.
+    # Only arrays of these kinds are read value by value. Codecs take all others as they are, in one
+    # step, and floats for floats too.
     kinds = "mMO" if bare(element).codec().cql_name in _FLOATS else "mMOf"
 
     def read(cell: Any) -> object:
@@ -193,17 +247,17 @@ def _list_cells(cqltype: CqlType) -> Convert:
 
 def _map_cells(cqltype: CqlType) -> Convert:
     key, item = (_or_none(cell_reader(subtype)) for subtype in cqltype.subtypes)
-    made = map_maker(cqltype.subtypes[0])
+    make_map = map_maker(cqltype.subtypes[0])
 
     def read(cell: object) -> object:
-        found: Any = cell
+        pairs: Any = cell
         if hasattr(cell, "items"):
-            found = cell.items()
+            pairs = cell.items()
         elif not isinstance(cell, (list, tuple)) or not all(
             isinstance(pair, tuple) and len(pair) == 2 for pair in cell
         ):
             return cell
-        return made([(key(one), item(other)) for one, other in found])
+        return make_map([(key(first), item(other)) for first, other in pairs])
 
     return read
 
@@ -246,7 +300,7 @@ _CELLS: dict[CqlType, Callable[[Any], Convert]] = {
 
 
 def nanoseconds_of(value: object) -> Any:
-    """Return the nanoseconds of a timedelta, also one of pandas; other values as they are."""
+    """Return the nanoseconds of a timedelta or pandas Timedelta; other values as they are."""
     if not isinstance(value, datetime.timedelta):
         return value
     # Whole numbers: `total_seconds` is a float, which loses nanoseconds beyond 104 days.
@@ -257,31 +311,31 @@ def nanoseconds_of(value: object) -> Any:
 def moment_of(value: object) -> Any:
     """Return the milliseconds of a pandas Timestamp; other values as they are.
 
-    A Timestamp has more years than `datetime`, so it must not become one.
+    A Timestamp covers more years than `datetime`, so it must not become a `datetime`.
     """
     if not hasattr(value, "asm8"):
         return value
-    millis: int = value.asm8.astype("datetime64[ms]").astype("int64").item()
-    return None if millis == _NAT else millis
+    return _number(value.asm8, "datetime64[ms]")
 
 
 def day_of(value: Any) -> Any:
-    """Return the day of a pandas Timestamp in the form of the wire; other values as they are.
+    """Return the date of a pandas Timestamp as the number of the wire format; other values as they
+    are.
 
-    The day is that of the clock in the Timestamp's zone.
+    The date is the local date in the Timestamp's time zone.
     """
     if not hasattr(value, "asm8"):
         return value
     if value != value:  # NaT
         return None
-    day: int = value.tz_localize(None).asm8.astype("datetime64[D]").astype("int64").item()
-    return day + DATE_OFFSET
+    day = _number(value.tz_localize(None).asm8, "datetime64[D]")
+    return None if day is None else day + DATE_OFFSET
 
 
 def duration_of(value: Any) -> object:
-    """Return a Duration; a value that does not stand for one is returned as it is.
+    """Return a Duration; a value that does not represent a duration is returned as it is.
 
-    It is made of an offset of pandas, an interval of pyarrow, a mapping of its parts or a
+    A Duration can be made from a pandas offset, a pyarrow interval, a mapping of its parts or a
     timedelta.
     """
     if isinstance(value, datetime.timedelta):

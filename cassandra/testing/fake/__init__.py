@@ -34,6 +34,7 @@ from cassandra.testing.fake.faults import (
     reset,
     silence,
 )
+from cassandra.testing.fake.managed import CosmosNode, KeyspacesNode
 from cassandra.testing.fake.node import FakeNode
 from cassandra.testing.fake.primitives import NOT_SET, Opcode, WireError
 from cassandra.testing.fake.refusals import ErrorCode
@@ -48,12 +49,14 @@ __all__ = [
     "Answerable",
     "Arrivals",
     "BatchStatement",
+    "CosmosNode",
     "Encoded",
     "ErrorCode",
     "FakeCluster",
     "FakeNode",
     "Held",
     "Hold",
+    "KeyspacesNode",
     "Message",
     "Opcode",
     "Prepared",

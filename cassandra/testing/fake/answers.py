@@ -1,7 +1,7 @@
-"""Answers of a node: results and refusals. Faults, which break the rules, are in `faults`.
+"""Answers of a node: results and errors. Faults, which violate the protocol, are in `faults`.
 
-An `Answer` is told to answer one request. It may serve any number of requests, and keeps no state
-of them unless its function says so (`sequence`).
+The node calls an `Answer` to answer one request. An answer may serve any number of requests. It
+keeps no state between requests unless its function documents that (`sequence`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from cassandra.testing.fake.primitives import (
     string,
     string_list,
 )
-from cassandra.testing.fake.refusals import check_fields, error_body
-from cassandra.testing.fake.values import Columns, Type, encode_row, parse_type
+from cassandra.testing.fake.refusals import check_code, check_fields, error_body
+from cassandra.testing.fake.values import Columns, Type, check_columns, encode_row, parse_type
 
 if TYPE_CHECKING:
     from cassandra.testing.fake.requests import Request
@@ -46,7 +46,7 @@ _GLOBAL_TABLE, _MORE_PAGES, _NO_METADATA, _METADATA_CHANGED = 0x1, 0x2, 0x4, 0x8
 
 
 class Answer:
-    """Answers a request, by `perform`, on the node's own thread."""
+    """Answers a request in `perform`, which runs on the node's own thread."""
 
     __slots__ = ()
 
@@ -58,10 +58,10 @@ class Answer:
         raise NotImplementedError
 
     def envelope(self, request: Request) -> tuple[int, int, bytes]:
-        """Return (opcode, flags, body) of the one message that it sends.
+        """Return (opcode, flags, body) of the message.
 
         :param request: the request to answer.
-        :raises TypeError: if it is not one message.
+        :raises TypeError: if the answer is not a single message.
         """
         raise TypeError(f"{type(self).__name__} is not a single message: it cannot be wrapped")
 
@@ -83,7 +83,7 @@ class _Computed(Answer):
 
 
 def as_answer(answer: Answerable) -> Answer:
-    """Return `answer`, or an answer that calls the function `answer` for each request."""
+    """Return `answer`, or wrap the function `answer` so that it is called for each request."""
     if isinstance(answer, Answer):
         return answer
     if callable(answer):
@@ -92,10 +92,10 @@ def as_answer(answer: Answerable) -> Answer:
 
 
 class Message(Answer):
-    """One message. `having` adds the parts that may stand before its body.
+    """One message. `having` adds the parts that may precede its body.
 
-    :param opcode: the message's number, of `Opcode`.
-    :param encode: called with the request; returns the body.
+    :param opcode: the opcode of the message, from `Opcode`.
+    :param encode: called with the request; must return the body.
     """
 
     __slots__ = ("_encode", "_opcode", "_payload", "_tracing_id", "_warnings")
@@ -115,11 +115,11 @@ class Message(Answer):
     ) -> Message:
         """Return the same message with warnings, a tracing id, or a custom payload.
 
-        :param warnings: texts.
+        :param warnings: strings.
         :param tracing_id: a `uuid.UUID`, or None.
-        :param custom_payload: a mapping of texts to bytes, or None.
+        :param custom_payload: a mapping of strings to bytes, or None.
         """
-        # A copy: `void()` is one object for all, and its other users want no warnings.
+        # Copy the message: `void()` is shared by all users, and the others want no warnings.
         other = Message(self._opcode, self._encode)
         other._warnings = warnings
         other._tracing_id = tracing_id
@@ -158,7 +158,7 @@ class Message(Answer):
 
 
 def message(opcode: int, body: bytes) -> Message:
-    """Return a message of any kind.
+    """Return a message with any opcode.
 
     :param opcode: the message's opcode.
     :param body: the body's bytes.
@@ -170,14 +170,14 @@ _VOID = message(Opcode.RESULT, b"\0\0\0\x01")
 
 
 def void() -> Message:
-    """Return a Void result: it worked (section 4.2.5.1)."""
+    """Return a Void result, which means success (section 4.2.5.1)."""
     return _VOID
 
 
 def set_keyspace(keyspace: str) -> Message:
-    """Return the answer to USE (section 4.2.5.3).
+    """Return the response to USE (section 4.2.5.3).
 
-    :param keyspace: its name.
+    :param keyspace: the name of the keyspace.
     """
     return message(Opcode.RESULT, b"\0\0\0\x03" + string(keyspace))
 
@@ -201,14 +201,14 @@ def schema_change(
     name: str | None = None,
     arguments: Sequence[str] | None = None,
 ) -> Message:
-    """Return the answer to DDL, such as ``schema_change("CREATED", "TABLE", "ks", "t")``.
+    """Return the response to DDL, such as ``schema_change("CREATED", "TABLE", "ks", "t")``.
 
     See section 4.2.5.5.
 
     :param change: "CREATED", "UPDATED" or "DROPPED".
     :param target: "KEYSPACE", "TABLE", "TYPE", "FUNCTION" or "AGGREGATE".
-    :param keyspace: its keyspace.
-    :param name: its name; None for a keyspace.
+    :param keyspace: the name of the keyspace.
+    :param name: the name of the table, type, function or aggregate; None for a keyspace.
     :param arguments: the argument types of a function or aggregate.
     """
     return message(
@@ -217,18 +217,19 @@ def schema_change(
 
 
 def error(code: int, message: str = "primed", **fields: Any) -> Message:
-    """Return a refusal (section 8).
+    """Return an error (section 8).
 
-    Fields of the code that are not given get plain values. The fields are consistency (default: the
+    Missing fields of the error code get simple defaults. The fields are consistency (default: the
     request's), required, alive, received, blockfor, data_present, write_type, contentions, failures
     (address -> reason code), keyspace, function, arg_types, table, query_id (default: the
     request's), op_type, rejected_by_coordinator.
 
     :param code: the number of the error.
-    :param message: its text.
-    :param fields: the fields that follow the text, by name.
-    :raises TypeError: if the code does not have such a field.
+    :param message: the error message.
+    :param fields: the fields that follow the message, by name.
+    :raises TypeError: if the code is not a number, or does not have such a field.
     """
+    check_code(code)
     check_fields(code, fields)
     return Message(Opcode.ERROR, lambda request: error_body(code, message, fields, request))
 
@@ -244,7 +245,7 @@ def _table(keyspace: str, table: str) -> bytes:
 
 
 def metadata_id_of(columns: Columns) -> bytes:
-    """Return the id that a node gives to these result columns in version 5.
+    """Return the id that a node assigns to these result columns in version 5.
 
     :param columns: (name, type) pairs.
     """
@@ -252,7 +253,7 @@ def metadata_id_of(columns: Columns) -> bytes:
 
 
 class _Rows:
-    """Encodes a Rows result, whole or in pages."""
+    """Encodes a Rows result, complete or in pages."""
 
     __slots__ = ("_columns", "_encoded", "_kinds", "_metadata_id", "_names", "_specs", "_table")
 
@@ -264,20 +265,24 @@ class _Rows:
         keyspace: str,
         table: str,
     ) -> None:
+        check_columns(columns)
         self._names = [name for name, _ in columns]
         self._kinds = [parse_type(kind) for _, kind in columns]
-        # Encoded once: a script that answers many requests must not be slower than the driver.
-        self._encoded = [encode_row(self._kinds, self._names, row) for row in rows]
+        # Encode once: a script that answers many requests must not be slower than the driver.
+        self._encoded = [
+            encode_row(self._kinds, columns, row, index) for index, row in enumerate(rows)
+        ]
         self._metadata_id = metadata_id if metadata_id is not None else metadata_id_of(columns)
         self._table = _table(keyspace, table)
-        # By protocol version: options of types differ, and a test may send thousands of rows.
+        # By protocol version, because type options differ. Cached, because a test may send
+        # thousands of rows.
         self._specs: dict[int, bytes] = {}
 
     def whole(self, request: Request, paging_state: bytes | None) -> bytes:
         return self._body(request, self._encoded, paging_state)
 
     def page(self, request: Request) -> bytes:
-        # The paging state is ours: the place of the next row, in four bytes.
+        # Our paging state is the index of the next row, in four bytes.
         start = int.from_bytes(request.paging_state or b"", "big")
         end = start + (request.page_size or len(self._encoded))
         more = end < len(self._encoded)
@@ -293,13 +298,13 @@ class _Rows:
         if paging_state is not None:
             flags |= _MORE_PAGES
             parts.append(long_bytes(paging_state))
-        # 4.2.5.2: from version 5 on the client learns of changed columns by their id. Before that
-        # it has to trust the columns that it knows.
-        theirs = request.result_metadata_id
-        if theirs is not None and theirs != self._metadata_id:
+        # 4.2.5.2: since version 5, the client detects changed columns by their id. In earlier
+        # versions it has to trust the columns that it knows.
+        client_id = request.result_metadata_id
+        if client_id is not None and client_id != self._metadata_id:
             flags |= _METADATA_CHANGED
             parts.append(short_bytes(self._metadata_id))
-        # Changed columns are sent even if the client asked for none (section 4.2.5.2).
+        # Changed columns are sent even if the client asked to skip metadata (section 4.2.5.2).
         elif request.skip_metadata:
             flags |= _NO_METADATA
         if not flags & _NO_METADATA:
@@ -324,11 +329,11 @@ def rows(
 ) -> Message:
     """Return a result of rows (section 4.2.5.2).
 
-    :param columns: (name, type) pairs. Types are texts as in CQL, or `Udt`.
+    :param columns: (name, type) pairs. Types are CQL strings, or `Udt`.
     :param rows: sequences or mappings.
-    :param paging_state: says that there are more pages.
-    :param metadata_id: the id of the columns in version 5. By default it is their digest, so that a
-        client which knows other columns is told.
+    :param paging_state: if not None, tells the client that there are more pages.
+    :param metadata_id: the id of the columns in version 5. The default is their digest, so that a
+        client which knows other columns is informed of the change.
     :param keyspace: the columns' keyspace.
     :param table: the columns' table.
     """
@@ -339,12 +344,12 @@ def rows(
 def paged(
     columns: Columns, rows: Sequence[Any], *, keyspace: str = "ks", table: str = "t"
 ) -> Message:
-    """Return rows in pages of the size that each request asks for.
+    """Return rows in pages of the size that each request specifies.
 
-    The paging state is the place of the next row.
+    The paging state is the index of the next row.
 
     :param columns: as in `rows`.
-    :param rows: sequences or mappings, of all pages.
+    :param rows: sequences or mappings, for all pages.
     :param keyspace: the columns' keyspace.
     :param table: the columns' table.
     """
@@ -355,11 +360,11 @@ def paged(
 class Prepared:
     """A prepared statement.
 
-    :param query: the text.
+    :param query: the CQL of the statement.
     :param columns: the bind columns.
-    :param result: the columns of its result; none by default.
-    :param pk_indexes: places of the partition key among the bind columns.
-    :param query_id: the statement's id; None for a digest of the text.
+    :param result: the columns of its result; by default there are none.
+    :param pk_indexes: indexes of the partition key columns among the bind columns.
+    :param query_id: the statement's id; None for a digest of the CQL.
     :param metadata_id: the id of the result's columns; None for their digest.
     :param keyspace: the keyspace of the columns.
     :param table: the table of the columns.
@@ -387,6 +392,8 @@ class Prepared:
         keyspace: str = "ks",
         table: str = "t",
     ) -> None:
+        check_columns(columns)
+        check_columns(result)
         self.query = query
         self.columns = columns
         self.result = result
@@ -397,7 +404,7 @@ class Prepared:
         self.table = table
 
     def body(self, request: Request) -> bytes:
-        """Return the result of PREPARE (section 4.2.5.4).
+        """Return the body of the response to PREPARE (section 4.2.5.4).
 
         :param request: the request to answer.
         """
@@ -450,8 +457,8 @@ class _Sequence(Answer):
 def sequence(*answers: Answerable) -> Answer:
     """Return an answer that differs from request to request.
 
-    The first answer is for the first request, the second for the second, and the last one for all
-    further requests.
+    The first answer is for the first request, the second answer for the second request, and the
+    last answer for all further requests.
 
     :param answers: the answers, in order.
     """

@@ -1,6 +1,6 @@
-"""`FakeCluster`: several fake nodes that know of each other.
+"""`FakeCluster`: several fake nodes that know each other.
 
-They have the addresses 127.0.z.1, .2, .3 ... and one port.
+The nodes have the addresses 127.0.z.1, .2, .3 ... and share one port.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import uuid
 from collections.abc import Callable, Mapping
+from types import NoneType
 from typing import Any
 
 from cassandra.testing.fake.answers import Answerable
@@ -22,7 +23,7 @@ __all__ = ["FakeCluster"]
 
 _TRIES = 50
 _RING = 1 << 64
-_PORT = 9042  # of nodes without sockets
+_PORT = 9042  # the port of nodes without sockets
 
 
 class FakeCluster:
@@ -30,13 +31,13 @@ class FakeCluster:
 
     `cluster[0]` is the first node. Tokens are spread evenly over the ring.
 
-    :param nodes: how many, or how many in each data centre of a mapping.
-    :param racks: how many racks each data centre has. Nodes are dealt to them in turn.
-    :param scylla: makes them nodes of ScyllaDB; a number stands for ``Scylla(shards=number)``.
-    :param node_class: makes the nodes, as `FakeNode` or `ScyllaNode` does, which it is by default.
-    :param thread: what all nodes run on: `cassandra.testing.simulation.SimulatedThread`, say. None
-        for a thread of their own.
-    :param settings: keywords for each `FakeNode`.
+    :param nodes: the number of nodes, or a mapping from data centre to number of nodes.
+    :param racks: the number of racks in each data centre. Nodes are assigned to racks in turn.
+    :param scylla: makes the nodes ScyllaDB nodes. A number means ``Scylla(shards=number)``.
+    :param node_class: creates the nodes. The default is `FakeNode` or `ScyllaNode`.
+    :param thread: the thread that runs all nodes, for example
+        `cassandra.testing.simulation.SimulatedThread`. None creates a thread.
+    :param settings: keyword arguments for each `FakeNode`.
     """
 
     def __init__(
@@ -49,8 +50,24 @@ class FakeCluster:
         node_class: Callable[..., FakeNode] | None = None,
         **settings: Any,
     ) -> None:
+        if not isinstance(nodes, (int, Mapping)):
+            raise TypeError(
+                "nodes is a number, or a mapping from data centre to number such as "
+                f"{{'dc1': 2, 'dc2': 1}}, not {nodes!r} ({type(nodes).__name__})"
+            )
+        if not isinstance(scylla, (int, Scylla, NoneType)):
+            raise TypeError(
+                f"scylla is a number of shards or Scylla(...), not {scylla!r} "
+                f"({type(scylla).__name__})"
+            )
         datacenters = {"datacenter1": nodes} if isinstance(nodes, int) else dict(nodes)
-        self._places = [
+        for datacenter, count in datacenters.items():
+            if not isinstance(count, int):
+                raise TypeError(
+                    f"the number of nodes in data centre {datacenter!r} is an int, "
+                    f"not {count!r} ({type(count).__name__})"
+                )
+        self._locations = [
             (datacenter, f"rack{number % racks + 1}")
             for datacenter, count in datacenters.items()
             for number in range(count)
@@ -65,7 +82,7 @@ class FakeCluster:
         self._numbered = 0
         self._primes: list[tuple[Match, Answerable]] = []
         self.nodes: list[FakeNode] = []
-        self.port = 0
+        self._port = 0
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -85,15 +102,16 @@ class FakeCluster:
         return self
 
     def _find_addresses(self) -> None:
-        """Take a third byte of addresses, and a port, that are free for all nodes."""
+        """Choose a third byte of the addresses, and a port, that are free for all nodes."""
         fault: OSError | None = None
-        # At random, so that test processes that run side by side seldom meet.
+        # Choose at random, so that concurrent test processes rarely collide.
         for third in random.sample(range(100, 250), _TRIES):
             try:
                 self._start_all(f"127.0.{third}.", 0)
             except OSError as error:
                 fault = error
-                # Another test on this machine has one of them: start over with another byte.
+                # Another test on this machine uses one of the addresses: start over with another
+                # byte.
                 for node in self.nodes:
                     node.stop()
                 self.nodes = []
@@ -102,13 +120,13 @@ class FakeCluster:
             else:
                 return
         raise OSError(
-            f"no free loopback addresses were found for {len(self._places)} nodes"
+            f"no free loopback addresses were found for {len(self._locations)} nodes"
         ) from fault
 
     def _start_all(self, prefix: str, port: int) -> None:
-        self._prefix, self.port, self._numbered = prefix, port, 0
-        for place, (datacenter, rack) in enumerate(self._places):
-            token = place * _RING // len(self._places) - _RING // 2
+        self._prefix, self._port, self._numbered = prefix, port, 0
+        for index, (datacenter, rack) in enumerate(self._locations):
+            token = index * _RING // len(self._locations) - _RING // 2
             self._start_new(datacenter, rack, token)
 
     def _start_new(self, datacenter: str, rack: str, token: int) -> FakeNode:
@@ -117,7 +135,7 @@ class FakeCluster:
             "datacenter": datacenter,
             "rack": rack,
             "tokens": (str(token),),
-            # Predictable ids, so that a test that fails prints the same ones each time.
+            # Ids are predictable, so that a failing test prints the same ids each time.
             "host_id": uuid.UUID(int=self._numbered),
             "thread": self._thread,
             **self._settings,
@@ -126,12 +144,12 @@ class FakeCluster:
         if self._scylla is not None:
             settings["scylla"] = self._scylla
         make = self._node_class or (FakeNode if self._scylla is None else ScyllaNode)
-        node = make(address, self.port, **settings)
+        node = make(address, self._port, **settings)
         node.start()
-        self.port = node.port
+        self._port = node.port
         for match, answer in self._primes:
             node.prime(match, answer)
-        # A new list: the test's thread may walk over the old one.
+        # Create a new list, because the test's thread may be iterating over the old one.
         self.nodes = [*self.nodes, node]
         self._introduce()
         return node
@@ -141,7 +159,7 @@ class FakeCluster:
             node.peers = [other for other in self.nodes if other is not node]
 
     def stop(self) -> None:
-        """Stop all nodes, and wait until it is done."""
+        """Stop all nodes, and wait until they have stopped."""
         for node in self.nodes:
             node.stop()
         if self._thread is not None:
@@ -162,23 +180,42 @@ class FakeCluster:
 
     # -- what happened -----------------------------------------------------------------------------
 
+    def _check_started(self) -> None:
+        if not self.nodes:
+            raise RuntimeError(
+                "this FakeCluster is not running: write `with FakeCluster(...) as cluster:`"
+            )
+
+    @property
+    def port(self) -> int:
+        """The port of all nodes.
+
+        :raises RuntimeError: if the cluster was not started yet.
+        """
+        self._check_started()
+        return self._port
+
     @property
     def contact_points(self) -> list[str]:
-        """The addresses of the nodes."""
+        """The addresses of the nodes.
+
+        :raises RuntimeError: if the cluster was not started yet.
+        """
+        self._check_started()
         return [node.address for node in self.nodes]
 
     @property
     def scylla(self) -> Scylla:
-        """The common state of the nodes as a ScyllaDB cluster.
+        """The state that the nodes of a ScyllaDB cluster share.
 
-        :raises TypeError: if they are nodes of Cassandra.
+        :raises TypeError: if the nodes are Cassandra nodes.
         """
         if self._scylla is None:
             raise TypeError("this cluster was made without scylla=")
         return self._scylla
 
-    def __getitem__(self, place: int) -> FakeNode:
-        return self.nodes[place]
+    def __getitem__(self, index: int) -> FakeNode:
+        return self.nodes[index]
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -186,8 +223,8 @@ class FakeCluster:
     def node_at(self, address: str) -> FakeNode:
         """Return the node with that address.
 
-        :param address: the address, a text.
-        :raises KeyError: if there is none.
+        :param address: the address as a string.
+        :raises KeyError: if there is no such node.
         """
         for node in self.nodes:
             if node.address == address:
@@ -200,9 +237,9 @@ class FakeCluster:
         return sorted((request for node in self.nodes for request in node.requests), key=_number)
 
     def queries(self, text: str | None = None) -> list[Request]:
-        """Return `FakeNode.queries` of all nodes, in the order of their arrival.
+        """Return `FakeNode.queries` of all nodes, in the order of arrival.
 
-        :param text: only those with this text; None for all.
+        :param text: only requests with this CQL; None for all.
         """
         return sorted(
             (request for node in self.nodes for request in node.queries(text)), key=_number
@@ -211,13 +248,13 @@ class FakeCluster:
     # -- scripts -----------------------------------------------------------------------------------
 
     def prime(self, match: Match, answer: Answerable, times: int | None = None) -> list[Prime]:
-        """Call `FakeNode.prime` on each node; `times` counts on each by itself.
+        """Call `FakeNode.prime` on each node. Each node counts `times` separately.
 
-        Without `times` it holds for nodes that are added later, too.
+        Without `times`, the prime also applies to nodes that are added later.
 
         :param match: as in `FakeNode.prime`.
         :param answer: as in `FakeNode.prime`.
-        :param times: how often it holds on each node; None for always.
+        :param times: how many requests the prime answers on each node; None for all.
         """
         if times is None:
             self._primes.append((match, answer))
@@ -226,11 +263,11 @@ class FakeCluster:
     # -- topology ----------------------------------------------------------------------------------
 
     def tell(self, event_type: str, change: str, about: FakeNode) -> None:
-        """Have the other nodes send an event, such as ``("STATUS_CHANGE", "UP", node)``.
+        """Let the other nodes send an event, such as ``("STATUS_CHANGE", "UP", node)``.
 
-        :param event_type: its name.
+        :param event_type: the type of the event.
         :param change: the kind of change.
-        :param about: the node that it has happened to.
+        :param about: the node that changed.
         """
         for node in self.nodes:
             if node is not about and node.is_running:
@@ -239,17 +276,17 @@ class FakeCluster:
     def add_node(
         self, datacenter: str | None = None, rack: str = "rack1", token: int | None = None
     ) -> FakeNode:
-        """Have a new node join: the others send NEW_NODE and UP.
+        """Add a new node. The other nodes send NEW_NODE and UP.
 
-        :param datacenter: its data centre; None for that of the first node.
+        :param datacenter: its data centre; None for the data centre of the first node.
         :param rack: its rack.
-        :param token: its token; None for the least positive one that no node has.
+        :param token: its token; None for the smallest positive token that no node owns.
         """
-        taken = {int(node.tokens[0]) for node in self.nodes}
+        used_tokens = {int(node.tokens[0]) for node in self.nodes}
         chosen = (
             token
             if token is not None
-            else next(number for number in range(1, 1 << 20) if number not in taken)
+            else next(number for number in range(1, 1 << 20) if number not in used_tokens)
         )
         node = self._start_new(datacenter or self.nodes[0].datacenter, rack, chosen)
         self.tell("TOPOLOGY_CHANGE", "NEW_NODE", node)
@@ -257,10 +294,12 @@ class FakeCluster:
         return node
 
     def remove_node(self, node: FakeNode) -> None:
-        """Have a node leave for good: it stops, and the others send REMOVED_NODE.
+        """Remove a node for good: it stops, and the other nodes send REMOVED_NODE.
 
         :param node: a node of this cluster.
+        :raises TypeError: if it is not a node.
         """
+        _check_node("remove_node", node)
         node.stop()
         self.nodes = [other for other in self.nodes if other is not node]
         if isinstance(node, ScyllaNode):
@@ -272,8 +311,10 @@ class FakeCluster:
         """Stop a node, so that its port refuses connections.
 
         :param node: a node of this cluster.
-        :param tell: False if the others are not to send DOWN.
+        :param tell: False if the other nodes should not send DOWN.
+        :raises TypeError: if it is not a node.
         """
+        _check_node("stop_node", node)
         node.stop()
         if tell:
             self.tell("STATUS_CHANGE", "DOWN", node)
@@ -282,14 +323,23 @@ class FakeCluster:
         """Start a stopped node again.
 
         :param node: a node of this cluster.
-        :param tell: False if the others are not to send UP.
+        :param tell: False if the other nodes should not send UP.
+        :raises TypeError: if it is not a node.
         """
+        _check_node("start_node", node)
         node.start()
         if tell:
             self.tell("STATUS_CHANGE", "UP", node)
 
     def __repr__(self) -> str:
         return f"<FakeCluster {', '.join(node.endpoint for node in self.nodes)}>"
+
+
+def _check_node(method: str, node: object) -> None:
+    if not isinstance(node, FakeNode):
+        raise TypeError(
+            f"{method} takes a node, such as cluster[0], not {node!r} ({type(node).__name__})"
+        )
 
 
 def _number(request: Request) -> int:

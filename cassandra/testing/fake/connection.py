@@ -1,8 +1,8 @@
-"""One client's connection, as the node sees it.
+"""One client connection, as seen by the node.
 
-Bytes come in, requests are parsed, and answers are packed together and written. Until STARTUP is
-answered, envelopes travel bare. From then on a version 5 connection has frames around them, both
-ways (native_protocol_v5.spec, section 2.3.1).
+The connection parses requests from incoming bytes. Answers are packed together and written. Until
+STARTUP is answered, envelopes travel without frames. From then on, a version 5 connection has
+frames around envelopes in both directions (native_protocol_v5.spec, section 2.3.1).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _REQUEST_OPCODES = frozenset(
 )
 
 
-# ScyllaDB's docs/dev/protocol-extensions.md: offered in SUPPORTED, agreed on in STARTUP.
+# From ScyllaDB's docs/dev/protocol-extensions.md: offered in SUPPORTED, agreed on in STARTUP.
 METADATA_IDS = "SCYLLA_USE_METADATA_ID"
 TABLET_VERSIONS = "TABLETS_ROUTING_V2_EXPERIMENTAL_V2"
 
@@ -48,8 +48,8 @@ TABLET_VERSIONS = "TABLETS_ROUTING_V2_EXPERIMENTAL_V2"
 class ServerConnection(asyncio.Protocol):
     """An open connection.
 
-    `version` is the one of STARTUP, or of the last request before it. `compression` is that of
-    STARTUP.
+    `version` is the version of STARTUP, or of the last request before STARTUP. `compression` is the
+    compression that STARTUP chose.
     """
 
     def __init__(self, node: FakeNode) -> None:
@@ -91,21 +91,21 @@ class ServerConnection(asyncio.Protocol):
         self.node.connection_closed(self)
 
     def hang(self) -> None:
-        """Read everything from now on, but answer nothing."""
+        """Continue reading, but answer nothing from now on."""
         self.flush()
         self._hanging = True
 
     def end(self, reset: bool = False) -> None:
-        """Close it after everything is written: orderly (FIN), or at once (RST)."""
+        """Close the connection after everything is written (FIN), or immediately (RST)."""
         if self._ended or self._transport is None:
             return
         if reset:
-            # SO_LINGER of zero seconds makes close() send RST.
+            # With SO_LINGER of zero seconds, close() sends RST.
             sock = self._transport.get_extra_info("socket")
             if sock is not None:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self._ended = True
-            # Transports without a socket may be able to reset by themselves.
+            # Transports without a socket may have their own way to reset.
             getattr(self._transport, "reset", self._transport.abort)()
         else:
             self.flush()
@@ -113,7 +113,7 @@ class ServerConnection(asyncio.Protocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """Close it now. Anything that is not written yet is dropped."""
+        """Close the connection now. Unwritten bytes are dropped."""
         if self._transport is not None:
             self._ended = True
             self._transport.abort()
@@ -128,7 +128,7 @@ class ServerConnection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read again."""
+        """Resume reading."""
         if (
             self._transport is not None
             and not self._transport.is_closing()
@@ -142,7 +142,7 @@ class ServerConnection(asyncio.Protocol):
         # asyncio may deliver bytes that it has read before the connection was closed.
         if self._hanging or self._ended:
             return
-        # Requests that came together are answered in one write.
+        # Requests that arrived together are answered in one write.
         self._flushing = True
         try:
             self._receive(data)
@@ -165,17 +165,18 @@ class ServerConnection(asyncio.Protocol):
             start = position + _HEADER_LENGTH
             if not 0 <= length <= _LONGEST_BODY:
                 raise WireError(f"an envelope with a body of {length} bytes")
-            # Kept with its header: parsing it again costs less than a state for half an envelope.
+            # Keep the envelope with its header: parsing the header again costs less than state for
+            # a half envelope.
             if end - start < length:
                 break
             position = start + length
             self._on_envelope(version, flags, stream, opcode, data[start:position])
-            # An answer has closed the connection: requests behind it are lost, as with a real
+            # An answer has closed the connection. The requests after it are lost, as on a real
             # server.
             if self._ended or self._hanging:
                 return
             if segments is not self._segments:
-                # STARTUP was answered: further bytes have frames around them.
+                # STARTUP was answered, so further bytes have frames around them.
                 segments = self._segments
                 assert segments is not None
                 data = segments.feed(data[position:])
@@ -186,7 +187,7 @@ class ServerConnection(asyncio.Protocol):
         if flags & _COMPRESSED and not self._framed:
             if self.compression != "lz4":
                 raise WireError("a compressed body on a connection without compression")
-            # Up to version 4 the size stands before the block; version 5 compresses frames instead.
+            # Up to version 4 the size precedes the block. Version 5 compresses frames instead.
             body = lz4_decompress(body[4:], int.from_bytes(body[:4], "big"))
         if opcode not in _REQUEST_OPCODES or version & 0x80:
             raise WireError(
@@ -195,8 +196,8 @@ class ServerConnection(asyncio.Protocol):
         self.node.on_request(self, version, flags, stream, opcode, body)
 
     def start(self, request: Request) -> None:
-        """Take version and compression from STARTUP: they hold from the next byte on."""
-        # Answers that are queued already are bare (section 2.3.1): they must not get frames.
+        """Set version and compression from STARTUP. They apply from the next byte on."""
+        # Queued answers have no frames (section 2.3.1), so write them first.
         self.flush()
         self.started = True
         self.version = request.version
@@ -208,15 +209,15 @@ class ServerConnection(asyncio.Protocol):
 
     @property
     def has_metadata_ids(self) -> bool:
-        """True if PREPARED and EXECUTE carry the id of the result's columns.
+        """True if PREPARED and EXECUTE carry the id of the result columns.
 
-        They do in version 5, and by ScyllaDB's extension.
+        This is the case in version 5, or if ScyllaDB's extension is used.
         """
         return self.version >= 5 or METADATA_IDS in self.options
 
     @property
     def has_tablet_versions(self) -> bool:
-        """True if EXECUTE ends with a byte of the tablet's version, by ScyllaDB's extension."""
+        """True if EXECUTE ends with a byte of the tablet's version (an extension of ScyllaDB)."""
         return TABLET_VERSIONS in self.options
 
     # -- sending -----------------------------------------------------------------------------------
@@ -226,13 +227,14 @@ class ServerConnection(asyncio.Protocol):
         self.send_envelope(self._envelope(stream, opcode, flags, body))
 
     def send_envelope(self, envelope: bytes) -> None:
-        """Queue bytes in the place of an envelope."""
+        """Queue bytes in place of an envelope."""
         if self._ended or self._hanging:
             return
         self._out.append(envelope)
         if not self._flushing:
             self._flushing = True
-            # Answers of one turn of the loop share a write, and a frame if there are frames.
+            # Answers queued in one iteration of the event loop share a write, and a frame if there
+            # are frames.
             self.loop.call_soon(self._flush_later)
 
     def _flush_later(self) -> None:
@@ -240,7 +242,7 @@ class ServerConnection(asyncio.Protocol):
         self.flush()
 
     def flush(self) -> None:
-        """Write everything that is queued."""
+        """Write all queued bytes."""
         out = self._out
         if out and self._transport is not None and not self._ended:
             self._out = []
@@ -249,13 +251,13 @@ class ServerConnection(asyncio.Protocol):
             )
 
     def write_raw(self, data: bytes) -> None:
-        """Write bytes as they are, after everything that is queued."""
+        """Write bytes unchanged, after all queued bytes."""
         self.flush()
         if self._transport is not None and not self._ended and not self._hanging:
             self._transport.write(data)
 
     def wire_bytes(self, stream: int, opcode: int, flags: int, body: bytes) -> bytes:
-        """Return a message as it would travel, with its frame."""
+        """Return a message as it would be sent, including its frame."""
         envelope = self._envelope(stream, opcode, flags, body)
         return pack([envelope], self.compression == "lz4") if self._framed else envelope
 

@@ -1,4 +1,4 @@
-"""The answers of a node without a script: as a real one's, without data."""
+"""The answers of a node without a script, which behaves as a real node without data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cassandra.testing.fake.answers import (
     set_keyspace,
     void,
 )
-from cassandra.testing.fake.events import EVENTS, ROUTES_EVENT
+from cassandra.testing.fake.events import DRAIN_EVENT, EVENTS, ROUTES_EVENT
 from cassandra.testing.fake.primitives import Opcode, long_bytes, string, string_multimap
 from cassandra.testing.fake.refusals import ErrorCode
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cassandra.testing.fake.connection import ServerConnection
     from cassandra.testing.fake.node import FakeNode
     from cassandra.testing.fake.requests import Request
+    from cassandra.testing.fake.script import Script
 
 __all__ = ["OLDEST_VERSION", "DefaultAnswers"]
 
@@ -41,6 +42,8 @@ class DefaultAnswers:
     has_client_routes: bool
     keyspaces: set[str] | None
     _credentials: tuple[str | None, str | None] | None
+    strict: bool
+    _script: Script
     _statements: dict[str, Prepared]
     _prepared: dict[bytes, Prepared]
 
@@ -62,9 +65,9 @@ class DefaultAnswers:
         if self._credentials is None:
             return error(ErrorCode.PROTOCOL_ERROR, "Unexpected message AUTH_RESPONSE")
         username, password = self._credentials
-        # SASL PLAIN: an authorization id, which may be empty, the user and the password.
-        given = (request.token or b"").split(b"\0")
-        if given[-2:] != [str(username).encode(), str(password).encode()]:
+        # SASL PLAIN has an authorization id, which may be empty, the user and the password.
+        credentials = (request.token or b"").split(b"\0")
+        if credentials[-2:] != [str(username).encode(), str(password).encode()]:
             return error(
                 ErrorCode.BAD_CREDENTIALS,
                 f"Provided username {username} and/or password are incorrect",
@@ -73,10 +76,19 @@ class DefaultAnswers:
         return message(Opcode.AUTH_SUCCESS, long_bytes(None))
 
     def _on_register(self, request: Request) -> Message:
+        allowed = set(EVENTS)
+        if self.has_client_routes:
+            allowed.add(ROUTES_EVENT)
+        if DRAIN_EVENT in self.supported:
+            allowed.add(DRAIN_EVENT)
         for kind in request.event_types:
-            if kind not in EVENTS and not (kind == ROUTES_EVENT and self.has_client_routes):
+            if kind not in allowed:
                 return error(ErrorCode.PROTOCOL_ERROR, f"Invalid value '{kind}' for Type")
-        request.connection.event_types = request.event_types
+        # A further REGISTER adds to the types of earlier REGISTER messages.
+        connection = request.connection
+        connection.event_types = tuple(
+            dict.fromkeys((*connection.event_types, *request.event_types))
+        )
         return message(Opcode.READY, b"")
 
     def _on_query(self, request: Request) -> Message:
@@ -85,14 +97,28 @@ class DefaultAnswers:
         if use is not None:
             return self._use(request, use[1])
         if "system" in text:
-            found = system_tables.answer_to(cast("FakeNode", self), request)
-            if found is not None:
-                return found
-        return void()
+            answer = system_tables.answer_to(cast("FakeNode", self), request)
+            if answer is not None:
+                return answer
+        return self._unprimed(request, repr(text))
+
+    def _unprimed(self, request: Request, description: str) -> Message:
+        """Return the answer to a statement that no prime matches.
+
+        :param request: the request.
+        :param description: the statement as it appears in the error of a strict node.
+        """
+        if not self.strict:
+            return void()
+        near: str | None = None
+        for query in request.queries:
+            near = near or self._script.nearest(query)
+        hint = "" if near is None else f"; the nearest is {near!r}"
+        return error(ErrorCode.INVALID, f"nothing is primed for {description}{hint}")
 
     def _use(self, request: Request, name: str) -> Message:
         keyspace = name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
-        # None takes any name, so that a test need not declare what it uses.
+        # None accepts any name, so that a test need not declare the keyspaces that it uses.
         if self.keyspaces is not None and keyspace not in self.keyspaces:
             return error(ErrorCode.INVALID, f"Keyspace '{keyspace}' does not exist")
         request.connection.keyspace = keyspace
@@ -102,25 +128,25 @@ class DefaultAnswers:
         text = request.query or ""
         prepared = self._statements.get(text)
         if prepared is None:
-            # A text that no test has described gets an int for each marker.
+            # A statement that no test has described gets an int for each marker.
             prepared = self._make_prepared(text)
         self._prepared[prepared.query_id] = prepared
         return Message(Opcode.RESULT, prepared.body)
 
     def _make_prepared(self, text: str) -> Prepared:
-        markers = _QUOTED.sub("", text).count("?")  # those inside quotes are text
-        names = [f"k{place + 1}" if place else "k" for place in range(markers)]
+        markers = _QUOTED.sub("", text).count("?")  # question marks in quotes are not markers
+        names = [f"k{index + 1}" if index else "k" for index in range(markers)]
         return Prepared(text, [(name, "int") for name in names])
 
     def statement_of(self, request: Request) -> Prepared | None:
-        """Return the prepared statement that an EXECUTE names, or None if it is not known.
+        """Return the prepared statement that an EXECUTE refers to, or None if it is not known.
 
         :param request: the request.
         """
         return self._prepared.get(request.query_id or b"")
 
     def prepared_flags(self, prepared: Prepared, connection: ServerConnection) -> int:
-        """Return further flags of the metadata in the answer to PREPARE: ScyllaDB has some.
+        """Return additional flags for the metadata in the response to PREPARE, which ScyllaDB uses.
 
         :param prepared: the statement.
         :param connection: the node's side of the connection.
@@ -136,7 +162,7 @@ class DefaultAnswers:
         for statement in request.statements:
             if statement.query is None:
                 return self._unprepared(statement.query_id or b"")
-        return void()
+        return self._unprimed(request, f"the batch of {', '.join(map(repr, request.queries))}")
 
     def _unprepared(self, query_id: bytes) -> Message:
         text = (

@@ -1,4 +1,6 @@
-"""Bodies of EVENT (native_protocol_v5.spec, 4.2.6, and ScyllaDB's protocol-extensions.md)."""
+"""Bodies of EVENT messages (native_protocol_v5.spec, 4.2.6, and ScyllaDB's
+protocol-extensions.md).
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,11 @@ from typing import Any
 from cassandra.testing.fake.answers import schema_change_body
 from cassandra.testing.fake.primitives import inet, string, string_list
 
-__all__ = ["EVENTS", "ROUTES_EVENT", "event_body"]
+__all__ = ["DRAIN_EVENT", "EVENTS", "ROUTES_EVENT", "event_body"]
 
 EVENTS = frozenset({"TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE"})
 ROUTES_EVENT = "CLIENT_ROUTES_CHANGE"
+DRAIN_EVENT = "GRACEFUL_DISCONNECT"  # Cassandra's CEP-59
 
 
 def event_body(event_type: str, change: str, details: Sequence[Any]) -> bytes:
@@ -20,6 +23,8 @@ def event_body(event_type: str, change: str, details: Sequence[Any]) -> bytes:
     :param details: see `FakeNode.send_event`.
     """
     body = string(event_type)
+    if event_type == DRAIN_EVENT:
+        return body
     if event_type == "SCHEMA_CHANGE":
         target, keyspace, *rest = details
         name, arguments = (*rest, None, None)[:2]

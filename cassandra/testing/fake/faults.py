@@ -1,4 +1,4 @@
-"""Answers that come late, come twice, come in pieces, or never come."""
+"""Answers that arrive late, twice, in pieces, or never."""
 
 from __future__ import annotations
 
@@ -55,24 +55,25 @@ class _Delay(Answer):
         self._answer = answer
 
     def perform(self, request: Request) -> None:
-        # Not a sleep: one delayed answer must not hold back those of other requests.
+        # call_later instead of a sleep: a delayed answer must not delay the answers of other
+        # requests.
         request.connection.loop.call_later(self._seconds, self._answer.perform, request)
 
 
 def delay(seconds: float, answer: Answerable) -> Answer:
-    """Return `answer` after `seconds`. Tests that must not depend on time use `hold`.
+    """Return `answer` after `seconds`. Tests that must not depend on time should use `hold`.
 
-    :param seconds: how long it waits.
+    :param seconds: the delay.
     :param answer: the answer.
     """
     return _Delay(seconds, as_answer(answer))
 
 
 class Held:
-    """One request whose answer is held back. `released` is True once it was answered.
+    """A request whose answer is held back. `released` is True after it was answered.
 
     :param request: the request.
-    :param default: the answer for a `release` without one.
+    :param default: the answer if `release` gets none.
     """
 
     __slots__ = ("_default", "released", "request")
@@ -83,12 +84,12 @@ class Held:
         self.released = False
 
     def release(self, answer: Answerable | None = None) -> None:
-        """Answer it now. Any thread may call it.
+        """Answer the request now. You may call this from any thread.
 
-        :param answer: None for the hold's own answer.
-        :raises RuntimeError: if it was answered already.
+        :param answer: the answer; None for the hold's default.
+        :raises RuntimeError: if the request was already answered.
         """
-        # On the node's thread: transports of asyncio may be used from there alone.
+        # Run on the node's thread: asyncio transports may only be used there.
         self.request.connection.node.post(self._chosen(answer).perform, self.request)
 
     def _chosen(self, answer: Answerable | None) -> Answer:
@@ -98,28 +99,28 @@ class Held:
         return self._default if answer is None else as_answer(answer)
 
     @staticmethod
-    def release_together(held: Sequence[Held], answer: Answerable | None = None) -> None:
-        """Answer all of `held`, which are requests to one node.
+    def release_together(holds: Sequence[Held], answer: Answerable | None = None) -> None:
+        """Answer all of `holds`, which are requests to one node.
 
         The answers are written together.
 
-        :param held: the requests.
-        :param answer: None for each hold's own answer.
+        :param holds: the requests.
+        :param answer: the answer; None for each hold's default.
         """
-        chosen = [(one._chosen(answer), one.request) for one in held]
+        chosen = [(hold._chosen(answer), hold.request) for hold in holds]
 
         def work() -> None:
             for kind, request in chosen:
                 kind.perform(request)
 
-        if held:
-            held[0].request.connection.node.post(work)
+        if holds:
+            holds[0].request.connection.node.post(work)
 
 
 class Hold(Answer):
-    """Holds answers back until they are released, in the order in which requests arrive.
+    """Holds answers back until they are released, in the order in which the requests arrived.
 
-    :param default: the answer for a `release` without one.
+    :param default: the answer if `release` gets none.
     """
 
     def __init__(self, default: Answer) -> None:
@@ -138,12 +139,12 @@ class Hold(Answer):
 
     @property
     def held(self) -> list[Held]:
-        """The requests that wait now, the oldest one first."""
+        """The requests that wait now, the oldest first."""
         with self._arrived:
             return list(self._held)
 
     def wait(self, count: int = 1, timeout: float = 30.0) -> list[Held]:
-        """Wait until `count` requests are held, and return all that are.
+        """Wait until `count` requests are held, and return all held requests.
 
         :param count: how many requests.
         :param timeout: seconds.
@@ -157,7 +158,7 @@ class Hold(Answer):
             return list(self._held)
 
     def take(self, count: int = 1, timeout: float = 30.0) -> list[Held]:
-        """Wait for `count` requests, and take them out of the hold: the caller releases them.
+        """Wait for `count` requests, and remove them from the hold. The caller must release them.
 
         :param count: how many requests.
         :param timeout: seconds.
@@ -172,37 +173,37 @@ class Hold(Answer):
     def release(self, answer: Answerable | None = None, timeout: float = 30.0) -> None:
         """Wait for a request to be held, and answer the oldest one.
 
-        :param answer: None takes the hold's own answer.
+        :param answer: the answer; None for the hold's default.
         :param timeout: seconds.
         """
         self.take(1, timeout)[0].release(answer)
 
     def release_all(self, answer: Answerable | None = None) -> None:
-        """Answer all that wait now, node by node in one go.
+        """Answer all held requests. Requests to the same node are answered together.
 
-        :param answer: None for the hold's own answer.
+        :param answer: the answer; None for the hold's default.
         """
         with self._arrived:
-            # The test may have released some of them by hand.
-            held, self._held = [one for one in self._held if not one.released], deque()
-        for node in {one.request.connection.node for one in held}:
+            # The test may have released some of the requests itself.
+            holds, self._held = [hold for hold in self._held if not hold.released], deque()
+        for node in {hold.request.connection.node for hold in holds}:
             Held.release_together(
-                [one for one in held if one.request.connection.node is node], answer
+                [hold for hold in holds if hold.request.connection.node is node], answer
             )
 
     def open(self) -> None:
-        """Answer all that wait, and hold nothing back from now on."""
+        """Answer all held requests, and hold nothing back from now on."""
         with self._arrived:
-            # Under the lock: a request that arrives now is either in the queue, or answered at
-            # once.
+            # Under the lock, a request that arrives now is either in the queue, or answered
+            # immediately.
             self._open = True
         self.release_all()
 
 
 def hold(answer: Answerable | None = None) -> Hold:
-    """Return an answer that is held back.
+    """Return an answer that is held back until you release it.
 
-    :param answer: sent by `release` if that gets no other answer. Default: a Void result.
+    :param answer: the answer that `release` sends by default. None means a Void result.
     """
     return Hold(void() if answer is None else as_answer(answer))
 
@@ -218,12 +219,12 @@ class _Ending(Answer):
 
 
 def close() -> Answer:
-    """End the connection in an orderly way (FIN), with no answer."""
+    """End the connection cleanly (FIN), without an answer."""
     return _Ending(False)
 
 
 def reset() -> Answer:
-    """Tear the connection down (RST)."""
+    """Abort the connection (RST)."""
     return _Ending(True)
 
 
@@ -237,8 +238,8 @@ class _HalfFrame(Answer):
 
     def perform(self, request: Request) -> None:
         connection = request.connection
-        whole = connection.wire_bytes(request.stream, *self._answer.envelope(request))
-        connection.write_raw(whole[: self._cut])
+        frame = connection.wire_bytes(request.stream, *self._answer.envelope(request))
+        connection.write_raw(frame[: self._cut])
         if self._then == "hang":
             connection.hang()
         else:
@@ -249,9 +250,9 @@ def half_frame(answer: Answerable, cut: int, then: str = "close") -> Answer:
     """Return a part of an answer, after which the connection ends.
 
     :param answer: the answer.
-    :param cut: how many bytes are sent. A negative number leaves so many bytes off.
+    :param cut: the number of bytes to send. A negative number omits that many bytes at the end.
     :param then: "close" (FIN), "reset" (RST) or "hang".
-    :raises ValueError: if `then` is something else.
+    :raises ValueError: if `then` has another value.
     """
     if then not in ("close", "reset", "hang"):
         raise ValueError(f"then is 'close', 'reset' or 'hang', not {then!r}")
@@ -261,14 +262,14 @@ def half_frame(answer: Answerable, cut: int, then: str = "close") -> Answer:
 class _Corrupted(Answer):
     __slots__ = ("_answer", "_at")
 
-    def __init__(self, answer: Answer, at: int) -> None:
+    def __init__(self, answer: Answer, index: int) -> None:
         self._answer = answer
-        self._at = at
+        self._at = index
 
     def perform(self, request: Request) -> None:
         connection = request.connection
         damaged = bytearray(connection.wire_bytes(request.stream, *self._answer.envelope(request)))
-        # One bit: every CRC detects that.
+        # Flip one bit, which every CRC detects.
         damaged[self._at] ^= 0x01
         connection.write_raw(bytes(damaged))
 
@@ -279,7 +280,7 @@ def corrupted(answer: Answerable, at: int = -5) -> Answer:
     The default is the last byte that a CRC32 protects.
 
     :param answer: the answer.
-    :param at: the place of the byte; a negative one counts from the end.
+    :param at: the index of the byte; negative indexes count from the end.
     """
     return _Corrupted(as_answer(answer), at)
 
@@ -299,7 +300,7 @@ class _Bytes(Answer):
 
 
 def garbage(data: bytes = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n") -> Answer:
-    """Return bytes that go straight into the socket.
+    """Return bytes that are written directly to the socket.
 
     :param data: the bytes.
     """
@@ -307,7 +308,7 @@ def garbage(data: bytes = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\
 
 
 def raw(data: bytes) -> Answer:
-    """Return bytes in the place of an envelope: version 5 has a proper frame around them.
+    """Return bytes in place of an envelope. In version 5 they get a valid frame.
 
     :param data: the bytes.
     """
@@ -323,22 +324,24 @@ class _Dribble(Answer):
 
     def perform(self, request: Request) -> None:
         connection = request.connection
-        whole = connection.wire_bytes(request.stream, *self._answer.envelope(request))
-        self._next(connection, whole, 0)
+        frame = connection.wire_bytes(request.stream, *self._answer.envelope(request))
+        self._next(connection, frame, 0)
 
-    def _next(self, connection: ServerConnection, whole: bytes, start: int) -> None:
+    def _next(self, connection: ServerConnection, frame: bytes, start: int) -> None:
         end = start + self._size
-        connection.write_raw(whole[start:end])
-        if end < len(whole):
-            # Another turn of the loop is another write, which the client may read by itself.
-            connection.loop.call_soon(self._next, connection, whole, end)
+        connection.write_raw(frame[start:end])
+        if end < len(frame):
+            # The next iteration of the event loop makes another write, which the client may read
+            # separately.
+            connection.loop.call_soon(self._next, connection, frame, end)
 
 
 def dribble(answer: Answerable, size: int = 1) -> Answer:
-    """Return an answer in pieces of `size` bytes. The connection must send nothing else then.
+    """Return an answer that is sent in pieces of `size` bytes. The connection must not send
+    anything else meanwhile.
 
     :param answer: the answer.
-    :param size: bytes.
+    :param size: the number of bytes in a piece.
     """
     return _Dribble(as_answer(answer), size)
 
@@ -355,7 +358,7 @@ class _OnStream(Answer):
 
 
 def on_stream(answer: Answerable, stream: int) -> Answer:
-    """Return an answer on another stream than the request's.
+    """Return an answer that is sent on another stream than the request's.
 
     :param answer: the answer.
     :param stream: the number of the stream.
@@ -395,14 +398,15 @@ class _OutOfOrder(Answer):
     def perform(self, request: Request) -> None:
         self._waiting.append(request)
         if len(self._waiting) >= self._count:
-            # Replaced first: a request that comes in meanwhile belongs to the next group.
+            # Replace the list first: a request that arrives during the loop belongs to the next
+            # group.
             waiting, self._waiting = self._waiting, []
-            for one in reversed(waiting):
-                self._answer.perform(one)
+            for waiting_request in reversed(waiting):
+                self._answer.perform(waiting_request)
 
 
 def out_of_order(answer: Answerable, count: int = 2) -> Answer:
-    """Return an answer that waits for `count` requests, then answers the last one first.
+    """Return an answer that waits for `count` requests, and then answers the last request first.
 
     :param answer: the answer to each.
     :param count: how many requests.

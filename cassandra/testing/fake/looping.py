@@ -1,7 +1,7 @@
-"""The thread that nodes run on: one event loop, and sockets to listen on.
+"""The thread that runs fake nodes: one event loop, with listening sockets.
 
-A cluster's nodes share one. `cassandra.testing.simulation` has another kind, without a thread and
-without sockets.
+The nodes of a cluster share a thread. `cassandra.testing.simulation` has a subclass without a
+thread and without sockets.
 """
 
 from __future__ import annotations
@@ -22,32 +22,33 @@ T = TypeVar("T")
 
 
 class Listening(Protocol):
-    """A bound socket, or a stand-in for one."""
+    """A bound socket, or a substitute for one."""
 
     def getsockname(self) -> Any:
         """Return its address, a tuple of the IP address and the port."""
 
     def close(self) -> None:
-        """Give the address back."""
+        """Release the address."""
 
 
 class NodeThread:
-    """Runs an asyncio loop from its making until `stop`.
+    """Runs an asyncio event loop from its creation until `stop`.
 
-    Other threads hand it work by `call` and `post`. `number` counts the requests of all its nodes.
+    Other threads pass work to it by `call` and `post`. `number` counts the requests of all its
+    nodes.
     """
 
     is_simulated = False
-    """True if waits are in virtual time, by `wait_for` and `wait_until`."""
+    """True if `wait_for` and `wait_until` wait in virtual time."""
 
     def __init__(self, name: str) -> None:
-        # Not the policy's loop: a test may have installed another kind, and that is not tested
-        # here.
+        # We do not use the loop of the policy: a test may have installed another type of loop,
+        # which we do not test here.
         self.loop: asyncio.AbstractEventLoop = asyncio.SelectorEventLoop()
         self.number = itertools.count().__next__
         self._posted: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
         self._armed = False
-        # Of sockets that were accepted, by their listener.
+        # The tasks that accept connections, by listener.
         self._accepting: dict[Listening, set[asyncio.Task[Any]]] = {}
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
@@ -61,18 +62,18 @@ class NodeThread:
             self.loop.close()
 
     def rename(self, name: str) -> None:
-        """Name the thread, for lists of threads.
+        """Name the thread, as shown in lists of threads.
 
         :param name: the name.
         """
         self._thread.name = name
 
     def call(self, function: Callable[..., T], *args: Any) -> T:
-        """Run ``function(*args)`` on the loop, and return or raise its outcome.
+        """Run ``function(*args)`` on the event loop, and return or raise its outcome.
 
-        In the loop's own thread it runs at once.
+        In the loop's own thread, the function is called immediately.
         """
-        # Waiting for itself would never end.
+        # Waiting for our own thread would never end.
         if threading.get_ident() == self._thread.ident:
             return function(*args)
         done = threading.Event()
@@ -81,7 +82,7 @@ class NodeThread:
         def work() -> None:
             try:
                 outcome.append((True, function(*args)))
-            except BaseException as error:  # raised in the caller's thread instead
+            except BaseException as error:  # the caller's thread raises it instead
                 outcome.append((False, error))
             done.set()
 
@@ -110,9 +111,9 @@ class NodeThread:
     # -- sockets -----------------------------------------------------------------------------------
 
     def bound_socket(self, address: str, port: int) -> Listening:
-        """Return a socket that is bound, and does not listen.
+        """Return a socket that is bound, but does not listen.
 
-        :raises OSError: if the address or the port cannot be had.
+        :raises OSError: if the address or the port is not available.
         """
         sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
         try:
@@ -129,10 +130,10 @@ class NodeThread:
         make_protocol: Callable[[], asyncio.Protocol],
         tls: ssl.SSLContext | None,
     ) -> None:
-        """Accept connections on a bound socket; on the loop.
+        """Accept connections on a bound socket. Must be called on the event loop.
 
-        :param make_protocol: makes the protocol of each connection.
-        :param tls: makes them speak TLS.
+        :param make_protocol: creates the protocol of each connection.
+        :param tls: the TLS context of the connections; None for no TLS.
         """
         assert isinstance(listener, socket.socket)
         listener.setblocking(False)
@@ -141,7 +142,7 @@ class NodeThread:
         self.loop.add_reader(listener, self._accept, listener, make_protocol, tls)
 
     def stop_listening(self, listener: Listening) -> None:
-        """Close a socket that listens; on the loop. Connections of it stay open."""
+        """Close a listening socket. Must be called on the event loop. Its connections stay open."""
         assert isinstance(listener, socket.socket)
         self.loop.remove_reader(listener)
         listener.close()
@@ -154,7 +155,8 @@ class NodeThread:
         make_protocol: Callable[[], asyncio.Protocol],
         tls: ssl.SSLContext | None,
     ) -> None:
-        # A bound, so that a storm of connections does not keep the loop from the open ones.
+        # Limit the number, so that many new connections do not keep the loop from serving open
+        # ones.
         for _ in range(64):
             try:
                 sock, _peer = listener.accept()
@@ -171,16 +173,16 @@ class NodeThread:
         self, accepting: set[asyncio.Task[Any]], sock: socket.socket, task: asyncio.Task[Any]
     ) -> None:
         accepting.discard(task)
-        # The node was stopped, the client has gone, or TLS failed.
+        # The node was stopped, the client has disconnected, or TLS failed.
         if task.cancelled() or task.exception() is not None:
             sock.close()
 
     # -- work --------------------------------------------------------------------------------------
 
     def post(self, function: Callable[..., Any], *args: Any) -> None:
-        """Run ``function(*args)`` on the loop soon. Many posts cost one wake-up."""
+        """Run ``function(*args)`` on the event loop soon. Many posts share one wake-up."""
         self._posted.append((function, args))
-        # The flag is cleared before the queue is emptied, so that no post is left behind.
+        # We clear the flag before we empty the queue, so that no post is left behind.
         if not self._armed:
             self._armed = True
             self.loop.call_soon_threadsafe(self._drain)
@@ -193,13 +195,14 @@ class NodeThread:
             function(*args)
 
     def settle(self) -> None:
-        """Let the loop close everything that it was told to close."""
-        # A transport closes its socket some turns later; each call is at least one turn.
+        """Let the event loop finish all pending closes."""
+        # A transport closes its socket a few iterations later. Each call takes at least one
+        # iteration.
         for _ in range(5):
             self.call(lambda: None)
 
     def stop(self) -> None:
-        """End the loop and wait for the thread."""
+        """Stop the event loop and wait for the thread."""
         self.settle()
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()

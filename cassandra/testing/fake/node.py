@@ -1,20 +1,21 @@
 """`FakeNode`: a node in this process that speaks the native protocol on a real socket.
 
-A test tells it how to act. The node runs on a thread of its own, so that blocking tests and asyncio
-tests use it alike. Its methods may be called from any thread. If they change the socket's
-behaviour, they return when it is done. Nothing here is shared with the driver.
+A test defines how the node behaves. The node runs on its own thread, so that both blocking tests
+and asyncio tests can use it. You may call its methods from any thread. Methods that change the
+socket's behaviour return when the change is done. The node shares no code with the driver.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import itertools
 import ssl
 import threading
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.testing.fake.answers import (
     Answer,
@@ -23,7 +24,7 @@ from cassandra.testing.fake.answers import (
 )
 from cassandra.testing.fake.connection import ServerConnection
 from cassandra.testing.fake.defaults import OLDEST_VERSION, DefaultAnswers
-from cassandra.testing.fake.events import event_body
+from cassandra.testing.fake.events import DRAIN_EVENT, event_body
 from cassandra.testing.fake.looping import Listening, NodeThread
 from cassandra.testing.fake.primitives import (
     Opcode,
@@ -36,40 +37,52 @@ from cassandra.testing.fake.script import Match, Prime, Script
 from cassandra.testing.fake.segments import HAVE_LZ4
 from cassandra.testing.fake.values import Columns
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 __all__ = ["FakeNode"]
 
 _AUTHENTICATOR = "org.apache.cassandra.auth.PasswordAuthenticator"
-# Bounds the memory of long runs.
+# Limits the memory of long runs.
 _RECORDED = 100_000
+_VERSIONS = range(OLDEST_VERSION, 7)  # the protocol versions that a node may speak; 6 is a beta
 _BEFORE_READY = frozenset({Opcode.STARTUP, Opcode.OPTIONS, Opcode.AUTH_RESPONSE})
 
 
 class FakeNode(DefaultAnswers):
     """A scriptable node. Use it as a context manager, or call `start` and `stop`.
 
-    Without a script it answers as a real node does: the handshake, the system tables, USE, PREPARE.
-    Any other statement gets a Void result. `prime` changes that for the requests that match.
-    `requests` are those that came in, `connections` the open ones. The attribute `schema` has rows
-    of the schema tables, as mappings, by the table: ``{"system_schema.keyspaces":
+    Without a script the node answers as a real node does: the handshake, the system tables, USE,
+    PREPARE. Any other statement gets a Void result. `prime` changes that for matching requests.
+    For PREPARE, the node invents an int column for each ``?``: name the real columns by
+    `prime_prepare`. Otherwise the driver refuses to bind a value that is not an int.
+
+    `requests` has the received requests, `connections` the open connections. The attribute `schema`
+    has the rows of the schema tables as mappings, by table: ``{"system_schema.keyspaces":
     [{"keyspace_name": "ks", ...}]}``.
 
-    :param address: where it listens.
-    :param port: 0 takes a free one.
-    :param max_version: the newest protocol version that it speaks (3, 4 or 5).
-    :param username: wanted from clients, with the `password`; None for no login.
+    :param address: the address to listen on.
+    :param port: the port; 0 chooses a free one.
+    :param max_version: the newest protocol version that the node speaks (3, 4 or 5; 6 is a beta).
+    :param username: the user name that clients must log in with; None for no login.
     :param password: the user's password.
-    :param ssl_context: makes it speak TLS.
-    :param datacenter: shown in the system tables, as are the next ones.
+    :param ssl_context: the TLS context; None for no TLS.
+    :param datacenter: the node's data centre, as shown in the system tables.
     :param rack: the node's rack.
-    :param tokens: the tokens that it owns, as texts.
+    :param tokens: the tokens that the node owns, as strings.
     :param host_id: the node's id; None for a random one.
-    :param release_version: the version of the server; None for one that fits `max_version`.
+    :param release_version: the version of the server; None for a version that fits `max_version`.
     :param cluster_name: the name of the cluster.
-    :param thread: the thread of several nodes. None gives it its own.
+    :param graceful_disconnect: True to offer clients a notice before connections are closed, as in
+        Cassandra's CEP-59; see `drain`.
+    :param thread: the thread that several nodes share. None creates a thread for this node.
+    :param strict: True to refuse statements that no prime matches with an InvalidRequest that
+        names the nearest primed statement. False answers them with a Void result. The system tables
+        and USE are answered either way.
     """
 
     address: str
-    port: int
+    _port: int
     max_version: int
     datacenter: str
     rack: str
@@ -78,6 +91,8 @@ class FakeNode(DefaultAnswers):
     schema_version: uuid.UUID
     release_version: str
     cluster_name: str
+    strict: bool
+    partitioner: str
 
     def __init__(
         self,
@@ -94,20 +109,26 @@ class FakeNode(DefaultAnswers):
         host_id: uuid.UUID | None = None,
         release_version: str | None = None,
         cluster_name: str = "Fake Cluster",
+        graceful_disconnect: bool = False,
         thread: NodeThread | None = None,
+        strict: bool = False,
     ) -> None:
+        if max_version not in _VERSIONS:
+            raise ValueError(f"max_version is {_one_of(_VERSIONS)}, not {max_version!r}")
         self.address = address
-        self.port = port
+        self._port = port
         self.max_version = max_version
         self.datacenter = datacenter
         self.rack = rack
         self.tokens = tuple(tokens)
         self.host_id = host_id or uuid.uuid4()
         self.release_version = release_version or ("5.0.9" if max_version >= 5 else "3.11.19")
-        # The same on all nodes, so that they agree.
+        # All nodes have the same version, so that they agree.
         self.schema_version = uuid.UUID("59adb24e-f3cd-3e02-97f0-5b395827453f")
         self.cluster_name = cluster_name
-        # system.peers_v2 came with Cassandra 4.0, as version 5 did.
+        self.strict = strict
+        self.partitioner = "org.apache.cassandra.dht.Murmur3Partitioner"
+        # system.peers_v2 came with Cassandra 4.0, as did version 5.
         self.has_peers_v2 = max_version >= 5
         self.has_client_routes = False
         self.keyspaces: set[str] | None = None
@@ -117,6 +138,8 @@ class FakeNode(DefaultAnswers):
             "CQL_VERSION": ["3.4.7"],
             "COMPRESSION": ["lz4"] if HAVE_LZ4 else [],
         }
+        if graceful_disconnect:
+            self.supported[DRAIN_EVENT] = ["true"]
         self.opened = 0
         self.malformed: list[WireError] = []
         self.authenticator = _AUTHENTICATOR  # the class that AUTHENTICATE names
@@ -125,7 +148,7 @@ class FakeNode(DefaultAnswers):
         self._make_state(thread)
 
     def _make_state(self, thread: NodeThread | None) -> None:
-        """Set everything that the node changes while it runs."""
+        """Initialize all state that changes while the node runs."""
         self._shared_thread = thread
         self._thread: NodeThread | None = thread
         self._reservation: Listening | None = None
@@ -150,21 +173,36 @@ class FakeNode(DefaultAnswers):
     # -- life --------------------------------------------------------------------------------------
 
     @property
+    def port(self) -> int:
+        """The port of the node. It stays the same when the node is stopped.
+
+        :raises RuntimeError: if `port` is 0, and the node was not started yet.
+        """
+        if not self._port:
+            name = type(self).__name__
+            raise RuntimeError(f"this {name} is not running: write `with {name}(...) as node:`")
+        return self._port
+
+    @port.setter
+    def port(self, port: int) -> None:
+        self._port = port
+
+    @property
     def endpoint(self) -> str:
-        """``address:port``, as messages name it."""
-        return f"{self.address}:{self.port}"
+        """``address:port``, as it appears in messages."""
+        return f"{self.address}:{self._port}"
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The loop that it runs on.
+        """The event loop that runs the node.
 
-        :raises RuntimeError: if it does not run.
+        :raises RuntimeError: if the node does not run.
         """
         return self._running().loop
 
     @property
     def is_running(self) -> bool:
-        """True if it was started, and not stopped."""
+        """True if the node was started, and not stopped."""
         return self._listener is not None or self._reservation is not None
 
     def _running(self) -> NodeThread:
@@ -172,8 +210,8 @@ class FakeNode(DefaultAnswers):
             raise RuntimeError(f"the node {self.endpoint} is not running")
         return self._thread
 
-    def start(self) -> FakeNode:
-        """Listen. The port stays the same when it is started again."""
+    def start(self) -> Self:
+        """Start to listen. The port stays the same when the node is started again."""
         if self.is_running:
             return self
         if self._thread is None:
@@ -187,7 +225,9 @@ class FakeNode(DefaultAnswers):
         return self
 
     def stop(self) -> None:
-        """Close all connections, stop listening, forget prepared statements, and wait for that."""
+        """Close all connections, stop listening, and forget prepared statements. Return when all is
+        done.
+        """
         if not self.is_running:
             return
         thread = self._running()
@@ -200,38 +240,41 @@ class FakeNode(DefaultAnswers):
             thread.stop()
             self._thread = None
 
-    def __enter__(self) -> FakeNode:
+    def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(self, *args: object) -> None:
         self.stop()
 
-    async def __aenter__(self) -> FakeNode:
+    async def __aenter__(self) -> Self:
         return self.start()
 
     async def __aexit__(self, *args: object) -> None:
         self.stop()
 
     def _reserve(self) -> None:
-        """Hold the port by a socket that does not listen.
+        """Reserve the port with a socket that does not listen.
 
-        Connections are refused then, and no other process can take the port.
+        Connections are then refused, and no other process can take the port.
         """
-        # Port 0 becomes a number here, which stays the node's for its whole life.
+        # Port 0 is replaced by the chosen number, which the node keeps for its whole life.
         thread = self._running()
         try:
-            self._reservation = thread.bound_socket(self.address, self.port)
-        except BaseException:
+            self._reservation = thread.bound_socket(self.address, self._port)
+        except BaseException as fault:
             if self._shared_thread is None:
                 thread.stop()
                 self._thread = None
+            if isinstance(fault, OSError) and fault.errno == errno.EADDRINUSE:
+                text = f"{self.endpoint} is in use; port=0 takes a free one"
+                raise OSError(errno.EADDRINUSE, text) from fault
             raise
         self.port = self._reservation.getsockname()[1]
 
     def _listen(self) -> None:
         if self._listener is not None:
             return
-        # Both sockets share the port by SO_REUSEADDR; only this one accepts.
+        # Both sockets share the port by SO_REUSEADDR. Only this socket accepts connections.
         self._listener = self._accept_on(self.port)
 
     def _accept_on(self, port: int) -> Listening:
@@ -247,10 +290,10 @@ class FakeNode(DefaultAnswers):
             self._listener = None
 
     def protocol(self) -> ServerConnection:
-        """Return the node's side of a new connection, for a transport on the node's loop.
+        """Return the node's side of a new connection, for a transport on the node's event loop.
 
-        It is the protocol factory of ``loop.create_server``, for a node that is not started itself:
-        give it ``thread=`` a `NodeThread`, or `cassandra.testing.simulation.SimulatedThread`.
+        This is the protocol factory of ``loop.create_server``, for a node that you do not start.
+        Pass ``thread=`` a `NodeThread`, or `cassandra.testing.simulation.SimulatedThread`.
         """
         return ServerConnection(self)
 
@@ -270,40 +313,42 @@ class FakeNode(DefaultAnswers):
         return list(self._requests)
 
     def queries(self, text: str | None = None) -> list[Request]:
-        """Return the QUERY, EXECUTE and BATCH requests that are not for system tables.
+        """Return the QUERY, EXECUTE and BATCH requests, except those to system tables.
 
-        :param text: return those with this text instead.
+        :param text: return the requests with this CQL instead.
         """
         kinds = (Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH)
-        found = [request for request in self.requests if request.opcode in kinds]
+        matches = [request for request in self.requests if request.opcode in kinds]
         if text is not None:
-            return [request for request in found if text in request.queries]
+            return [request for request in matches if text in request.queries]
         return [
             request
-            for request in found
+            for request in matches
             if not any("system" in query.lower() for query in request.queries)
         ]
 
     def count(self, opcode: Opcode) -> int:
-        """Return how many of the recorded requests are of that kind.
+        """Return the number of recorded requests with an opcode.
 
-        :param opcode: the kind's number.
+        :param opcode: the opcode.
         """
         return sum(request.opcode == opcode for request in self.requests)
 
     def forget_requests(self) -> None:
-        """Empty `requests`."""
+        """Clear `requests`."""
         self._requests.clear()
 
     @property
     def connections(self) -> list[ServerConnection]:
-        """The open connections, the oldest first. `opened` counts all there ever were."""
+        """The open connections, the oldest first. `opened` counts all connections since the
+        start.
+        """
         return list(self._connections)
 
     def wait_for(self, predicate: Callable[[FakeNode], Any], timeout: float = 30.0) -> Any:
         """Wait until ``predicate(node)`` is true, and return its result.
 
-        It is asked after each request, and whenever a connection opens or closes.
+        The predicate is evaluated after each request, and whenever a connection opens or closes.
 
         :param predicate: a function of the node.
         :param timeout: seconds.
@@ -343,20 +388,20 @@ class FakeNode(DefaultAnswers):
     # -- the script --------------------------------------------------------------------------------
 
     def prime(self, match: Match, answer: Answerable, times: int | None = None) -> Prime:
-        """Answer requests that match with `answer`.
+        """Answer matching requests with `answer`.
 
-        A later prime goes before an earlier one.
+        A later prime takes precedence over an earlier one.
 
-        :param match: the text of a statement, a compiled regular expression that is searched in it,
-            an `Opcode`, or a function of a `Request`. The text is that of a QUERY, of the statement
-            that an EXECUTE names, or of one in a BATCH.
+        :param match: the CQL of a statement, a compiled regular expression to search in the CQL, an
+            `Opcode`, or a function of a `Request`. The CQL is that of a QUERY, of the statement
+            that an EXECUTE refers to, or of any statement in a BATCH.
         :param answer: an answer, or a function of a `Request` that returns one.
-        :param times: how many of the next requests it answers. None answers all.
+        :param times: how many requests the prime answers. None answers all.
         """
         return self._script.prime(match, answer, times)
 
     def clear_primes(self) -> None:
-        """Answer as without a script."""
+        """Remove all primes."""
         self._script.clear()
 
     def prime_prepare(
@@ -370,11 +415,11 @@ class FakeNode(DefaultAnswers):
     ) -> Prepared:
         """Set the answer to PREPARE of `query`.
 
-        :param query: the text.
+        :param query: the CQL of the statement.
         :param columns: the bind columns.
         :param result: the result columns.
-        :param pk_indexes: places of the partition key among the bind columns.
-        :param query_id: the statement's id; None for a digest of the text.
+        :param pk_indexes: indexes of the partition key columns among the bind columns.
+        :param query_id: the statement's id; None for a digest of the CQL.
         :param metadata_id: the id of the result columns; None for their digest.
         """
         prepared = Prepared(query, columns, result, pk_indexes, query_id, metadata_id)
@@ -382,29 +427,29 @@ class FakeNode(DefaultAnswers):
         return prepared
 
     def forget_prepared(self) -> None:
-        """Forget all prepared statements, as a restart does: their ids are UNPREPARED then."""
+        """Forget all prepared statements, as after a restart. Their ids are then UNPREPARED."""
         self._prepared.clear()
 
     @property
     def prepared(self) -> list[str]:
-        """The texts that are prepared on this node."""
+        """The CQL of all statements that are prepared on this node."""
         return [prepared.query for prepared in self._prepared.values()]
 
     def text_of(self, query_id: bytes) -> str | None:
-        """Return the text that was prepared under `query_id`, or None.
+        """Return the CQL that was prepared under `query_id`, or None.
 
-        :param query_id: the bytes of the id.
+        :param query_id: the id, as bytes.
         """
         return self._prepared[query_id].query if query_id in self._prepared else None
 
     # -- switches ----------------------------------------------------------------------------------
 
     def refuse_connections(self) -> None:
-        """Refuse new connections (RST to SYN). Those that are open stay."""
+        """Refuse new connections (RST to SYN). Open connections stay open."""
         self._running().call(self._stop_listening)
 
     def accept_connections(self) -> None:
-        """Take back `refuse_connections` and `accept_but_hang`."""
+        """Undo `refuse_connections` and `accept_but_hang`."""
         self._hanging = False
         self._running().call(self._listen)
 
@@ -413,7 +458,7 @@ class FakeNode(DefaultAnswers):
         self._hanging = True
 
     def require_password(self, username: str, password: str) -> None:
-        """Ask new connections for credentials.
+        """Require credentials on new connections.
 
         :param username: the only user.
         :param password: the user's password.
@@ -421,16 +466,16 @@ class FakeNode(DefaultAnswers):
         self._credentials = (username, password)
 
     def require_no_password(self) -> None:
-        """Take back `require_password`."""
+        """Undo `require_password`."""
         self._credentials = None
 
     def stop_reading(self) -> None:
-        """Read nothing more: the clients' bytes pile up in the sockets' buffers."""
+        """Stop reading: the clients' bytes accumulate in the socket buffers."""
         self._reading = False
         self._running().call(self._apply_reading)
 
     def start_reading(self) -> None:
-        """Read again."""
+        """Resume reading."""
         self._reading = True
         self._running().call(self._apply_reading)
 
@@ -442,15 +487,15 @@ class FakeNode(DefaultAnswers):
                 connection.pause_reading()
 
     def pause(self) -> None:
-        """Behave as if the process were stopped.
+        """Behave as if the process were suspended.
 
-        Connections stay open, and the system even accepts new ones, but nothing is answered.
+        Connections stay open, and the system even accepts new ones, but the node answers nothing.
         """
         self._paused = True
         self.stop_reading()
 
     def resume(self) -> None:
-        """Take back `pause`. Requests that came in between are answered."""
+        """Undo `pause`. Requests that arrived in between are answered."""
         self._paused = False
         parked, self._parked = self._parked, []
         for function, args in parked:
@@ -471,9 +516,9 @@ class FakeNode(DefaultAnswers):
         return len(connections)
 
     def post(self, function: Callable[..., Any], *args: Any) -> None:
-        """Run something on the node's thread, or later if the node is paused.
+        """Call a function on the node's thread. If the node is paused, the call waits for `resume`.
 
-        :param function: called with `args`.
+        :param function: the function.
         :param args: its arguments.
         """
         if self._paused:
@@ -483,62 +528,85 @@ class FakeNode(DefaultAnswers):
 
     # -- events ------------------------------------------------------------------------------------
 
-    def send_event(self, event_type: str, change: str, *details: Any) -> int:
-        """Push an EVENT to the connections that are registered for its type.
+    def send_event(self, event_type: str, change: str = "", *details: Any) -> int:
+        """Send an EVENT to all connections that have registered for its type.
 
         Events are ``("STATUS_CHANGE", "UP", address, port)``, ``("TOPOLOGY_CHANGE", "NEW_NODE",
         address, port)``, ``("SCHEMA_CHANGE", "CREATED", "TABLE", keyspace, name)``,
-        ``("CLIENT_ROUTES_CHANGE", "UPDATE_NODES", connection_ids, host_ids)``.
+        ``("CLIENT_ROUTES_CHANGE", "UPDATE_NODES", connection_ids, host_ids)``,
+        ``("GRACEFUL_DISCONNECT",)``.
 
-        :param event_type: its name.
-        :param change: the kind of change.
-        :param details: the further fields of the specification.
-        :returns: how many connections it was sent to.
+        :param event_type: the type of the event.
+        :param change: the kind of change, if the event has one.
+        :param details: the remaining fields, as in the specification.
+        :returns: the number of connections that the event was sent to.
         """
         body = event_body(event_type, change, details)
         return self._running().call(self._push, event_type, body)
+
+    def drain(self, grace: float | None = None) -> int:
+        """Start a graceful shutdown as in Cassandra's CEP-59. Requires
+        ``graceful_disconnect=True``.
+
+        New connections are refused, and registered connections get GRACEFUL_DISCONNECT. The node
+        answers requests until the clients close their connections. Call `stop` afterwards.
+
+        .. versionadded:: 4.0
+
+        :param grace: seconds until the node closes the remaining connections; None for never.
+        :returns: the number of connections that the event was sent to.
+        """
+        self.refuse_connections()
+        if grace is not None:
+            loop, open_connections = self.loop, self.connections
+            self._running().call(loop.call_later, grace, self._close_all, open_connections)
+        return self.send_event(DRAIN_EVENT)
+
+    def _close_all(self, connections: Sequence[ServerConnection]) -> None:
+        for connection in connections:
+            connection.end()
 
     def _push(self, event_type: str, body: bytes) -> int:
         registered = [
             connection for connection in self._connections if event_type in connection.event_types
         ]
         for connection in registered:
-            # Events answer no request, so their stream is -1.
+            # Events do not answer a request, so their stream is -1.
             connection.send(-1, Opcode.EVENT, 0, body)
         return len(registered)
 
     # -- called by connections, on the node's thread -----------------------------------------------
 
     def connection_opened(self, connection: ServerConnection) -> None:
-        """Take note of a client that has connected.
+        """Called when a client has connected.
 
-        :param connection: the node's side of it.
+        :param connection: the node's side of the connection.
         """
         self.opened += 1
         self._connections.append(connection)
         if self._hanging:
             connection.hang()
         if not self._reading:
-            # Only when the transport reads, which is in a moment: before, Python 3.10 would begin
-            # to read all the same.
+            # The transport starts reading in a moment. If we paused it earlier, Python 3.10 would
+            # start reading all the same.
             self.loop.call_soon(self._apply_reading)
         if self._closed:
             connection.abort()
         self._notify()
 
     def connection_closed(self, connection: ServerConnection) -> None:
-        """Take note of a connection that has ended.
+        """Called when a connection has ended.
 
-        :param connection: the node's side of it.
+        :param connection: the node's side of the connection.
         """
         self._connections.remove(connection)
         self._notify()
 
     def on_malformed(self, connection: ServerConnection, fault: WireError) -> None:
-        """Answer a client that does not speak the protocol as a real node does, and close.
+        """Answer a client that violates the protocol as a real node does, and close the connection.
 
-        :param connection: the node's side of it.
-        :param fault: the mistake.
+        :param connection: the node's side of the connection.
+        :param fault: the error.
         """
         self.malformed.append(fault)
         # If the first bytes are malformed, the client's version is not known.
@@ -559,12 +627,12 @@ class FakeNode(DefaultAnswers):
         opcode: int,
         body: bytes,
     ) -> None:
-        """Answer a request that has come in whole.
+        """Answer a complete request.
 
-        :param connection: the node's side of it.
+        :param connection: the node's side of the connection.
         :param version: the version of the envelope.
         :param flags: the header's flags.
-        :param stream: the number of the stream.
+        :param stream: the stream id.
         :param opcode: the message's opcode.
         :param body: the body, decompressed.
         """
@@ -590,7 +658,9 @@ class FakeNode(DefaultAnswers):
             self._notify()
 
     def _refuse_version(self, connection: ServerConnection, version: int, stream: int) -> None:
-        """Answer like a real node: a protocol error in the newest version that it speaks."""
+        """Answer as a real node does: a protocol error in the newest version that the node
+        speaks.
+        """
         connection.version = min(self.max_version, max(version, OLDEST_VERSION))
         spoken = ", ".join(
             f"{number}/v{number}" for number in range(OLDEST_VERSION, self.max_version + 1)
@@ -611,7 +681,7 @@ class FakeNode(DefaultAnswers):
             text = f"Unexpected message {name}, expecting STARTUP or OPTIONS"
             request.connection.send(request.stream, *self._protocol_error(text))
             return
-        # By name, so that nodes of another kind answer in their own way.
+        # Look the method up by name, so that subclasses can answer differently.
         answer: Answer = getattr(self, f"_on_{Opcode(request.opcode).name.lower()}")(request)
         answer.perform(request)
         if request.opcode == Opcode.STARTUP and not request.connection.started:
@@ -624,6 +694,11 @@ class FakeNode(DefaultAnswers):
             else "stopped"
         )
         return f"<FakeNode {self.endpoint}: {state}>"
+
+
+def _one_of(values: Sequence[int]) -> str:
+    """Return the values in words, for example "3, 4 or 5"."""
+    return f"{', '.join(map(str, values[:-1]))} or {values[-1]}"
 
 
 FakeNode.__module__ = "cassandra.testing"

@@ -16,11 +16,11 @@ _LEAST, _RING = -(1 << 63), 1 << 64
 
 
 class Member(NamedTuple):
-    """A node, as far as it decides the places of partitions.
+    """A node, with the properties that decide where partitions are placed.
 
     :param host_id: the node's id.
-    :param shards: how many shards it has.
-    :param ignore_msb: how many of a token's highest bits do not count for shards.
+    :param shards: the number of its shards.
+    :param ignore_msb: how many of a token's highest bits are ignored when the shard is computed.
     :param tokens: the tokens that it owns.
     """
 
@@ -42,11 +42,11 @@ class Replica(NamedTuple):
 
 
 class Tablet(NamedTuple):
-    """A range of tokens, and who holds it.
+    """A range of tokens, and its replicas.
 
-    :param first: the token before the range.
+    :param first: the last token before the range.
     :param last: the last token of the range.
-    :param replicas: the shards that hold it.
+    :param replicas: the shards that hold the range.
     :param version: changes with the replicas.
     """
 
@@ -59,8 +59,8 @@ class Tablet(NamedTuple):
 class Placement:
     """The keyspaces and tables of a cluster, and the replicas of their partitions.
 
-    :param members: returns the nodes as they are now.
-    :param seed: of the random choices, for tests that repeat.
+    :param members: returns the current nodes.
+    :param seed: the seed of the random choices, for reproducible tests.
     """
 
     def __init__(self, members: Callable[[], Sequence[Member]], seed: int = 1) -> None:
@@ -68,28 +68,28 @@ class Placement:
         self._random = random.Random(seed)
         self._factors: dict[str, int] = {}
         self._with_leaders: set[str] = set()
-        # Replaced as a whole at each change: the nodes' thread reads it at any time.
+        # Replaced as a whole at each change, because the nodes' thread may read it at any time.
         self._tablets: dict[tuple[str, str], tuple[Tablet, ...]] = {}
 
     def add_keyspace(self, name: str, replication_factor: int, with_leaders: bool = False) -> None:
-        """Add a keyspace; its tables have as many replicas of each partition.
+        """Add a keyspace. Each partition of its tables has `replication_factor` replicas.
 
-        :param name: its name.
-        :param replication_factor: how many.
-        :param with_leaders: the first replica of each tablet is its leader.
+        :param name: the name of the keyspace.
+        :param replication_factor: the number of replicas.
+        :param with_leaders: True if the first replica of each tablet is its leader.
         """
         self._factors[name] = replication_factor
         if with_leaders:
             self._with_leaders.add(name)
 
     def split(self, keyspace: str, table: str, count: int) -> None:
-        """Give a table `count` tablets of equal size at random places.
+        """Give a table `count` tablets of equal size, on random nodes.
 
         :param keyspace: the name of the keyspace.
         :param table: the name of the table.
-        :param count: how many tablets.
+        :param count: the number of tablets.
         """
-        ends = [_LEAST + (place + 1) * _RING // count - 1 for place in range(count)]
+        ends = [_LEAST + (index + 1) * _RING // count - 1 for index in range(count)]
         starts = [_LEAST, *ends[:-1]]
         self._tablets[keyspace, table] = tuple(
             Tablet(first, last, self._some(keyspace), self._random.getrandbits(63))
@@ -99,8 +99,10 @@ class Placement:
     def _some(self, keyspace: str) -> tuple[Replica, ...]:
         members = list(self._members())
         chosen = self._random.sample(members, min(self._factors[keyspace], len(members)))
-        replicas = [Replica(one.host_id, self._random.randrange(one.shards)) for one in chosen]
-        # Strongly consistent tables have their leader first, the others are in a fixed order.
+        replicas = [
+            Replica(member.host_id, self._random.randrange(member.shards)) for member in chosen
+        ]
+        # In strongly consistent tables the leader comes first. In other tables the order is fixed.
         if keyspace not in self._with_leaders:
             replicas.sort(key=lambda replica: replica.host_id.bytes)
         return tuple(replicas)
@@ -110,17 +112,17 @@ class Placement:
 
         :param keyspace: the name of the keyspace.
         :param table: the name of the table.
-        :param count: how many tablets.
+        :param count: the number of tablets.
         """
         tablets = list(self._tablets[keyspace, table])
-        for place in self._random.sample(range(len(tablets)), count):
-            tablets[place] = tablets[place]._replace(
+        for index in self._random.sample(range(len(tablets)), count):
+            tablets[index] = tablets[index]._replace(
                 replicas=self._some(keyspace), version=self._random.getrandbits(63)
             )
         self._tablets[keyspace, table] = tuple(tablets)
 
     def tablet_of(self, keyspace: str, table: str, token: int) -> Tablet | None:
-        """Return the tablet of a token; None if the table has no tablets.
+        """Return the tablet of a token, or None if the table has no tablets.
 
         :param keyspace: the name of the keyspace.
         :param table: the name of the table.
@@ -146,18 +148,22 @@ class Placement:
     def _on_ring(self, keyspace: str, token: int) -> tuple[Replica, ...]:
         """Return the next distinct nodes along the ring, as SimpleStrategy places them."""
         ring = sorted(
-            (own, place) for place, one in enumerate(self._members()) for own in one.tokens
+            (token, index)
+            for index, member in enumerate(self._members())
+            for token in member.tokens
         )
         start = bisect_left(ring, (token, -1))
         members = self._members()
-        met: dict[int, Replica] = {}
+        replicas: dict[int, Replica] = {}
         for step in range(len(ring)):
-            place = ring[(start + step) % len(ring)][1]
-            one = members[place]
-            met.setdefault(place, Replica(one.host_id, shard_of(token, one.shards, one.ignore_msb)))
-            if len(met) == self._factors[keyspace]:
+            index = ring[(start + step) % len(ring)][1]
+            member = members[index]
+            replicas.setdefault(
+                index, Replica(member.host_id, shard_of(token, member.shards, member.ignore_msb))
+            )
+            if len(replicas) == self._factors[keyspace]:
                 break
-        return tuple(met.values())
+        return tuple(replicas.values())
 
 
 def _value(data: bytes) -> bytes:
@@ -165,12 +171,12 @@ def _value(data: bytes) -> bytes:
 
 
 def routing_payload(tablet: Tablet, version: int) -> dict[str, bytes | None]:
-    """Return the custom payload that tells a client of `tablet`.
+    """Return the custom payload that informs a client about `tablet`.
 
-    The form is that of docs/dev/protocol-extensions.md, "Tablets routing v1" and "v2".
+    The format is defined in docs/dev/protocol-extensions.md, "Tablets routing v1" and "v2".
 
     :param tablet: the tablet.
-    :param version: 1 or 2, of the extension.
+    :param version: the version of the extension, 1 or 2.
     """
     replicas = b"".join(
         _value(_value(host_id.bytes) + _value(shard.to_bytes(4, "big")))

@@ -66,7 +66,7 @@ _INT = struct.Struct(">i")
 
 
 class BodyReader(Reader):
-    """Walks over a request's body."""
+    """Reads the body of a request from beginning to end."""
 
     __slots__ = ()
 
@@ -93,7 +93,7 @@ class BodyReader(Reader):
             return self.take(length)
         if length == -1:
             return None
-        # Any other negative length is an error for a server (section 3), so it is one here.
+        # Servers treat any other negative length as an error (section 3), so we do, too.
         if length == -2:
             return NOT_SET
         raise WireError(f"a [value] of length {length}")
@@ -112,7 +112,7 @@ class BodyReader(Reader):
 
     @property
     def at_end(self) -> bool:
-        """True if all has been read."""
+        """True if the whole body was read."""
         return self._position == len(self._data)
 
 
@@ -168,7 +168,7 @@ def inet(address: str, port: int) -> bytes:
 
 
 def unsigned_vint(number: int) -> bytes:
-    """Return an [unsigned vint]: as many leading 1 bits as bytes follow the first one."""
+    """Return an [unsigned vint]: the leading 1 bits count the bytes after the first byte."""
     for extra in range(8):
         if number < 1 << (7 * (extra + 1)):
             mark = 0xFF00 >> extra & 0xFF
@@ -178,6 +178,6 @@ def unsigned_vint(number: int) -> bytes:
 
 
 def vint(number: int) -> bytes:
-    """Return a [vint]: zig-zag over 64 bits, then like the unsigned one."""
+    """Return a [vint]: zig-zag encoding over 64 bits, then an unsigned vint."""
     # Small magnitudes of either sign become small numbers.
     return unsigned_vint((number << 1) ^ (number >> 63))

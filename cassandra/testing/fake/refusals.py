@@ -17,7 +17,7 @@ __all__ = ["ErrorCode", "error_body"]
 class ErrorCode(IntEnum):
     """The reason that a request fails (section 8).
 
-    `RATE_LIMITED` is ScyllaDB's. Its number is agreed on in SUPPORTED.
+    `RATE_LIMITED` is an error of ScyllaDB. Its number is agreed on in SUPPORTED.
     """
 
     SERVER_ERROR = 0x0000
@@ -56,8 +56,8 @@ def _byte(number: int) -> bytes:
 
 
 def _reasons(failures: Mapping[str, int], request: Request) -> bytes:
-    """Return <reasonmap> from version 5 on, before that <numfailures>."""
-    # Version 4 has the count alone; the reasons came with version 5 (section 9 of v5).
+    """Return <reasonmap> since version 5, and <numfailures> in earlier versions."""
+    # Version 4 only has the count. The reasons came with version 5 (section 9 of v5).
     if request.version < 5:
         return _int(len(failures))
     return _int(len(failures)) + b"".join(
@@ -86,7 +86,7 @@ _FIELDS: dict[str, _Field] = {
     "failures": ({}, bytes),
 }
 
-# The fields of each code in their order. <contentions> is there only for CAS writes of version 5.
+# The fields of each code in order. Only CAS writes of version 5 have <contentions>.
 _LAYOUTS: dict[int, tuple[str, ...]] = {
     ErrorCode.UNAVAILABLE: ("consistency", "required", "alive"),
     ErrorCode.WRITE_TIMEOUT: ("consistency", "received", "blockfor", "write_type", "contentions"),
@@ -101,21 +101,33 @@ _LAYOUTS: dict[int, tuple[str, ...]] = {
 }
 
 
+def check_code(code: object) -> None:
+    """Raise TypeError if the code of an error is not a number."""
+    if isinstance(code, int):
+        return
+    name = str(code).upper()
+    example = name if name in ErrorCode.__members__ else ErrorCode.OVERLOADED.name
+    raise TypeError(
+        f"the code of an error is a number: write ErrorCode.{example}, "
+        f"not {code!r} ({type(code).__name__})"
+    )
+
+
 def check_fields(code: int, fields: Mapping[str, Any]) -> None:
-    """Raise TypeError if `code` does not have such fields."""
-    known = _LAYOUTS.get(code, ())
-    unknown = [name for name in fields if name not in known]
+    """Raise TypeError if an error code does not have these fields."""
+    allowed = _LAYOUTS.get(code, ())
+    unknown = [name for name in fields if name not in allowed]
     if unknown:
         raise TypeError(
             f"error 0x{code:04x} has no field {', '.join(unknown)}; "
-            f"it has {', '.join(known) or 'none'}"
+            f"it has {', '.join(allowed) or 'none'}"
         )
 
 
 def error_body(code: int, message: str, fields: Mapping[str, Any], request: Request) -> bytes:
     """Return the body of an ERROR (section 4.2.1).
 
-    Consistency and query id are those of `request` if they are not given.
+    If consistency and query id are missing, those of `request` are used.
     """
     parts = [_int(code), string(message)]
     for name in _LAYOUTS.get(code, ()):
@@ -123,7 +135,7 @@ def error_body(code: int, message: str, fields: Mapping[str, Any], request: Requ
         value = fields.get(name, default)
         if name == "contentions" and (request.version < 5 or fields.get("write_type") != "CAS"):
             continue
-        # Its form depends on the version, so it cannot be in the table.
+        # The format depends on the version, so it cannot be in the table.
         if name == "failures":
             parts.append(_reasons(value, request))
             continue

@@ -1,6 +1,6 @@
 """Requests of clients: one `Request` for each envelope.
 
-They are parsed by section 4.1 of native_protocol_v3, v4 and v5.spec.
+They are parsed according to section 4.1 of native_protocol_v3, v4 and v5.spec.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ Value = bytes | NotSet | None
 class BatchStatement(NamedTuple):
     """One statement of a batch (section 4.1.7).
 
-    It has a text, or a prepared statement's id, and then its text if the node knows it.
+    The statement has CQL, or the id of a prepared statement. With an id, it has the CQL, too, if
+    the node knows the statement.
     """
 
     query: str | None
@@ -35,14 +36,14 @@ class BatchStatement(NamedTuple):
 
 
 class Request:
-    """One request as it came in. Parts that its kind does not have are None, or empty.
+    """One request as it was received. Parts that its type does not have are None, or empty.
 
-    `query` is the text. For an EXECUTE it is that of the prepared statement, if the node knows it.
-    `values` are the bytes of the bound values (None: null, `NOT_SET`). `number` is the place in the
-    order of arrival at the node, or at all nodes of its cluster, from 0.
+    `query` is the CQL. For an EXECUTE it is the CQL of the prepared statement, if the node knows
+    it. `values` are the bytes of the bound values (None: null, `NOT_SET`). `number` is the index in
+    the order of arrival at the node, or at all nodes of its cluster, from 0.
     """
 
-    # Most requests have few of these. On the class, the others cost nothing.
+    # Most requests have few of these. As class attributes, the others cost nothing.
     query: str | None = None
     query_id: bytes | None = None
     result_metadata_id: bytes | None = None
@@ -63,7 +64,7 @@ class Request:
     batch_type: int | None = None
     statements: Sequence[BatchStatement] = ()
     tablet_version_block: int | None = None
-    # Of the node: what the answer tells the client of ScyllaDB's tablets.
+    # Set by the node: the custom payload that informs the client about a tablet of ScyllaDB.
     routing_payload: Mapping[str, bytes | None] | None = None
 
     def __init__(
@@ -86,25 +87,25 @@ class Request:
 
     @property
     def skip_metadata(self) -> bool:
-        """True if a result without column metadata is asked for."""
+        """True if the client wants a result without column metadata."""
         return bool(self.query_flags & _SKIP_METADATA)
 
     @property
     def traced(self) -> bool:
-        """True if it is to be traced."""
+        """True if the client wants the request traced."""
         return bool(self.flags & TRACING)
 
     @property
     def queries(self) -> list[str]:
-        """The text, or all texts of a batch."""
+        """The CQL of the request; for a batch, the CQL of each statement."""
         if self.statements:
             return [statement.query for statement in self.statements if statement.query is not None]
         return [] if self.query is None else [self.query]
 
     def parse(self) -> None:
-        """Read the body.
+        """Parse the body.
 
-        :raises WireError: if it is not as the specification says.
+        :raises WireError: if the body does not follow the specification.
         """
         parser = _PARSERS.get(self.opcode)
         if parser is None:
@@ -116,13 +117,13 @@ class Request:
             parser(self, reader)
         except UnicodeDecodeError as error:
             raise WireError(f"a text that is not UTF-8: {error}") from error
-        # Bytes left over are a mistake in the driver that no answer would show.
+        # Bytes left over are a bug in the driver that no answer would reveal.
         if not reader.at_end:
             raise WireError(f"{len(reader.rest())} bytes are left after the body of {self!r}")
 
     def __repr__(self) -> str:
-        shown = self.query if self.query is not None else self.query_id or ""
-        return f"<{Opcode(self.opcode).name} v{self.version} on stream {self.stream}: {shown!r}>"
+        label = self.query if self.query is not None else self.query_id or ""
+        return f"<{Opcode(self.opcode).name} v{self.version} on stream {self.stream}: {label!r}>"
 
 
 def _startup(request: Request, reader: BodyReader) -> None:
@@ -146,17 +147,18 @@ def _prepare(request: Request, reader: BodyReader) -> None:
     request.query = reader.long_string()
     if request.version >= 5:
         request.query_flags = reader.int32()
-        # 4.1.5: the only flag of PREPARE, for the keyspace.
+        # 4.1.5: the only flag of PREPARE, which is for the keyspace.
         if request.query_flags & 0x01:
             request.keyspace = reader.string()
 
 
 def _execute(request: Request, reader: BodyReader) -> None:
     query_id = request.query_id = reader.short_bytes()
-    # Version 5 always has this id (section 4.1.6), and an older one only by the extension.
+    # Version 5 always has this id (section 4.1.6). Earlier versions have it only with the
+    # extension.
     if request.connection.has_metadata_ids:
         request.result_metadata_id = reader.short_bytes()
-    # Primes match texts, so an EXECUTE gets the text of the statement that it names.
+    # Primes match CQL, so an EXECUTE gets the CQL of its statement.
     request.query = request.connection.node.text_of(query_id)
     _parameters(request, reader)
     if request.connection.has_tablet_versions:
@@ -169,7 +171,7 @@ def _parameters(request: Request, reader: BodyReader) -> None:
     if not flags:
         return
     if flags & _VALUES:
-        # Name and value alternate (section 4.1.4): two separate lists would be read wrongly.
+        # Names and values alternate (section 4.1.4), so reading two separate lists would be wrong.
         if flags & _NAMES:
             pairs = [(reader.string(), reader.value()) for _ in range(reader.short())]
             request.names, request.values = (
@@ -191,7 +193,7 @@ def _last_parameters(request: Request, reader: BodyReader, flags: int) -> None:
     if flags & _TIMESTAMP:
         request.timestamp = reader.long()
     if request.version >= 5:
-        # Older versions have a byte of flags, in which 0x80 means nothing.
+        # Older versions have one byte of flags, in which 0x80 has no meaning.
         if flags & _KEYSPACE:
             request.keyspace = reader.string()
         if flags & _NOW:

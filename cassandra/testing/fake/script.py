@@ -1,7 +1,8 @@
-"""Priming: decides which requests get which answers."""
+"""Primes: they decide which answer a request gets."""
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ _WITH_TEXT = frozenset({Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH})
 
 def _by_text(text: str) -> Callable[[Request], bool]:
     return lambda request: (
-        # PREPARE has a text too, but a prime for a statement means its execution.
+        # PREPARE has CQL, too, but a prime for a statement refers to its execution.
         request.opcode in _WITH_TEXT
         and (request.query == text or (bool(request.statements) and text in request.queries))
     )
@@ -38,7 +39,7 @@ def _by_opcode(opcode: int) -> Callable[[Request], bool]:
 
 
 def matcher(match: Match) -> Callable[[Request], bool]:
-    """Return a predicate over requests."""
+    """Return a predicate that decides if a request matches."""
     if isinstance(match, str):
         return _by_text(match)
     if isinstance(match, re.Pattern):
@@ -51,53 +52,68 @@ def matcher(match: Match) -> Callable[[Request], bool]:
 
 
 class Prime:
-    """One line of the script. `used` counts the requests that it has answered."""
+    """One prime of the script. `used` counts the requests that it has answered.
 
-    __slots__ = ("_script", "answer", "matches", "times", "used")
+    `text` is the CQL of the statement that it answers, or None for other matches.
+    """
+
+    __slots__ = ("_script", "answer", "matches", "text", "times", "used")
 
     def __init__(
-        self, script: Script, matches: Callable[[Request], bool], answer: Answer, times: int | None
+        self,
+        script: Script,
+        matches: Callable[[Request], bool],
+        answer: Answer,
+        times: int | None,
+        text: str | None = None,
     ) -> None:
         self._script = script
+        self.text = text
         self.matches = matches
         self.answer = answer
         self.times = times
         self.used = 0
 
     def remove(self) -> None:
-        """Take it out: it answers no further requests."""
+        """Remove the prime: it answers no further requests."""
         self._script.remove(self)
 
 
 class Script:
-    """The lines, the latest first: a later prime goes before an earlier one."""
+    """The primes, the latest first, because a later prime takes precedence over an earlier one."""
 
     __slots__ = ("_lines",)
 
     def __init__(self) -> None:
-        # Replaced as a whole: the node's thread may read it at any time.
+        # Replaced as a whole, because the node's thread may read it at any time.
         self._lines: tuple[Prime, ...] = ()
 
     def prime(self, match: Match, answer: Answerable, times: int | None) -> Prime:
-        """Add a line that holds for the next `times` matching requests, or for all."""
-        line = Prime(self, matcher(match), as_answer(answer), times)
+        """Add a prime for the next `times` matching requests, or for all."""
+        text = match if isinstance(match, str) else None
+        line = Prime(self, matcher(match), as_answer(answer), times, text)
         self._lines = (line, *self._lines)
         return line
 
     def remove(self, line: Prime) -> None:
-        """Take a line out."""
+        """Remove a prime."""
         self._lines = tuple(other for other in self._lines if other is not line)
 
     def clear(self) -> None:
-        """Take all lines out."""
+        """Remove all primes."""
         self._lines = ()
 
+    def nearest(self, text: str) -> str | None:
+        """Return the most similar primed statement, or None if none is similar."""
+        texts = [line.text for line in self._lines if line.text is not None]
+        return next(iter(difflib.get_close_matches(text, texts, 1)), None)
+
     def answer_to(self, request: Request) -> Answer | None:
-        """Return the answer of the first line that matches, or None if none does."""
+        """Return the answer of the first matching prime, or None if no prime matches."""
         for line in self._lines:
             if line.matches(request):
                 line.used += 1
-                # Removed as it is used up, so that an older prime of the same text counts again.
+                # Remove a used-up prime, so that an older prime for the same CQL applies again.
                 if line.times is not None and line.used >= line.times:
                     self.remove(line)
                 return line.answer

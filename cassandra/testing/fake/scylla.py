@@ -1,6 +1,7 @@
-"""`Scylla`: makes the nodes of a `FakeCluster` nodes of ScyllaDB, and has their common state.
+"""`Scylla`: turns the nodes of a `FakeCluster` into ScyllaDB nodes, and holds the state that they
+share.
 
-The form of everything is that of ScyllaDB's docs/dev/protocol-extensions.md.
+All formats follow ScyllaDB's docs/dev/protocol-extensions.md.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ _ROUTES = "system.client_routes"
 
 
 class Arrivals:
-    """The requests that came in at a node: how many at each shard, and how many of them were right.
+    """Counts of the requests that arrived at a node: per shard, and how many arrived at a right
+    shard.
 
-    Only requests count whose partition the node could compute: executions of prepared statements
-    with a whole partition key.
+    Only requests whose partition the node can compute are counted: executions of prepared
+    statements with a complete partition key.
     """
 
     def __init__(self) -> None:
@@ -35,9 +37,9 @@ class Arrivals:
         self.payloads = 0
 
     def add(self, other: Arrivals) -> None:
-        """Add the numbers of `other`.
+        """Add the counts of `other`.
 
-        :param other: another of these.
+        :param other: the counts to add.
         """
         self.by_shard.update(other.by_shard)
         self.right += other.right
@@ -47,7 +49,7 @@ class Arrivals:
 
     @property
     def counted(self) -> int:
-        """All requests that count."""
+        """The number of counted requests."""
         return self.right + self.wrong_shard + self.wrong_node
 
     def __repr__(self) -> str:
@@ -71,19 +73,21 @@ class Table(NamedTuple):
 class Scylla:
     """Settings and state of a fake ScyllaDB cluster: ``FakeCluster(3, scylla=Scylla(shards=7))``.
 
-    Keyspaces and tables are added by `keyspace` and `table` after the cluster has started.
+    Add keyspaces and tables by `keyspace` and `table` after the cluster has started.
 
-    :param shards: of each node, or of all nodes.
-    :param ignore_msb: how many of a token's highest bits do not count for shards.
-    :param tablets_version: 1, or 2 if the nodes offer that too.
-    :param shard_aware_port: False if the nodes do not have one.
-    :param rewrites_ports: True if a NAT rewrites the clients' ports at random: the shard-aware port
-        gives any shard then.
+    :param shards: the number of shards of each node, or one number for all nodes.
+    :param ignore_msb: how many of a token's highest bits are ignored when the shard is computed.
+    :param tablets_version: 1, or 2 if the nodes offer version 2 as well.
+    :param shard_aware_port: False if the nodes do not have a shard-aware port.
+    :param rewrites_ports: True if a NAT changes the clients' ports at random. The shard-aware port
+        then assigns any shard.
     :param metadata_ids: False if the nodes do not offer SCYLLA_USE_METADATA_ID.
     :param client_routes: False if the nodes are too old for the table system.client_routes.
     :param lwt_mask: the bit in the flags of a PREPARED that marks a lightweight transaction.
-    :param rate_limit_code: of the error, as SUPPORTED tells it.
-    :param seed: of the random placement of tablets, for tests that repeat.
+    :param rate_limit_code: the code of the rate limit error, as announced in SUPPORTED.
+    :param seed: the seed of the random placement of tablets, for reproducible tests.
+    :param shard_aware: False if the nodes do not announce their shards
+        (``allow_shard_aware_drivers: false``).
     """
 
     def __init__(
@@ -99,8 +103,10 @@ class Scylla:
         lwt_mask: int = 0x80000000,
         rate_limit_code: int = 0x4321,
         seed: int = 1,
+        shard_aware: bool = True,
     ) -> None:
         self.shards = shards
+        self.shard_aware = shard_aware
         self.ignore_msb = ignore_msb
         self.tablets_version = tablets_version
         self.shard_aware_port = shard_aware_port
@@ -112,17 +118,19 @@ class Scylla:
         self.nodes: list[ScyllaNode] = []
         self.placement = Placement(self._members, seed)
         self.tables: dict[tuple[str, str], Table] = {}
-        # One object for all nodes, also for those that join later.
+        # One object for all nodes, including nodes that join later.
         self.schema: dict[str, list[dict[str, Any]]] = {}
 
     def _members(self) -> list[Member]:
         return [
-            Member(node.host_id, node.shards, self.ignore_msb, [int(own) for own in node.tokens])
+            Member(
+                node.host_id, node.shards, self.ignore_msb, [int(token) for token in node.tokens]
+            )
             for node in self.nodes
         ]
 
     def shards_of(self, place: int) -> int:
-        """Return the shards of the node that is `place`-th to start.
+        """Return the number of shards of the node that was started as number `place`.
 
         :param place: 0 for the first node.
         """
@@ -140,10 +148,10 @@ class Scylla:
     ) -> None:
         """Add a keyspace.
 
-        :param name: its name.
-        :param replication_factor: how many replicas each partition has.
-        :param tablets: True if its tables have tablets; else the ring places their partitions.
-        :param with_leaders: the first replica of each tablet is its leader.
+        :param name: the name of the keyspace.
+        :param replication_factor: the number of replicas of each partition.
+        :param tablets: True if its tables have tablets; False if the ring places their partitions.
+        :param with_leaders: True if the first replica of each tablet is its leader.
         """
         self.placement.add_keyspace(name, replication_factor, with_leaders)
         self._row(
@@ -169,13 +177,13 @@ class Scylla:
         key: Sequence[str] = ("k",),
         tablets: int | None = None,
     ) -> None:
-        """Add a table, of the columns ``{"k": "int", "v": "text"}`` if none are given.
+        """Add a table. The default columns are ``{"k": "int", "v": "text"}``.
 
         :param keyspace: the name of the keyspace.
-        :param name: its name.
+        :param name: the name of the table.
         :param columns: the columns' types by name.
         :param key: the columns of the partition key.
-        :param tablets: how many it has at first.
+        :param tablets: the initial number of tablets.
         """
         columns = columns or {"k": "int", "v": "text"}
         self.tables[keyspace, name] = Table(columns, key)
@@ -204,40 +212,42 @@ class Scylla:
         port: int | None = None,
         tls_port: int | None = None,
     ) -> None:
-        """Set the way to a node through a private network, and tell clients of the change.
+        """Set the client route to a node through a private network, and inform clients of the
+        change.
 
-        :param connection_id: of the connection to the private network.
-        :param host_id: the node's.
-        :param address: of the connection's proxy. None removes the way.
+        :param connection_id: the id of the connection to the private network.
+        :param host_id: the id of the node.
+        :param address: the address of the connection's proxy. None removes the route.
         :param port: the proxy's port.
         :param tls_port: the proxy's port for TLS.
         """
-        # The primary key of the real table: a second row for it replaces the first.
+        # This is the primary key of the real table: a second row for the same key replaces the
+        # first.
         key = (connection_id, host_id)
-        known = self.schema.get(_ROUTES, ())
-        kept = [row for row in known if (row["connection_id"], row["host_id"]) != key]
+        rows = self.schema.get(_ROUTES, ())
+        rows = [row for row in rows if (row["connection_id"], row["host_id"]) != key]
         if address is not None:
             row = {"connection_id": connection_id, "host_id": host_id, "address": address}
-            kept.append({**row, "port": port, "tls_port": tls_port})
-        self.schema[_ROUTES] = kept
+            rows.append({**row, "port": port, "tls_port": tls_port})
+        self.schema[_ROUTES] = rows
         for node in self.nodes:
             if node.is_running:
                 node.send_event("CLIENT_ROUTES_CHANGE", "UPDATE_NODES", [connection_id], [host_id])
 
     def _row(self, table: str, **row: Any) -> None:
         name = f"system_schema.{table}"
-        # A new list: the nodes' thread may walk over the old one.
+        # Create a new list, because the nodes' thread may be iterating over the old one.
         self.schema[name] = [*self.schema.get(name, ()), row]
 
     @property
     def arrivals(self) -> Arrivals:
-        """The arrivals at all nodes."""
+        """The sum of the arrivals at all nodes."""
         total = Arrivals()
         for node in self.nodes:
             total.add(node.arrivals)
         return total
 
     def forget_arrivals(self) -> None:
-        """Count from zero."""
+        """Reset the counts to zero."""
         for node in self.nodes:
             node.arrivals = Arrivals()

@@ -1,4 +1,4 @@
-"""`ScyllaNode`: a fake node with shards, as ScyllaDB's nodes have them."""
+"""`ScyllaNode`: a fake node with shards, like a ScyllaDB node."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _CONDITION = re.compile(r"\bif\b", re.IGNORECASE)
 class ScyllaNode(FakeNode):
     """A node of a `Scylla` cluster.
 
-    It counts in `arrivals` the requests at each shard, and if that was the right one. A
-    connection's shard is `ServerConnection.shard`.
+    `arrivals` counts the requests at each shard, and how many arrived at a right shard. The shard
+    of a connection is `ServerConnection.shard`.
 
-    :param address: where it listens.
-    :param port: 0 takes a free one.
+    :param address: the address to listen on.
+    :param port: the port; 0 chooses a free one.
     :param scylla: the cluster's settings and state.
-    :param settings: keywords of `FakeNode`.
+    :param settings: keyword arguments of `FakeNode`.
     """
 
     def __init__(self, address: str, port: int, *, scylla: Scylla, **settings: Any) -> None:
@@ -53,7 +53,7 @@ class ScyllaNode(FakeNode):
         self.schema = scylla.schema
         self.has_client_routes = scylla.client_routes
         self.release_version = "3.0.8"
-        self.supported = {"CQL_VERSION": ["3.3.1"], "COMPRESSION": self.supported["COMPRESSION"]}
+        self.supported["CQL_VERSION"] = ["3.3.1"]
         self._next_shard = 0
         self._nat = Random(len(scylla.nodes))
         self._shard_listener: Listening | None = None
@@ -63,7 +63,8 @@ class ScyllaNode(FakeNode):
 
     def _listen(self) -> None:
         super()._listen()
-        if not self.scylla.shard_aware_port or self._shard_listener is not None:
+        has_port = self.scylla.shard_aware_port and self.scylla.shard_aware
+        if not has_port or self._shard_listener is not None:
             return
         self._shard_listener = self._accept_on(self.shard_aware_port)
         self.shard_aware_port = self._shard_listener.getsockname()[1]
@@ -78,9 +79,9 @@ class ScyllaNode(FakeNode):
             self._shard_listener = None
 
     def close_shard_aware_port(self) -> None:
-        """Refuse connections to the shard-aware port, which SUPPORTED still tells of.
+        """Refuse connections to the shard-aware port, which SUPPORTED still announces.
 
-        It is so until the node is started again.
+        This lasts until the node is started again.
         """
         self._running().call(self._stop_shard_listener)
 
@@ -94,16 +95,16 @@ class ScyllaNode(FakeNode):
             if self.scylla.rewrites_ports:
                 port = self._nat.randrange(1 << 15, 1 << 16)
             return port % self.shards
-        # In turn, as a real node spreads the connections to its ordinary port.
+        # Assign shards in turn, as a real node does for connections to its ordinary port.
         self._next_shard += 1
         return (self._next_shard - 1) % self.shards
 
     def connections_by_shard(self) -> dict[int, int]:
-        """Return how many connections are open to each shard that has one."""
-        found: dict[int, int] = {}
+        """Return the number of open connections to each shard that has any."""
+        counts: dict[int, int] = {}
         for connection in self.connections:
-            found[connection.shard] = found.get(connection.shard, 0) + 1
-        return found
+            counts[connection.shard] = counts.get(connection.shard, 0) + 1
+        return counts
 
     # -- the handshake -----------------------------------------------------------------------------
 
@@ -111,16 +112,19 @@ class ScyllaNode(FakeNode):
         scylla = self.scylla
         supported = {
             **self.supported,
-            "SCYLLA_SHARD": [str(request.connection.shard)],
-            "SCYLLA_NR_SHARDS": [str(self.shards)],
-            "SCYLLA_PARTITIONER": ["org.apache.cassandra.dht.Murmur3Partitioner"],
-            "SCYLLA_SHARDING_ALGORITHM": ["biased-token-round-robin"],
-            "SCYLLA_SHARDING_IGNORE_MSB": [str(scylla.ignore_msb)],
             "SCYLLA_HOST_ID": [str(self.host_id)],
             _LWT: [f"LWT_OPTIMIZATION_META_BIT_MASK={scylla.lwt_mask}"],
             _RATE_LIMIT: [f"ERROR_CODE={scylla.rate_limit_code}"],
             _V1: [""],
         }
+        if scylla.shard_aware:
+            supported |= {
+                "SCYLLA_SHARD": [str(request.connection.shard)],
+                "SCYLLA_NR_SHARDS": [str(self.shards)],
+                "SCYLLA_PARTITIONER": ["org.apache.cassandra.dht.Murmur3Partitioner"],
+                "SCYLLA_SHARDING_ALGORITHM": ["biased-token-round-robin"],
+                "SCYLLA_SHARDING_IGNORE_MSB": [str(scylla.ignore_msb)],
+            }
         if scylla.tablets_version == 2:
             supported[_V2] = [""]
         if scylla.metadata_ids:
@@ -138,7 +142,7 @@ class ScyllaNode(FakeNode):
         return 0
 
     def _make_prepared(self, text: str) -> Prepared:
-        """Describe a statement by the tables of the cluster, if it names one of them."""
+        """Describe a statement by the tables of the cluster, if the statement names one of them."""
         named = _TABLE_NAME.search(text)
         table = self.scylla.tables.get((named[1], named[2])) if named is not None else None
         if named is None or table is None:
@@ -155,7 +159,7 @@ class ScyllaNode(FakeNode):
 
     def _on_execute(self, request: Request) -> Answer:
         prepared = self.statement_of(request)
-        if prepared is not None and prepared.result:
+        if prepared is not None and prepared.result and not self.strict:
             return rows(prepared.result, keyspace=prepared.keyspace, table=prepared.table)
         return super()._on_execute(request)
 
@@ -165,7 +169,7 @@ class ScyllaNode(FakeNode):
         super()._answer(request)
 
     def _count(self, request: Request) -> None:
-        """Take note of where an EXECUTE arrived, and tell the client if it is to know better."""
+        """Count where an EXECUTE arrived, and inform the client if it used outdated placement."""
         prepared = self.statement_of(request)
         if prepared is None or not prepared.pk_indexes:
             return
@@ -194,7 +198,7 @@ class ScyllaNode(FakeNode):
             request.routing_payload = routing_payload(tablet, version)
 
     def _version_to_tell(self, request: Request, tablet: Tablet | None, is_right: bool) -> int:
-        """Return the version of the payload that the answer has, or 0 for none."""
+        """Return the version of the payload for the answer, or 0 for none."""
         if tablet is None:
             return 0
         if request.connection.has_tablet_versions:
@@ -208,7 +212,7 @@ def _is_lwt(text: str) -> bool:
 
 
 def _markers(text: str) -> list[str]:
-    """Return the columns that the bind markers of a statement are for."""
+    """Return the columns that the bind markers of a statement refer to."""
     inserted = _INSERT.search(text)
     if inserted is None:
         return [match[1] for match in _COMPARED.finditer(text)]
@@ -221,8 +225,8 @@ def _result_columns(text: str, table: Table) -> list[tuple[str, str]]:
     if selected is None:
         return []
     names = [name.strip() for name in selected[1].split(",")]
-    wanted = list(table.columns) if names == ["*"] else names
-    return [(name, table.columns.get(name, "int")) for name in wanted]
+    columns = list(table.columns) if names == ["*"] else names
+    return [(name, table.columns.get(name, "int")) for name in columns]
 
 
 def _key(values: Sequence[Any], indexes: Sequence[int]) -> bytes | None:
@@ -239,13 +243,13 @@ def _key(values: Sequence[Any], indexes: Sequence[int]) -> bytes | None:
 def rate_limited(
     text: str = "primed", *, op_type: int = 0, rejected_by_coordinator: bool = False
 ) -> Message:
-    """Return the refusal of a request over its partition's rate limit.
+    """Return the error for a request over its partition's rate limit.
 
-    A client that did not agree on that error gets a Config_error, as the specification says.
+    A client that did not negotiate that error gets a Config_error, as the specification requires.
 
-    :param text: the message.
+    :param text: the error message.
     :param op_type: 0 for a read, 1 for a write.
-    :param rejected_by_coordinator: True if the coordinator refuses, not a replica.
+    :param rejected_by_coordinator: True if the coordinator rejects the request, and not a replica.
     """
     fields = {"op_type": op_type, "rejected_by_coordinator": rejected_by_coordinator}
 

@@ -1,7 +1,7 @@
 """Version 5's outer frames (native_protocol_v5.spec, section 2): lengths, checksums and envelopes.
 
-The checksums are written out here, and shared with nobody, so that a fault in the driver's cannot
-go unnoticed.
+The checksums are implemented here again, so that an error in the driver's own checksums cannot go
+unnoticed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CRC32_START = zlib.crc32(b"\xfa\x2d\x55\xca")
 def crc24(data: bytes) -> int:
     """Return the header's checksum, the least significant byte first (section 2.1)."""
     crc = _CRC24_START
-    # Bit by bit and without a table: written differently from the driver's, on purpose.
+    # Bit by bit and without a table, on purpose: this differs from the driver's implementation.
     for byte in data:
         crc ^= byte << 16
         for _ in range(8):
@@ -47,7 +47,7 @@ def crc24(data: bytes) -> int:
 
 
 def lz4_compress(data: bytes) -> bytes:
-    """Return one LZ4 block without a length before it."""
+    """Return an LZ4 block without a length prefix."""
     compressed: bytes = lz4.compress(data, store_size=False)
     return compressed
 
@@ -64,14 +64,16 @@ def lz4_decompress(data: bytes, size: int) -> bytes:
 
 
 def encode_segment(payload: bytes, self_contained: bool, compressed: bool) -> bytes:
-    """Return one frame around `payload`, at most `MAX_PAYLOAD` bytes (sections 2.1, 2.2)."""
+    """Return one frame around `payload`, which has at most `MAX_PAYLOAD` bytes (sections 2.1,
+    2.2).
+    """
     if compressed:
         block = lz4_compress(payload)
         size = len(payload)
         if len(block) >= size:
-            # Size 0 says that it is stored as it is.
+            # Size 0 means that the payload is stored uncompressed.
             block, size = payload, 0
-        # 17 bits for each length, then the flag, the least significant byte first.
+        # 17 bits for each length, then the flag; the least significant byte first.
         fields = (len(block) | size << 17 | self_contained << 34).to_bytes(5, "little")
     else:
         block = payload
@@ -83,7 +85,8 @@ def encode_segment(payload: bytes, self_contained: bool, compressed: bool) -> by
 def pack(envelopes: Sequence[bytes], compressed: bool) -> bytes:
     """Return frames around `envelopes`.
 
-    Small ones share a frame. One that is too large is cut into frames that are not self-contained.
+    Small envelopes share a frame. A large envelope is split into frames that are not
+    self-contained.
     """
     frames: list[bytes] = []
     waiting: list[bytes] = []
@@ -106,7 +109,7 @@ def pack(envelopes: Sequence[bytes], compressed: bool) -> bytes:
 
 
 class SegmentReader:
-    """Takes bytes in any portions, and returns payloads.
+    """Accepts bytes in chunks of any size, and returns payloads.
 
     `feed` raises WireError for a wrong checksum or length.
     """
@@ -119,8 +122,8 @@ class SegmentReader:
         self._buffer = b""
 
     def feed(self, data: bytes) -> bytes:
-        """Return the payloads that are whole now, one after the other."""
-        # A copy for each portion is quadratic, but tests send small requests.
+        """Return the concatenated payloads that are complete now."""
+        # Copying for each chunk is quadratic, but tests send small requests.
         buffer = self._buffer + data if self._buffer else data
         payloads: list[bytes] = []
         position, end, size = 0, len(buffer), self._header
@@ -141,7 +144,7 @@ class SegmentReader:
         return payloads[0] if len(payloads) == 1 else b"".join(payloads)
 
     def _lengths(self, header: bytes) -> tuple[int, int]:
-        """Return (length on the wire, length once decompressed or 0)."""
+        """Return (length on the wire, length after decompression or 0)."""
         fields, checksum = header[:-3], int.from_bytes(header[-3:], "little")
         if crc24(fields) != checksum:
             raise WireError(f"the CRC24 of a frame's header does not match: {header.hex()}")

@@ -1,6 +1,6 @@
 """The system tables that drivers read.
 
-Some rows are made of the nodes' own attributes. The schema's tables have the rows in
+Some rows are built from the nodes' attributes. The schema tables have the rows in
 `FakeNode.schema`.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SCHEMA_TABLES", "SCHEMA_TABLES_OF_5_0", "answer_to"]
 
-# As much of CQL as drivers use to read system tables.
+# The part of CQL that drivers use to read system tables.
 _SELECT = re.compile(
     r"^\s*select\s+(?P<columns>.+?)\s+from\s+(?P<table>system\w*\.\w+)"
     r"\s*(?:where\s+(?P<where>.+?))?\s*(?:using\s+timeout\s+\w+)?\s*;?\s*$",
@@ -50,9 +50,9 @@ _LOCAL: tuple[_Column, ...] = (
     ("listen_address", "inet", lambda node: node.address),
     ("listen_port", "int", lambda node: 7000),
     ("native_protocol_version", "text", lambda node: str(node.max_version)),
-    ("partitioner", "text", lambda node: "org.apache.cassandra.dht.Murmur3Partitioner"),
+    ("partitioner", "text", lambda node: node.partitioner),
     ("rpc_address", "inet", lambda node: node.address),
-    ("rpc_port", "int", lambda node: node.port),
+    ("rpc_port", "int", lambda node: _port(node)),
     *_COMMON,
 )
 _PEERS: tuple[_Column, ...] = (
@@ -64,7 +64,7 @@ _PEERS_V2: tuple[_Column, ...] = (
     ("peer", "inet", lambda node: node.address),
     ("peer_port", "int", lambda node: 7000),
     ("native_address", "inet", lambda node: node.address),
-    ("native_port", "int", lambda node: node.port),
+    ("native_port", "int", lambda node: _port(node)),
     *_COMMON,
 )
 
@@ -126,7 +126,7 @@ _MASKS: list[tuple[str, str]] = [
     ("function_argument_types", "list<text>"), ("function_argument_values", "list<text>"),
     ("function_keyspace", "text"), ("function_name", "text"),
 ]  # fmt: skip
-# ScyllaDB has it from 2026.1 on. Its rows are in `FakeNode.schema`, too.
+# ScyllaDB has this table since 2026.1. Its rows are in `FakeNode.schema`, too.
 CLIENT_ROUTES = [
     ("connection_id", "text"), ("host_id", "uuid"), ("address", "text"), ("port", "int"),
     ("tls_port", "int"), ("alternator_port", "int"), ("alternator_https_port", "int"),
@@ -139,6 +139,14 @@ SCHEMA_TABLES_OF_5_0 = {
 }
 
 Table = tuple[Sequence[tuple[str, str]], Sequence[Any]]
+
+
+def _port(node: FakeNode) -> int:
+    """Return the port of a node, or 0 for a node that was never started."""
+    try:
+        return node.port
+    except RuntimeError:
+        return 0
 
 
 def _described(columns: Sequence[_Column], nodes: Sequence[FakeNode]) -> Table:
@@ -172,14 +180,18 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
     if match is None:
         return None
     name = match["table"].lower()
-    found = _table(node, name)
-    if found is None:
+    table = _table(node, name)
+    if table is None:
         return _refusal(f"unconfigured table {name.partition('.')[2]}")
-    columns, content = found
+    columns, content = table
     by_name = dict(columns)
-    wanted = match["columns"].strip()
-    names = list(by_name) if wanted == "*" else [part.strip().lower() for part in wanted.split(",")]
-    # As a real server: drivers fall back to other tables or columns by this very error.
+    selection = match["columns"].strip()
+    names = (
+        list(by_name)
+        if selection == "*"
+        else [part.strip().lower() for part in selection.split(",")]
+    )
+    # As on a real server: drivers react to this error and read other tables or columns.
     unknown = [column for column in names if column not in by_name]
     if unknown:
         return _refusal(f"Undefined column name {unknown[0]} in table {name}")
@@ -193,7 +205,7 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
             _bound(next(bound, None), by_name[column]) if value == "?" else _unquoted(value)
             for value in _VALUE.findall(condition[2])
         }
-        # Compared as text, because a literal of the WHERE has no type here.
+        # Compare strings, because a literal in the WHERE clause has no type here.
         content = [row for row in content if str(row.get(column)) in values]
     return paged(
         [(column, by_name[column]) for column in names],
@@ -204,7 +216,7 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
 
 
 def _bound(value: object, kind: str) -> str | None:
-    """Return the value of a bind marker as a literal without quotes; None if there is none."""
+    """Return the value of a bind marker as a literal without quotes, or None if it is missing."""
     if not isinstance(value, bytes):
         return None
     if kind == "uuid":

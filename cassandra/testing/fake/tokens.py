@@ -1,8 +1,8 @@
-"""Tokens and shards as a server computes them; nothing here is shared with the driver.
+"""Tokens and shards, computed independently of the driver.
 
-The token is the signed first half of MurmurHash3's 128 bits in Cassandra's variant, which takes the
-bytes of the tail as signed. The shard follows ScyllaDB's docs/dev/protocol-extensions.md,
-"Intranode sharding".
+The token is the signed first half of MurmurHash3's 128 bits. Cassandra's variant treats the bytes
+of the tail as signed. The shard follows ScyllaDB's docs/dev/protocol-extensions.md, "Intranode
+sharding".
 """
 
 from __future__ import annotations
@@ -26,26 +26,28 @@ def _mixed(value: int) -> int:
 
 
 def _signed_tail(data: bytes) -> int:
-    """Return the bytes as a little-endian number, each of them sign-extended to 64 bits."""
+    """Return the bytes as a little-endian number, with each byte sign-extended to 64 bits."""
     number = 0
-    for place, byte in enumerate(data):
-        number ^= ((byte - 256 if byte > 127 else byte) << 8 * place) & _MASK
+    for index, byte in enumerate(data):
+        number ^= ((byte - 256 if byte > 127 else byte) << 8 * index) & _MASK
     return number
 
 
 def token_of(key: bytes) -> int:
     """Return the token of a serialized partition key."""
     first = second = 0
-    whole = len(key) // 16 * 16
-    for at in range(0, whole, 16):
-        low = int.from_bytes(key[at : at + 8], "little")
-        high = int.from_bytes(key[at + 8 : at + 16], "little")
+    blocks_end = len(key) // 16 * 16
+    for offset in range(0, blocks_end, 16):
+        low = int.from_bytes(key[offset : offset + 8], "little")
+        high = int.from_bytes(key[offset + 8 : offset + 16], "little")
         first ^= _rotated(low * _C1 & _MASK, 31) * _C2 & _MASK
         first = (_rotated(first, 27) + second) * 5 + 0x52DCE729 & _MASK
         second ^= _rotated(high * _C2 & _MASK, 33) * _C1 & _MASK
         second = (_rotated(second, 31) + first) * 5 + 0x38495AB5 & _MASK
-    second ^= _rotated(_signed_tail(key[whole + 8 :]) * _C2 & _MASK, 33) * _C1 & _MASK
-    first ^= _rotated(_signed_tail(key[whole : whole + 8]) * _C1 & _MASK, 31) * _C2 & _MASK
+    second ^= _rotated(_signed_tail(key[blocks_end + 8 :]) * _C2 & _MASK, 33) * _C1 & _MASK
+    first ^= (
+        _rotated(_signed_tail(key[blocks_end : blocks_end + 8]) * _C1 & _MASK, 31) * _C2 & _MASK
+    )
     first ^= len(key)
     second ^= len(key)
     first = first + second & _MASK
@@ -58,6 +60,6 @@ def token_of(key: bytes) -> int:
 
 
 def shard_of(token: int, shards: int, ignore_msb: int) -> int:
-    """Return the shard of a node that owns `token`."""
+    """Return the shard that owns `token` on a node with this sharding."""
     biased = (token + (1 << 63) << ignore_msb) & _MASK
     return biased * shards >> 64

@@ -1,4 +1,4 @@
-"""CQL types as texts, and values in their wire formats.
+"""CQL types given as strings, and values in their wire formats.
 
 See native_protocol_v5.spec, sections 4.2.5.2, 5 and 6.
 """
@@ -16,7 +16,16 @@ from typing import Any, NamedTuple
 
 from cassandra.testing.fake.primitives import long_bytes, string, unsigned_vint, vint
 
-__all__ = ["Column", "Columns", "Encoded", "Type", "Udt", "encode_row", "parse_type"]
+__all__ = [
+    "Column",
+    "Columns",
+    "Encoded",
+    "Type",
+    "Udt",
+    "check_columns",
+    "encode_row",
+    "parse_type",
+]
 
 _MARSHAL = "org.apache.cassandra.db.marshal."
 _EPOCH_DATE = datetime.date(1970, 1, 1)
@@ -24,7 +33,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 class Encoded(NamedTuple):
-    """Bytes that are sent as they are in the place of a value, whatever the column's type."""
+    """Bytes that are sent unchanged as a value, regardless of the column's type."""
 
     data: bytes
 
@@ -47,8 +56,8 @@ Columns = Sequence[Column]
 class Type(NamedTuple):
     """One type.
 
-    `option` announces it for a protocol version, `encode` encodes a value, `class_name` is the
-    server's, and `width` is the one of a value in a vector, or None.
+    `option` describes the type for a protocol version, `encode` encodes a value, `class_name` is
+    the server's class, and `width` is the fixed size of a value in a vector, or None.
     """
 
     option: Callable[[int], bytes]
@@ -62,7 +71,7 @@ def _packed(layout: str) -> Callable[[Any], bytes]:
 
 
 def _varint(number: int) -> bytes:
-    # The shortest two's complement, as servers write it; -128 fits one byte, 128 does not.
+    # The shortest two's complement, as servers write it: -128 fits in one byte, 128 does not.
     length = (number + (number < 0)).bit_length() // 8 + 1
     return number.to_bytes(length, "big", signed=True)
 
@@ -70,8 +79,8 @@ def _varint(number: int) -> bytes:
 def _decimal(number: decimal.Decimal | int | float | str) -> bytes:
     sign, digits, exponent = decimal.Decimal(number).as_tuple()
     assert isinstance(exponent, int)
-    # CQL's scale is the exponent with the other sign.
-    # By the digits: arithmetic of `decimal` would round to its context's precision.
+    # The scale in CQL is the negated exponent. We use the digits, because arithmetic of `decimal`
+    # would round to the context's precision.
     unscaled = int("".join(map(str, digits)))
     return struct.pack(">i", -exponent) + _varint(-unscaled if sign else unscaled)
 
@@ -114,9 +123,9 @@ class _Scalar(NamedTuple):
     option: int
     encode: Callable[[Any], bytes]
     class_name: str
-    # In a vector; None if each element has its length before it.
+    # The fixed size in a vector; None if each element is preceded by its length.
     width: int | None = None
-    # The first protocol version with an option for it.
+    # The first protocol version that has an option for the type.
     since: int = 3
 
 
@@ -153,9 +162,9 @@ def _scalar(name: str) -> Type:
     scalar = _SCALARS.get(name)
     if scalar is None:
         raise ValueError(f"no CQL type is called {name!r}")
-    own, custom = scalar.option.to_bytes(2, "big"), _custom(_MARSHAL + scalar.class_name)
+    native, custom = scalar.option.to_bytes(2, "big"), _custom(_MARSHAL + scalar.class_name)
     return Type(
-        lambda version: own if version >= scalar.since else custom,
+        lambda version: native if version >= scalar.since else custom,
         scalar.encode,
         _MARSHAL + scalar.class_name,
         scalar.width,
@@ -244,8 +253,8 @@ def _udt(udt: Udt) -> Type:
 def _vector(element: Type, dimensions: int) -> Type:
     """Return a vector type.
 
-    It travels as a custom type. Elements of fixed length are packed, others have an unsigned vint
-    before them.
+    A vector is sent as a custom type. Elements of fixed length are packed; other elements are
+    preceded by an unsigned vint.
     """
 
     def encode(values: Collection[Any]) -> bytes:
@@ -256,14 +265,14 @@ def _vector(element: Type, dimensions: int) -> Type:
             parts if element.width else [unsigned_vint(len(part)) + part for part in parts]
         )
 
-    # With a space before the comma, as servers write it.
+    # Servers write a space before the comma.
     class_name = f"{_MARSHAL}VectorType({element.class_name} , {dimensions})"
     width = element.width * dimensions if element.width else None
     return Type(lambda version: _custom(class_name), encode, class_name, width)
 
 
 def _split(text: str) -> list[str]:
-    """Return the parts between the commas that are not in angle brackets."""
+    """Split at the commas that are not in angle brackets."""
     parts, depth, start = [], 0, 0
     for position, character in enumerate(text):
         depth += (character == "<") - (character == ">")
@@ -275,7 +284,9 @@ def _split(text: str) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def parse_type(kind: str | Udt) -> Type:
-    """Return the type of a text as in CQL, such as ``map<text, frozen<list<int>>>``, or `Udt`."""
+    """Return the type for a CQL string, such as ``map<text, frozen<list<int>>>``, or for a
+    `Udt`.
+    """
     if isinstance(kind, Udt):
         return _udt(kind)
     text = kind.strip()
@@ -301,14 +312,53 @@ def parse_type(kind: str | Udt) -> Type:
     raise ValueError(f"no CQL type is called {head!r}")
 
 
+def check_columns(columns: Any) -> None:
+    """Raise TypeError if `columns` are not (name, type) pairs."""
+    for column in (columns,) if isinstance(columns, str) else columns:
+        # A string of two characters would pass as a pair.
+        if isinstance(column, str) or not isinstance(column, Sequence) or len(column) != 2:
+            raise TypeError(f"columns are (name, type) pairs: [('k', 'int')], not {column!r}")
+
+
 def encode_row(
-    kinds: Sequence[Type], names: Sequence[str], row: Mapping[str, Any] | Sequence[Any]
+    kinds: Sequence[Type],
+    columns: Columns,
+    row: Mapping[str, Any] | Sequence[Any],
+    index: int = 0,
 ) -> bytes:
-    """Return one row, a sequence in the columns' order or a mapping by name (section 4.2.5.2)."""
+    """Encode one row, given as a sequence in column order or a mapping by name (section
+    4.2.5.2).
+
+    :param kinds: the parsed types of `columns`.
+    :param index: the position of the row in the result, for errors.
+    :raises TypeError: if a value has another type than its column.
+    :raises ValueError: if a column cannot hold a value of this type.
+    """
+    names = [name for name, _ in columns]
     values = [row.get(name) for name in names] if isinstance(row, Mapping) else row
     if len(values) != len(kinds):
         raise ValueError(
             f"a row of {len(values)} values for the {len(kinds)} columns {', '.join(names)}: "
             f"{row!r}"
         )
-    return b"".join(_cell(kind, value) for kind, value in zip(kinds, values, strict=True))
+    cells = []
+    for kind, column, value in zip(kinds, columns, values, strict=True):
+        try:
+            cells.append(_cell(kind, value))
+        except Exception as fault:
+            raise _unencodable(index, column, value, fault) from fault
+    return b"".join(cells)
+
+
+def _unencodable(index: int, column: Column, value: object, fault: Exception) -> Exception:
+    name, kind = column
+    text = (
+        f"row {index}, column {name} ({kind.name if isinstance(kind, Udt) else kind}): "
+        f"{value!r} ({type(value).__name__}) cannot be encoded"
+    )
+    # `struct` raises the same error for another type and for a number that is out of range.
+    if isinstance(fault, (TypeError, AttributeError)) or (
+        isinstance(fault, struct.error) and not isinstance(value, int)
+    ):
+        return TypeError(text)
+    return ValueError(f"{text}: {fault}")

@@ -1,4 +1,4 @@
-"""A cluster and a network in virtual time: a program that is run again by its seed."""
+"""A cluster and a network in virtual time. The same seed repeats the same run."""
 
 from __future__ import annotations
 

@@ -1,14 +1,13 @@
-"""`SimulatedLoop`: an asyncio loop whose time is virtual and whose every choice comes from a seed.
+"""`SimulatedLoop`: an asyncio event loop in virtual time, with all random choices made by a seed.
 
-It is its own selector. When nothing is ready, `select` jumps to the next timer or I/O event at
-once, so that an hour of waiting takes no time. The order is asyncio's where asyncio promises one:
-callbacks of `call_soon` run in their order, and each connection's events come in theirs. Where
-asyncio promises nothing, the seed decides: which of several ready connections comes first, which of
-two equal timers, and how much later than its time a timer fires.
+The loop is its own selector. When nothing is ready, `select` jumps to the next timer or I/O event
+immediately, so an hour of waiting takes no time. Where asyncio guarantees an order, so does this
+loop: callbacks of `call_soon` run in order, and the events of each connection arrive in order.
+Where asyncio guarantees nothing, the seed decides: which of several ready connections comes first,
+which of two equal timers fires first, and how late a timer fires.
 
-A loop without any timer or I/O left, while something is still awaited, raises `Stalled`. One that
-turns round and round without letting time pass raises `Livelocked`. A real loop would hang in both
-cases.
+If something is still awaited but no timer or I/O event is left, the loop raises `Stalled`. If it
+iterates without letting time pass, it raises `Livelocked`. A real loop would hang in both cases.
 """
 
 from __future__ import annotations
@@ -31,27 +30,27 @@ __all__ = ["Livelocked", "SimulatedEnvironment", "SimulatedLoop", "Stalled"]
 
 T = TypeVar("T")
 
-_BEGINNING = 1_000.0  # seconds; not 0, which programs take for "never"
-_EPOCH = 1_767_225_600 * 10**9  # nanoseconds: the wall clock says 2026 when virtual time is 0
-_TURN = 1e-6  # seconds that each turn of the loop takes at least
-_LATENESS = 2e-5  # seconds that a timer may be late
-_BUSY_SHARE = 0.02  # of the jumps, those that go too far because the program was busy
+_BEGINNING = 1_000.0  # seconds; not 0, which some code treats as "never"
+_EPOCH = 1_767_225_600 * 10**9  # nanoseconds: the wall clock shows 2026 when virtual time is 0
+_TURN = 1e-6  # minimum seconds of each iteration of the loop
+_LATENESS = 2e-5  # maximum seconds that a timer may be late
+_BUSY_SHARE = 0.02  # the share of jumps that go too far because the process was busy
 _BUSY = 0.005  # seconds
 
 _MOST_TURNS = 300_000
-_TURNS_TIME = 5.0  # seconds within which so many turns are a livelock
+_TURNS_TIME = 5.0  # seconds; that many iterations within this time are a livelock
 
 
 class Stalled(RuntimeError):
-    """Nothing will ever happen again, and something is still awaited."""
+    """Nothing will ever happen again, but something is still awaited."""
 
 
 class Livelocked(RuntimeError):
-    """The loop turns, and time does not pass."""
+    """The loop iterates, but time does not pass."""
 
 
 class _Clock:
-    """The time of all loops that belong together."""
+    """The common time of several loops."""
 
     __slots__ = ("ids", "now", "wall_offset")
 
@@ -62,14 +61,14 @@ class _Clock:
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
-    """An event loop in virtual time. All it does follows from its seed.
+    """An event loop in virtual time. Its seed determines everything that it does.
 
-    :param seed: an int or a string. The same seed gives the same run, on the same implementation of
-        the driver and the same Python version.
+    :param seed: an int or a string. The same seed gives the same run, with the same implementation
+        of the driver and the same Python version.
     """
 
     network: Network
-    """The network that its connections go over. `Network` sets it."""
+    """The network of its connections. `Network` sets it."""
 
     def __init__(self, seed: int | str = 0) -> None:
         super().__init__()
@@ -77,11 +76,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.random = random.Random(f"{seed}/loop")
         self.turns = 0
         self.faults: list[dict[str, Any]] = []
-        """The contexts that reached the loop's exception handler."""
+        """The contexts passed to the loop's exception handler."""
         self.threads: SimulatedThreads | None = None
-        """The threads that take turns with the loop's own; None if there are none."""
+        """The threads that take turns with the loop's own thread; None if there are none."""
         self.children: list[SimulatedLoop] = []
-        """The loops of other threads, in the order in which they were made."""
+        """The loops of other threads, in the order of their creation."""
         self._clock = _Clock(seed)
         self._stall = 0.0
         self._is_told_to_end = False
@@ -102,14 +101,14 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return self._clock.now
 
     def wall_time_ns(self) -> int:
-        """Return what the machine's clock says: nanoseconds since the Unix epoch."""
+        """Return the wall clock: nanoseconds since the Unix epoch."""
         clock = self._clock
         return clock.wall_offset + int(clock.now * 1e9)
 
     def step_wall_clock(self, seconds: float) -> None:
-        """Set the machine's clock, as an administrator or NTP does. Timers do not follow it.
+        """Set the wall clock, as an administrator or NTP does. Timers are not affected.
 
-        :param seconds: how far ahead; less than 0 is back.
+        :param seconds: how far to move the clock ahead; a negative number moves it back.
         """
         self._clock.wall_offset += int(seconds * 1e9)
 
@@ -126,18 +125,18 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """Call `callback` at a virtual time, or a few microseconds later.
 
         :param when: the virtual time, in seconds.
-        :param callback: what is called.
-        :param context: of the call.
+        :param callback: the function to call.
+        :param context: the context of the call.
         :param args: its arguments.
         """
         late = self.random.random() * _LATENESS
         return super().call_at(when + late, callback, *args, context=context)
 
     def call_io(self, when: float, key: object, callback: Callable[[], object]) -> None:
-        """Call `callback` at a virtual time, as the network does.
+        """Call `callback` at a virtual time, for the network.
 
         :param when: the virtual time, in seconds.
-        :param callback: what is called.
+        :param callback: the function to call.
         :param key: the connection. Events of one connection keep their order.
         """
         tie = self.random.random()
@@ -148,7 +147,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def select(self, timeout: float | None) -> list[tuple[object, Callable[[], object]]]:
         """Let time pass until the next event, and return the I/O events that are due.
 
-        :param timeout: seconds, None for no limit.
+        :param timeout: the maximum number of seconds; None for no limit.
         """
         self._check_progress()
         clock = self._clock
@@ -160,17 +159,17 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             clock.now += _TURN + stall
             if timeout is None or timeout > 0:
                 self.jump(clock.now + timeout if timeout is not None else None)
-        due = []
+        events = []
         while self._io and self._io[0][0] <= clock.now:
             _, _, _, key, callback = heapq.heappop(self._io)
-            due.append((key, callback))
-        return due
+            events.append((key, callback))
+        return events
 
     def jump(self, target: float | None) -> None:
         """Let time pass until the next I/O event, or until `target`.
 
         :param target: the virtual time of the next timer; None if there is none.
-        :raises Stalled: if there is no event either.
+        :raises Stalled: if there is no I/O event and no timer.
         """
         if self._io and (target is None or self._io[0][0] < target):
             target = self._io[0][0]
@@ -179,28 +178,28 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._clock.now = max(self._clock.now, target + self.busy_seconds())
 
     def busy_seconds(self) -> float:
-        """Draw the seconds that the program is late, which it seldom is."""
+        """Return the random number of seconds that the process is late, which is usually 0."""
         if self.random.random() < _BUSY_SHARE:
             return self.random.random() * _BUSY
         return 0.0
 
-    # -- beside other threads ----------------------------------------------------------------------
+    # -- together with other threads ---------------------------------------------------------------
 
     def has_work(self) -> bool:
-        """Return True if a turn would call something now."""
+        """Return True if the next iteration would call something now."""
         return bool(self._ready) or self._stopping  # type: ignore[attr-defined]
 
     def next_time(self) -> float | None:
-        """Return the virtual time of the next timer or I/O event; None without one."""
+        """Return the virtual time of the next timer or I/O event, or None."""
         times = [handle._when for handle in self._scheduled[:1]]  # type: ignore[attr-defined]
         if self._io:
             times.append(self._io[0][0])
         return min(times, default=None)
 
     def new_child(self, name: str) -> SimulatedLoop:
-        """Return a loop for another thread, on the same network and in the same time.
+        """Return a loop for another thread, with the same network and time.
 
-        :param name: tells the loop's random numbers from those of others.
+        :param name: distinguishes the loop's random numbers from those of other loops.
         """
         child = type(self)(f"{self.seed}/{name}")
         child.share(self)
@@ -208,7 +207,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return child
 
     def share(self, parent: SimulatedLoop) -> None:
-        """Take part in the world of another loop.
+        """Share the time, network and threads of another loop.
 
         :param parent: the other loop.
         """
@@ -222,10 +221,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Any = None
     ) -> asyncio.Handle:
-        """Call `callback` in the loop's thread, which may get its turn at once.
+        """Call `callback` in the loop's thread, which may run immediately.
 
-        :param callback: what is called.
-        :param context: of the call.
+        :param callback: the function to call.
+        :param context: the context of the call.
         :param args: its arguments.
         """
         handle = super().call_soon_threadsafe(callback, *args, context=context)
@@ -256,16 +255,16 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             self._ready.append(asyncio.Handle(callback, (), self))  # type: ignore[attr-defined]
 
     def _write_to_self(self) -> None:
-        """Nobody has to be woken: `select` never waits."""
+        """Nobody needs to be woken, because `select` never waits."""
 
-    # -- what asyncio's own loops have -------------------------------------------------------------
+    # -- methods of asyncio's loops ----------------------------------------------------------------
 
     def run_in_executor(  # type: ignore[override]
         self, executor: object, function: Callable[..., T], *args: Any
     ) -> asyncio.Future[T]:
-        """Call the function in a simulated thread; without `SimulatedThreads` at once.
+        """Call a function in a simulated thread, or immediately without `SimulatedThreads`.
 
-        :param executor: is not looked at.
+        :param executor: ignored.
         :param function: the function.
         :param args: its arguments.
         """
@@ -282,7 +281,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def new_executor(self, name: str) -> InlineExecutor:
         """Return an executor for the parts of the driver that read sources in a thread.
 
-        :param name: the name its threads would have.
+        :param name: the name that its threads would have.
         """
         return InlineExecutor()
 
@@ -296,16 +295,16 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         proto: int = 0,
         flags: int = 0,
     ) -> list[Any]:
-        """Look a name up among those of `Network.names`.
+        """Resolve a name by `Network.names`.
 
         :param host: the host.
         :param port: the port.
-        :param family: the address family, which is not looked at.
-        :param type: is not looked at.
-        :param proto: is not looked at.
-        :param flags: is not looked at.
+        :param family: ignored.
+        :param type: ignored.
+        :param proto: ignored.
+        :param flags: ignored.
         """
-        return [(2, 1, 6, "", (found, port)) for found in await self.network.resolve(host)]
+        return [(2, 1, 6, "", (address, port)) for address in await self.network.resolve(host)]
 
     async def create_connection(  # type: ignore[override]
         self,
@@ -320,10 +319,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
         """Connect to an address of the simulated network.
 
-        :param protocol_factory: makes the protocol.
+        :param protocol_factory: creates the protocol.
         :param host: the host.
         :param port: the port.
-        :param ssl: of TLS; None without it.
+        :param ssl: the TLS context; None for no TLS.
         :param server_hostname: the name that TLS expects.
         :param local_addr: the local address and port; None for any.
         """
@@ -348,10 +347,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     ) -> Any:
         """Listen at an address of the simulated network.
 
-        :param protocol_factory: makes the protocol.
+        :param protocol_factory: creates the protocol.
         :param host: the host.
         :param port: the port.
-        :param ssl: of TLS; None without it.
+        :param ssl: the TLS context; None for no TLS.
         :returns: an object with `close` and `getsockname`.
         """
         listener = self.network.bind(host, port)
@@ -359,7 +358,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return listener
 
     def cassandra_environment(self) -> SimulatedEnvironment:
-        """Return what the driver takes from outside, for one more cluster."""
+        """Return the environment (time, random numbers, connections) of one more cluster."""
         return SimulatedEnvironment(self, f"{self.seed}/cluster {next(self._clusters)}")
 
     def cassandra_id(self) -> uuid.UUID:
@@ -369,11 +368,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     # -- runs --------------------------------------------------------------------------------------
 
     def run(self, main: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
-        """Run a coroutine to its end and close the loop.
+        """Run a coroutine until it ends, and close the loop.
 
         :param main: the coroutine.
         :param timeout: virtual seconds.
-        :raises Stalled: if it waits for something that nothing will ever do.
+        :raises Stalled: if the coroutine waits for something that can never happen.
         :raises Livelocked: if time does not pass any more.
         :raises TimeoutError: after `timeout` seconds.
         """
@@ -386,22 +385,22 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def _abandon_tasks(self) -> None:
         self._watch_from = (self._clock.now, self.turns)
-        left = sorted(asyncio.all_tasks(self), key=hash)
-        for task in left:
+        unfinished = sorted(asyncio.all_tasks(self), key=hash)
+        for task in unfinished:
             task.cancel()
-        if left:
+        if unfinished:
             try:
-                self.run_until_complete(asyncio.wait(left, timeout=10.0))
+                self.run_until_complete(asyncio.wait(unfinished, timeout=10.0))
             except (Stalled, Livelocked):
                 pass
         self._io.clear()
 
 
 class InlineExecutor(Executor):
-    """Calls each function at once, where it is submitted."""
+    """Calls each function immediately in `submit`."""
 
     def submit(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Call the function, and return a future that has its outcome.
+        """Call the function, and return a future with its outcome.
 
         :param function: the function.
         :param args: its arguments.
@@ -415,7 +414,7 @@ class InlineExecutor(Executor):
 
 
 class _Task(asyncio.Task[Any]):
-    """A task whose place in a set does not depend on its address."""
+    """A task whose position in a set does not depend on its address."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any], number: int, **settings: Any) -> None:
         self._number = number
@@ -436,12 +435,12 @@ def _make_task(
 
 
 class SimulatedEnvironment:
-    """Time, chance, connections and threads of one cluster on a simulated loop.
+    """Time, random numbers, connections and threads of one cluster on a simulated loop.
 
-    It has what `cassandra.engine.environment.Environment` has.
+    It implements `cassandra.engine.environment.Environment`.
 
     :param loop: the simulated loop.
-    :param seed: decides the random numbers.
+    :param seed: the seed of the random numbers.
     """
 
     def __init__(self, loop: SimulatedLoop, seed: str) -> None:
@@ -455,7 +454,7 @@ class SimulatedEnvironment:
 
         :param name: the name.
         :param port: the port.
-        :param family: the address family, which is not looked at.
+        :param family: ignored.
         """
         return await self.loop.network.resolve(name)
 
@@ -471,17 +470,19 @@ class SimulatedEnvironment:
     ) -> None:
         """Connect a protocol to an IP address.
 
-        :param make_protocol: makes the protocol.
+        :param make_protocol: creates the protocol.
         :param address: the IP address.
         :param port: the port.
-        :param tls: of TLS; none without it.
+        :param tls: the TLS arguments; empty for no TLS.
         :param local_ports: the local ports to connect from; None for any.
         :param on_reached: called when the peer has accepted, before the TLS handshake.
         """
         network = self.loop.network
         local_port = None
         if local_ports is not None:
-            local_port = next((one for one in local_ports if network.is_free(one)), None)
+            local_port = next(
+                (candidate for candidate in local_ports if network.is_free(candidate)), None
+            )
             if local_port is None:
                 raise OSError(98, "no local port of the range is free for the shard")
         await network.connect(
@@ -495,16 +496,16 @@ class SimulatedEnvironment:
         )
 
     async def connect_unix(self, make_protocol: Any, path: str, *, tls: dict[str, Any]) -> None:
-        """Refuse: the simulated network has IP addresses alone.
+        """Raise an error: the simulated network only has IP addresses.
 
-        :param make_protocol: makes the protocol.
+        :param make_protocol: creates the protocol.
         :param path: the path.
-        :param tls: of TLS; none without it.
+        :param tls: the TLS arguments; empty for no TLS.
         """
         raise OSError(2, f"there is no {path} in a simulation")
 
     async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call the function, a moment later and in the loop.
+        """Call the function a moment later, in the event loop.
 
         :param function: the function.
         :param args: its arguments.
@@ -513,4 +514,4 @@ class SimulatedEnvironment:
         return function(*args)
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing, because there is nothing to close."""

@@ -1,13 +1,14 @@
-"""A TCP network in memory, with the faults of real ones.
+"""A TCP network in memory, with the faults of real networks.
 
-A connection is a `Link`: two transports, and a direction each way. A direction has a socket buffer
-of a drawn size, so that a sender feels a slow reader as it would on a real network. Bytes travel in
-segments, which arrive in order, after a latency with a heavy tail; a reader gets them cut at any
-byte. FIN comes behind the data. RST overtakes it, and destroys what was not read.
+A connection is a `Link`, which has two transports, and so two directions. A direction has a socket
+buffer of a random size, so that a slow reader slows down the sender as in a real network. Bytes
+travel in segments. Segments arrive in order, after a latency with a heavy tail, and a reader may
+get any number of bytes at a time. FIN follows the data. RST overtakes the data, and discards unread
+bytes.
 
-A path between two addresses can be cut, one way or both ways. Segments then wait, and come late
-when it is mended, as TCP's retransmissions do. A host can lose its power: its connections vanish
-without a word, and answer with RST only once the host is back.
+The path between two addresses can be cut, in one direction or both. Segments then wait until the
+path is mended, and arrive late, as TCP's retransmissions do. A host can lose power: its connections
+vanish silently, and reply with RST only when the host is back.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ __all__ = ["Link", "Listener", "Network", "SimulatedTransport"]
 CLIENT = "10.1.0.1"
 
 _SMALLEST_BUFFER, _LARGEST_BUFFER = 2 << 10, 256 << 10  # bytes
-_HIGH_WATER = 64 << 10  # asyncio's
-_READ = 256 << 10  # bytes that a transport reads at most at a time, as asyncio's
-_SYN_TIMEOUT = 127.0  # seconds: Linux's, of six retransmissions
+_HIGH_WATER = 64 << 10  # as in asyncio
+_READ = 256 << 10  # the most bytes that a transport reads at a time, as in asyncio
+_SYN_TIMEOUT = 127.0  # seconds, as in Linux with six retransmissions
 
 
 class Network:
     """The hosts, the paths between them, and their connections.
 
-    :param loop: the loop of all programs of the network, which gets it as its `network`.
-    :param latency: seconds that a segment usually takes one way.
+    :param loop: the event loop of the network. It gets the network as its attribute `network`.
+    :param latency: the usual seconds that a segment takes in one direction.
     :param tail: the share of segments that take up to `slowest` seconds.
-    :param slowest: seconds.
-    :param fragments: the share of reads that get a part of what is there.
+    :param slowest: the longest latency in seconds.
+    :param fragments: the share of reads that return only a part of the available bytes.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Network:
         self.names: dict[str, list[str]] = {}
         """The addresses of host names."""
         self.links: list[Link] = []
-        """The connections that are open at one end at least."""
+        """The connections that are open at either end."""
         self.opened = 0
         self._listeners: dict[tuple[str, int], Listener] = {}
         self._cut: set[tuple[str, str]] = set()
@@ -74,18 +75,18 @@ class Network:
     # -- faults ------------------------------------------------------------------------------------
 
     def cut(self, one: str, other: str, *, both_ways: bool = True) -> None:
-        """Let no segment pass from one address to another until `mend`.
+        """Block all segments from one address to another until `mend` is called.
 
         :param one: an address.
         :param other: another address.
-        :param both_ways: False cuts only the way from `one` to `other`.
+        :param both_ways: False blocks only the direction from `one` to `other`.
         """
         self._cut.add((one, other))
         if both_ways:
             self._cut.add((other, one))
 
     def mend(self, one: str, other: str) -> None:
-        """Take `cut` back. What was sent meanwhile comes now.
+        """Undo `cut`. Segments that were sent in the meantime arrive now.
 
         :param one: an address.
         :param other: another address.
@@ -95,28 +96,28 @@ class Network:
             link.resend()
 
     def mend_all(self) -> None:
-        """Take all faults of the network back, but not those of hosts."""
+        """Undo all faults of the network, but not the faults of hosts."""
         self._cut.clear()
         self._hanging.clear()
         for link in list(self.links):
             link.resend()
 
     def drop_syns(self, address: str) -> None:
-        """Let connections to an address hang; open ones go on.
+        """Let new connections to an address hang. Open connections are not affected.
 
         :param address: the IP address.
         """
         self._hanging.add(address)
 
     def accept_syns(self, address: str) -> None:
-        """Take `drop_syns` back.
+        """Undo `drop_syns`.
 
         :param address: the IP address.
         """
         self._hanging.discard(address)
 
     def lose_power(self, address: str) -> None:
-        """Let a host vanish without a word: no FIN, no RST.
+        """Let a host vanish silently: it sends neither FIN nor RST.
 
         :param address: the IP address.
         """
@@ -127,7 +128,7 @@ class Network:
                     end.vanish()
 
     def regain_power(self, address: str) -> None:
-        """Let a host be back, without its connections: it answers their segments with RST.
+        """Bring a host back, without its connections: it replies to their segments with RST.
 
         :param address: the IP address.
         """
@@ -159,7 +160,7 @@ class Network:
         return [name]
 
     def bind(self, address: str, port: int) -> Listener:
-        """Return a bound port that does not listen yet; port 0 takes a free one.
+        """Return a bound port that does not listen yet. Port 0 chooses a free port.
 
         :param address: the IP address.
         :param port: the port.
@@ -167,7 +168,7 @@ class Network:
         return Listener(self, address, port or self._free_port())
 
     def is_free(self, port: int) -> bool:
-        """Return True if no connection of the client's has this local port.
+        """Return True if no connection of the client has this local port.
 
         :param port: the port.
         """
@@ -182,7 +183,7 @@ class Network:
                 return self._next_port
 
     def delay(self) -> float:
-        """Draw the seconds that a segment takes."""
+        """Return the random latency of a segment, in seconds."""
         draws = self.random
         seconds = self.latency * (0.5 + draws.random())
         if draws.random() < self.tail:
@@ -203,22 +204,23 @@ class Network:
     ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
         """Connect to a port, as ``loop.create_connection`` does.
 
-        :param make_protocol: makes the protocol.
+        :param make_protocol: creates the protocol.
         :param address: the IP address.
         :param port: the port.
         :param local_port: the local port; None for any.
-        :param tls: of TLS; none without it.
+        :param tls: the TLS context; None for no TLS.
         :param server_hostname: the name that TLS expects.
         :param on_reached: called when the peer has accepted, before the TLS handshake.
-        :param source: the client's address.
-        :raises OSError: refused, unreachable, or no answer within 127 seconds.
+        :param source: the address of the client.
+        :raises OSError: if the connection is refused, the host is unreachable, or there is no
+            response within 127 seconds.
         """
         await asyncio.sleep(self.delay())
         waited = 0.0
         while (
             self.is_cut(source, address) or self.is_cut(address, source) or address in self._hanging
         ):
-            # SYN is sent again, after one second, two, four...
+            # SYN is sent again after one second, two, four...
             pause = max(waited, 1.0)
             if waited + pause > _SYN_TIMEOUT:
                 raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
@@ -234,7 +236,7 @@ class Network:
         try:
             link.ends[1].begin(listener.make_protocol(), listener.tls)
             await asyncio.sleep(self.delay())
-            # The server may have ended it at once.
+            # The server may have ended the connection immediately.
             if link.ends[0].is_reset:
                 raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
             on_reached()
@@ -247,7 +249,7 @@ class Network:
 
 
 class Listener:
-    """A bound port. It accepts connections from `listen` until `stop`.
+    """A bound port. It accepts connections between `listen` and `stop`.
 
     :param network: the network.
     :param address: the IP address.
@@ -269,23 +271,23 @@ class Listener:
         make_protocol: Callable[[], asyncio.BaseProtocol],
         tls: ssl_module.SSLContext | None = None,
     ) -> None:
-        """Accept connections from now on.
+        """Start to accept connections.
 
-        :param make_protocol: makes the protocol.
-        :param tls: of TLS; none without it.
+        :param make_protocol: creates the protocol of each connection.
+        :param tls: the TLS context; None for no TLS.
         """
         self.make_protocol = make_protocol
         self.tls = tls
         self._network._listeners[self._where] = self
 
     def close(self) -> None:
-        """Accept no connections any more; those that are open stay."""
+        """Stop accepting connections. Open connections stay open."""
         if self._network._listeners.get(self._where) is self:
             del self._network._listeners[self._where]
 
 
 class Link:
-    """One connection: the client's end is ``ends[0]``.
+    """A connection. The client's end is ``ends[0]``.
 
     :param network: the network.
     :param client: address and port of the client.
@@ -294,20 +296,20 @@ class Link:
 
     def __init__(self, network: Network, client: tuple[str, int], server: tuple[str, int]) -> None:
         self.network = network
-        # Of another thread's loop, perhaps.
-        own = cast("SimulatedLoop", asyncio.get_running_loop())
-        first = SimulatedTransport(self, client, own)
+        # The client's loop may belong to another thread.
+        client_loop = cast("SimulatedLoop", asyncio.get_running_loop())
+        first = SimulatedTransport(self, client, client_loop)
         second = SimulatedTransport(self, server, network.loop)
         first.peer, second.peer = second, first
         self.ends = (first, second)
 
     def resend(self) -> None:
-        """Send the segments again that could not pass."""
+        """Send the segments again that were blocked."""
         for end in self.ends:
             end.resend()
 
     def forget(self) -> None:
-        """Take note that one end is closed."""
+        """Called when one end is closed."""
         if all(end.is_over for end in self.ends) and self in self.network.links:
             self.network.links.remove(self)
 
@@ -319,11 +321,11 @@ _FIN, _RST = "FIN", "RST"
 
 
 class SimulatedTransport(asyncio.Transport):
-    """One end of a connection, which behaves as asyncio's transport over a socket does.
+    """One end of a connection, which behaves like asyncio's transport for a socket.
 
     :param link: the connection.
-    :param name: the name.
-    :param loop: of its protocol.
+    :param name: the address and port of this end.
+    :param loop: the event loop of its protocol.
     """
 
     peer: SimulatedTransport
@@ -334,11 +336,11 @@ class SimulatedTransport(asyncio.Transport):
         self.network = link.network
         self.address, self.port = name
         self.is_over = False
-        """True once the protocol was told that the connection is lost, or there is none."""
+        """True after the protocol's `connection_lost` was called, or if there is no protocol."""
         self.is_reset = False
         self._loop = loop
         draws = self.network.random
-        # Sending: what the socket has not taken, and what the peer has not read.
+        # Sending: bytes that the socket has not accepted, and bytes that the peer has not read.
         self._buffer = bytearray()
         self._window = int(
             _SMALLEST_BUFFER * (_LARGEST_BUFFER / _SMALLEST_BUFFER) ** draws.random()
@@ -349,7 +351,7 @@ class SimulatedTransport(asyncio.Transport):
         self._high, self._low = _HIGH_WATER, _HIGH_WATER // 4
         self._protocol_paused = False
         self._sends_fin = False
-        # Receiving.
+        # Receiving: segments that have arrived.
         self._inbox: deque[bytes | str] = deque()
         self._reading = False
         self._read_due = False
@@ -358,13 +360,13 @@ class SimulatedTransport(asyncio.Transport):
         self._lost = False
         self._gone = False  # the host has lost its power
 
-    # -- its beginning -----------------------------------------------------------------------------
+    # -- start -------------------------------------------------------------------------------------
 
     def begin(self, protocol: asyncio.BaseProtocol, tls: ssl_module.SSLContext | None) -> None:
         """Connect the server's protocol.
 
         :param protocol: the protocol.
-        :param tls: of TLS; none without it.
+        :param tls: the TLS context; None for no TLS.
         """
         if tls is not None:
             waiter: Any = None  # nobody waits for the server's handshake
@@ -377,7 +379,7 @@ class SimulatedTransport(asyncio.Transport):
         """Connect the client's protocol, and wait until it is ready.
 
         :param protocol: the protocol.
-        :param tls: of TLS; none without it.
+        :param tls: the TLS context; None for no TLS.
         :param server_hostname: the name that TLS expects.
         """
         waiter: asyncio.Future[None] = self._loop.create_future()
@@ -409,7 +411,7 @@ class SimulatedTransport(asyncio.Transport):
             self._read_soon()
 
     def give_up(self) -> None:
-        """Close an end whose program does not want it any more."""
+        """Close an end that its owner does not need any more."""
         if self._protocol is None:
             self._end()
             self._segment(_RST)
@@ -435,7 +437,7 @@ class SimulatedTransport(asyncio.Transport):
             self._loop.call_io(self._loop.time(), self, self._read)
 
     def _read(self) -> None:
-        """Give the protocol what one ``recv`` would."""
+        """Pass the protocol the bytes that one ``recv`` would return."""
         self._read_due = False
         if not self._inbox or not self._reading or self._lost:
             return
@@ -499,21 +501,21 @@ class SimulatedTransport(asyncio.Transport):
         self.peer._loop.call_io(arrival, self.peer, lambda: self.peer._arrive(content))
 
     def resend(self) -> None:
-        """Send what could not pass, if it can now."""
+        """Send the blocked segments, if the path is open now."""
         if self._held and not self.network.is_cut(self.address, self.peer.address):
-            held, self._held = self._held, []
-            for content in held:
+            segments, self._held = self._held, []
+            for content in segments:
                 self._segment(content)
 
     def _arrive(self, content: bytes | str) -> None:
         if self.address in self.network._dead:
-            # TCP sends it again until the host answers.
+            # TCP sends the segment again until the host responds.
             self.peer._held.append(content)
             return
         if content == _RST:
             self._on_rst()
         elif self._gone or self._lost or self._closing:
-            # Nobody will read it. A close with data on its way ends with RST.
+            # Nobody will read the data. A close with data in transit ends with RST.
             if content != _FIN:
                 self._segment(_RST)
             elif not self._gone:
@@ -531,7 +533,7 @@ class SimulatedTransport(asyncio.Transport):
             self._force_close(ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"))
 
     def _acknowledge(self, size: int) -> None:
-        """Take note that the peer has read `size` bytes."""
+        """Called when the peer has read `size` bytes."""
         self._unread -= size
         if self._buffer:
             self._loop.call_io(self._loop.time() + self.network.delay(), self, self._send_buffer)
@@ -607,7 +609,7 @@ class SimulatedTransport(asyncio.Transport):
         else:
             self._segment(_FIN)
 
-    # -- its end -----------------------------------------------------------------------------------
+    # -- end ---------------------------------------------------------------------------------------
 
     def is_closing(self) -> bool:
         return self._closing
@@ -624,7 +626,7 @@ class SimulatedTransport(asyncio.Transport):
         self._force_close(None)
 
     def reset(self) -> None:
-        """Close at once, by RST."""
+        """Close immediately, by RST."""
         if not self._lost:
             self._segment(_RST)
         self._force_close(None, tells=False)
@@ -662,7 +664,7 @@ class SimulatedTransport(asyncio.Transport):
         self.link.forget()
 
     def vanish(self) -> None:
-        """End because the host has no power any more: nobody hears of it."""
+        """End silently, because the host has lost power."""
         self._gone = True
         self._reading = False
         self._held.clear()
@@ -679,11 +681,11 @@ class SimulatedTransport(asyncio.Transport):
 
     def _call_soon(self, function: Callable[..., object], error: Exception | None) -> None:
         if self._loop.is_closed():
-            self._end()  # nobody is left who could be told
+            self._end()  # there is no protocol to notify
         else:
             self._loop.call_soon(function, error)
 
-    # -- what it is --------------------------------------------------------------------------------
+    # -- properties --------------------------------------------------------------------------------
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         if name == "sockname":

@@ -1,4 +1,4 @@
-"""`SimulatedThread`: lets fake nodes live on a simulated loop, without threads and sockets."""
+"""`SimulatedThread`: runs fake nodes on a simulated loop, without threads and sockets."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ __all__ = ["SimulatedThread"]
 
 T = TypeVar("T")
 
-_POLL = 0.001  # virtual seconds between two looks at a node
+_POLL = 0.001  # virtual seconds between two checks of a node
 
 
 class SimulatedThread(NodeThread):
-    """Stands for the thread of `FakeNode` and `FakeCluster`: pass it as ``thread=``.
+    """Replaces the thread of `FakeNode` and `FakeCluster`: pass it as ``thread=``.
 
-    :param loop: the simulated loop, which has a network.
+    :param loop: the simulated loop, which must have a network.
     """
 
     is_simulated = True
 
     def __init__(self, loop: SimulatedLoop) -> None:
-        # Not the base's: it would start a thread.
+        # We do not call the base constructor, which would start a thread.
         self.loop = loop
         self.number = itertools.count().__next__
 
     def rename(self, name: str) -> None:
-        """Do nothing: there is no thread to be named.
+        """Do nothing: there is no thread to name.
 
         :param name: the name.
         """
 
     def call(self, function: Callable[..., T], *args: Any) -> T:
-        """Call it at once.
+        """Call the function immediately.
 
         :param function: the function.
         :param args: its arguments.
@@ -47,7 +47,7 @@ class SimulatedThread(NodeThread):
         return function(*args)
 
     def post(self, function: Callable[..., Any], *args: Any) -> None:
-        """Call it soon.
+        """Call the function soon.
 
         :param function: the function.
         :param args: its arguments.
@@ -55,10 +55,10 @@ class SimulatedThread(NodeThread):
         self.loop.call_soon(function, *args)
 
     def settle(self) -> None:
-        """Nothing has to be waited for."""
+        """Do nothing: there is nothing to wait for."""
 
     def stop(self) -> None:
-        """The loop goes on: it is not this object's."""
+        """Do nothing: this object does not own the loop."""
 
     def wait_for(self, predicate: Callable[[], Any], timeout: float) -> Any:
         """Wait in virtual time, in a simulated thread, and return the predicate's value.
@@ -79,12 +79,12 @@ class SimulatedThread(NodeThread):
         :param timeout: virtual seconds.
         """
         end = self.loop.time() + timeout
-        # Nothing tells of all that the predicate may look at.
+        # The predicate may depend on anything, so we have to poll it.
         while not predicate() and self.loop.time() < end:  # noqa: ASYNC110
             await asyncio.sleep(_POLL)
 
     def bound_socket(self, address: str, port: int) -> Listening:
-        """Return a port of the simulated network.
+        """Return a bound port of the simulated network.
 
         :param address: the IP address.
         :param port: the port.
@@ -101,14 +101,14 @@ class SimulatedThread(NodeThread):
         """Accept connections.
 
         :param listener: the port.
-        :param make_protocol: makes the protocol.
-        :param tls: of TLS; none without it.
+        :param make_protocol: creates the protocol of each connection.
+        :param tls: the TLS context; None for no TLS.
         """
         assert isinstance(listener, Listener)
         listener.listen(make_protocol, tls)
 
     def stop_listening(self, listener: Listening) -> None:
-        """Accept no connections any more.
+        """Stop accepting connections.
 
         :param listener: the port.
         """

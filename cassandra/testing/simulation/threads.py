@@ -1,9 +1,10 @@
-"""`SimulatedThreads`: threads of a program that take turns, in the virtual time of a loop.
+"""`SimulatedThreads`: application threads that take turns, in the virtual time of a loop.
 
-The blocking API has a thread of its own with a loop, and is used by threads. In a simulation they
-are real threads, of which only one runs at a time. A thread runs until it waits: for an answer, for
-a lock, for the end of another thread, or, if it is a loop's, for the next event. Then the seed
-decides which of those that can go on does so. If none can, time jumps to the next event.
+The blocking API is used by threads, and has its own thread with an event loop. In a simulation
+these are real threads, but only one of them runs at a time. A thread runs until it waits: for a
+response, for a lock, for the end of another thread, or, if it runs a loop, for the next event. Then
+the seed decides which of the threads that can continue runs next. If no thread can continue, time
+jumps to the next event.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ from cassandra.testing.simulation.loop import SimulatedLoop, Stalled
 
 __all__ = ["SimulatedThreads"]
 
-_SWITCH_SHARE = 0.25  # of the calls into another thread's loop, those that give it the turn at once
+# the share of calls into another thread's loop that switch to that thread immediately
+_SWITCH_SHARE = 0.25
 _PATIENCE = 300.0  # real seconds that a thread waits for its turn
-_END_PATIENCE = 10.0  # real seconds that a thread which is left may take to end
+_END_PATIENCE = 10.0  # real seconds that a remaining thread may take to end
 
 
 class _Abandoned(BaseException):
-    """The simulation is over: the thread ends where it waits."""
+    """Raised in a waiting thread when the simulation is over, to end the thread."""
 
 
 def _never() -> bool:
@@ -42,10 +44,10 @@ def _no_time() -> float | None:
 
 
 class _Carrier:
-    """A real thread, which runs one strand after the other.
+    """A real thread, which runs several strands one after the other.
 
-    The identities of ended threads are given to new ones, in an order that is not the seed's. Those
-    of carriers are.
+    Python reuses the identities of ended threads for new threads, in an order that the seed does
+    not determine. Carriers make the identities deterministic.
     """
 
     def __init__(self) -> None:
@@ -69,7 +71,7 @@ class _Carrier:
 
 
 class _Strand:
-    """One thread. It has the methods of `threading.Thread` that the driver uses."""
+    """A simulated thread. It has the methods of `threading.Thread` that the driver uses."""
 
     def __init__(self, threads: SimulatedThreads, target: Callable[[], Any], name: str) -> None:
         self._threads = threads
@@ -82,7 +84,7 @@ class _Strand:
         self.result: Any = None
         self.error: BaseException | None = None
         self.has_ended = threading.Event()
-        """For the end of the simulation, which waits for real."""
+        """Set when the strand ends, so that the simulation can wait in real time."""
         self._is_alive = False
         self.ident: int | None = None
         self.carrier: _Carrier | None = None
@@ -121,7 +123,9 @@ class _Strand:
 
 
 class _Waiter:
-    """Waiting for one event, as `cassandra._threads.Waiter`; also a lock, free at first or not."""
+    """Waits for one event, like `cassandra._threads.Waiter`. It is also a lock, which may be free
+    at first.
+    """
 
     def __init__(self, threads: SimulatedThreads, is_free: bool) -> None:
         self._threads = threads
@@ -153,9 +157,9 @@ class _Waiter:
 
 
 class SimulatedThreads:
-    """The threads of a program, and those that the driver's blocking API makes.
+    """The threads of an application, and the threads of the driver's blocking API.
 
-    :param loop: the simulated loop of the nodes and the network. Coroutines may run on it, too.
+    :param loop: the simulated loop of the nodes and the network. You may also run coroutines on it.
     """
 
     def __init__(self, loop: SimulatedLoop) -> None:
@@ -171,26 +175,27 @@ class SimulatedThreads:
         self._is_stalled = False
         self._ended: asyncio.Event | None = None
 
-    # -- what a program calls ----------------------------------------------------------------------
+    # -- for applications --------------------------------------------------------------------------
 
     def run(self, *programs: Callable[[], Any], timeout: float | None = None) -> list[Any]:
-        """Run each program in a thread of its own, until all have ended, and close the loop.
+        """Run each function in its own thread until all have ended, and close the loop.
 
         :param programs: functions without arguments, which use the blocking API.
         :param timeout: virtual seconds.
-        :returns: what they have returned, in their order.
-        :raises Exception: the error of the first one that failed.
-        :raises Stalled: if all threads wait for something that nothing will ever do.
+        :returns: their results, in order.
+        :raises Exception: the error of the first function that failed.
+        :raises Stalled: if all threads wait for something that can never happen.
         :raises TimeoutError: after `timeout` seconds.
         """
         return self.loop.run(self.run_beside(*programs), timeout)
 
     async def run_beside(self, *programs: Callable[[], Any]) -> list[Any]:
-        """Run each program in a thread of its own, beside coroutines on the simulation's loop.
+        """Run each function in its own thread, concurrently with coroutines on the simulation's
+        loop.
 
         :param programs: functions without arguments.
-        :returns: what they have returned, in their order.
-        :raises Exception: the error of the first one that failed.
+        :returns: their results, in order.
+        :raises Exception: the error of the first function that failed.
         """
         async with self:
             strands = [_Strand(self, program, f"program {n}") for n, program in enumerate(programs)]
@@ -206,7 +211,9 @@ class SimulatedThreads:
         return [strand.result for strand in strands]
 
     async def __aenter__(self) -> SimulatedThreads:
-        """Let threads run beside the coroutine, which starts them by ``asyncio.to_thread``, say."""
+        """Let threads run concurrently with the coroutine, which starts them, for example by
+        ``asyncio.to_thread``.
+        """
         _threads.run_simulation(self)
         self._main.ident = threading.get_ident()
         self._by_ident[self._main.ident] = self._main
@@ -217,7 +224,7 @@ class SimulatedThreads:
         self._end()
 
     def sleep(self, seconds: float) -> None:
-        """Let the calling thread sleep, while others run.
+        """Let the calling thread sleep, while other threads run.
 
         :param seconds: virtual seconds.
         """
@@ -227,16 +234,20 @@ class SimulatedThreads:
         """Return the virtual time, in seconds."""
         return self.loop.time()
 
+    def wall_time_ns(self) -> int:
+        """Return the wall clock: nanoseconds since the Unix epoch."""
+        return self.loop.wall_time_ns()
+
     def new_id(self) -> uuid.UUID:
         """Return a random id for the driver."""
         return self.loop.cassandra_id()
 
     def start(self, program: Callable[[], Any], name: str = "program") -> Any:
-        """Start one more thread of the program.
+        """Start another application thread.
 
         :param program: a function without arguments.
-        :param name: the thread's.
-        :returns: an object with `is_alive` and `join`, as those of `threading.Thread`.
+        :param name: the name of the thread.
+        :returns: an object with `is_alive` and `join`, like `threading.Thread`.
         """
         strand = _Strand(self, program, name)
         strand.start()
@@ -245,16 +256,16 @@ class SimulatedThreads:
     def call_in_thread(
         self, future: asyncio.Future[Any], function: Callable[..., Any], *arguments: Any
     ) -> None:
-        """Call a function in a thread of its own, and hand its outcome to a future.
+        """Call a function in its own thread, and set its outcome on a future.
 
-        :param future: of a simulated loop.
+        :param future: a future of a simulated loop.
         :param function: the function.
         :param arguments: its arguments.
         """
         loop = future.get_loop()
 
         def settle(result: Any, error: BaseException | None) -> None:
-            if future.done():  # cancelled: nobody waits any longer
+            if future.done():  # cancelled: nobody waits for the result
                 return
             if error is None:
                 future.set_result(result)
@@ -273,31 +284,31 @@ class SimulatedThreads:
 
     @property
     def alive(self) -> list[str]:
-        """The names of the threads that have not ended, but for that of the simulation's loop.
+        """The names of the threads that have not ended, except the thread of the simulation's loop.
 
-        After `run`, those that it had to end.
+        After `run`, these are the threads that it had to end.
         """
         return [strand.name for strand in self._strands if strand is not self._main]
 
-    # -- what the driver asks for ------------------------------------------------------------------
+    # -- for the driver ----------------------------------------------------------------------------
 
     def is_current(self) -> bool:
-        """Return True if the calling thread is one of these."""
+        """Return True if the calling thread is a simulated thread."""
         return threading.get_ident() in self._by_ident
 
     def new_waiter(self) -> _Waiter:
-        """Return a lock that is held, for waits."""
+        """Return a held lock, to wait for."""
         return _Waiter(self, False)
 
     def new_lock(self) -> _Waiter:
-        """Return a lock that is free."""
+        """Return a free lock."""
         return _Waiter(self, True)
 
     def new_thread(self, target: Callable[[], None], name: str) -> _Strand:
-        """Return a thread that is yet to be started.
+        """Return a thread that is not started yet.
 
-        :param target: what it runs.
-        :param name: its name.
+        :param target: the function that it runs.
+        :param name: the name of the thread.
         """
         return _Strand(self, target, name)
 
@@ -309,17 +320,18 @@ class SimulatedThreads:
     # -- turns -------------------------------------------------------------------------------------
 
     def deadline(self, seconds: float | None) -> float | None:
-        """Return the time in so many seconds; None for no limit.
+        """Return the virtual time after some seconds, or None for no limit.
 
         :param seconds: virtual seconds.
         """
         return None if seconds is None else self.loop.time() + seconds
 
     def wait(self, is_ready: Callable[[], bool], deadline: float | None) -> bool:
-        """Let others run until `is_ready` or the deadline; return False if it was too late.
+        """Let other threads run until `is_ready` or the deadline. Return False if the deadline
+        passed first.
 
-        :param is_ready: asked by any thread, often.
-        :param deadline: virtual time; None for no limit.
+        :param is_ready: called often, by any thread.
+        :param deadline: a virtual time; None for no limit.
         """
         while not is_ready():
             if self.is_over:
@@ -330,9 +342,9 @@ class SimulatedThreads:
         return True
 
     def turn(self, loop: SimulatedLoop, stall: float) -> None:
-        """Let others run until a loop has work, and at least for the time of a stall.
+        """Let other threads run until a loop has work, and at least for the duration of a stall.
 
-        :param loop: that of the calling thread.
+        :param loop: the loop of the calling thread.
         :param stall: virtual seconds that the loop is blocked.
         """
         if self.is_over or not self.is_current():
@@ -346,7 +358,7 @@ class SimulatedThreads:
             self._turn_alone(loop)
 
     def _is_ended(self) -> bool:
-        return self.is_over  # which another thread may have set meanwhile
+        return self.is_over  # another thread may have set this in the meantime
 
     def _turn_alone(self, loop: SimulatedLoop) -> None:
         if self.is_over and loop is not self.loop and not loop._is_told_to_end:
@@ -356,9 +368,9 @@ class SimulatedThreads:
             loop.jump(loop.next_time())
 
     def on_call(self, loop: SimulatedLoop) -> None:
-        """Let others run, perhaps: a thread has called something in a loop.
+        """Called when a thread has called into a loop; may let other threads run.
 
-        :param loop: whose thread is to call it.
+        :param loop: the loop whose thread makes the call.
         """
         strand = self._by_ident.get(threading.get_ident())
         if strand is None or self.is_over or asyncio._get_running_loop() is loop:
@@ -380,7 +392,7 @@ class SimulatedThreads:
             raise Stalled(f"nothing will happen any more, at {self.loop.time():.6f} s")
 
     def _next(self) -> _Strand:
-        """Return the strand whose turn it is; lets time pass until there is one."""
+        """Return the strand that runs next. Let time pass until a strand is ready."""
         clock = self.loop._clock
         while True:
             ready, times = [], []
@@ -397,10 +409,10 @@ class SimulatedThreads:
                 return self._main
             clock.now = max(clock.now, min(times) + self.loop.busy_seconds())
 
-    # -- beginnings and ends -----------------------------------------------------------------------
+    # -- start and end -----------------------------------------------------------------------------
 
     def add(self, strand: _Strand) -> None:
-        """Take in a strand whose thread is about to wait for its turn.
+        """Add a strand whose thread is about to wait for its turn.
 
         :param strand: the strand.
         """
@@ -408,7 +420,7 @@ class SimulatedThreads:
         self._strands.append(strand)
 
     def remove(self, strand: _Strand) -> None:
-        """Take out a strand that ends, in its thread, and give the turn to another one.
+        """Remove a strand that is ending, in its thread, and let another strand run.
 
         :param strand: the strand.
         """
@@ -423,7 +435,7 @@ class SimulatedThreads:
         self._next().turn.release()
 
     def _end(self) -> None:
-        """End the threads that are left, one after the other."""
+        """End the remaining threads, one after the other."""
         self.is_over = True
         try:
             for strand in [*self._strands]:

@@ -1,4 +1,4 @@
-"""Statements, parameters and errors: what programs of other drivers stumbled over."""
+"""Statements, parameters and errors that broke programs written for other drivers."""
 
 import datetime
 import logging
@@ -41,24 +41,38 @@ def bound_with_parameters(d):
 
 def empty_parameters(d):
     s = d.shared
-    for at, given in enumerate(((), [], {}, None)):
-        d.tried(f"{given!r}", s.execute, f"INSERT INTO t (k, v) VALUES ({at}, 'a%%b')", given)
-        d.tried(f"lone {given!r}", s.execute, f"INSERT INTO t (k, v) VALUES (1{at}, '1%')", given)
+    for key, parameters in enumerate(((), [], {}, None)):
+        d.tried(
+            f"{parameters!r}", s.execute, f"INSERT INTO t (k, v) VALUES ({key}, 'a%%b')", parameters
+        )
+        d.tried(
+            f"lone {parameters!r}",
+            s.execute,
+            f"INSERT INTO t (k, v) VALUES (1{key}, '1%')",
+            parameters,
+        )
         batch = BatchStatement()
-        d.tried(f"add {given!r}", batch.add, f"INSERT INTO t (k, v) VALUES (2{at}, 'x%')", given)
-        d.tried(f"batch {given!r}", s.execute, batch)
+        d.tried(
+            f"add {parameters!r}",
+            batch.add,
+            f"INSERT INTO t (k, v) VALUES (2{key}, 'x%')",
+            parameters,
+        )
+        d.tried(f"batch {parameters!r}", s.execute, batch)
 
 
 def wrong_parameters(d):
     s = d.shared
     text = "INSERT INTO t (k, v) VALUES (%s, %s)"
     named = "INSERT INTO t (k, v) VALUES (%(k)s, %(v)s)"
-    for given in ((1,), (1, "a", 2), [1, "a"], {1, 2}, "ab", "x", 5, {"k": 1}, iter((1, "a"))):
-        d.tried(f"positions {type(given).__name__} {given!r:.20}", s.execute, text, given)
-    for given in ({"k": 1}, {"k": 2, "v": "x", "z": 1}, (1, "a"), {"K": 1, "V": "a"}):
-        d.tried(f"names {given}", s.execute, named, given)
+    for parameters in ((1,), (1, "a", 2), [1, "a"], {1, 2}, "ab", "x", 5, {"k": 1}, iter((1, "a"))):
+        d.tried(
+            f"positions {type(parameters).__name__} {parameters!r:.20}", s.execute, text, parameters
+        )
+    for parameters in ({"k": 1}, {"k": 2, "v": "x", "z": 1}, (1, "a"), {"K": 1, "V": "a"}):
+        d.tried(f"names {parameters}", s.execute, named, parameters)
     insert = s.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
-    for at, given in enumerate(
+    for index, parameters in enumerate(
         (
             (1,),
             (1, "a", 2),
@@ -77,11 +91,11 @@ def wrong_parameters(d):
             {"K": 1},
         )
     ):
-        d.tried(f"prepared {at}", s.execute, insert, given)
-        d.tried(f"bind {at}", lambda given=given: insert.bind(given).values)
-    for given in ((1,), "SELECT", b"SELECT k FROM t", 5, None, SimpleStatement("SELECT k FROM t")):
-        d.tried(f"prepare {given!r:.10}", lambda given=given: s.prepare(given).query_string)
-        d.tried(f"query {given!r:.10}", s.execute, given)
+        d.tried(f"prepared {index}", s.execute, insert, parameters)
+        d.tried(f"bind {index}", lambda parameters=parameters: insert.bind(parameters).values)
+    for query in ((1,), "SELECT", b"SELECT k FROM t", 5, None, SimpleStatement("SELECT k FROM t")):
+        d.tried(f"prepare {query!r:.10}", lambda query=query: s.prepare(query).query_string)
+        d.tried(f"query {query!r:.10}", s.execute, query)
 
 
 def second_iteration(d):
@@ -115,10 +129,10 @@ def second_iteration(d):
 
 def sequences_as_text(d):
     s = d.shared
-    for at, given in enumerate(((1, 2), [1, 2], {1, 2}, (), [], set())):
-        d.tried(f"list {given}", s.execute, "INSERT INTO t (k, l) VALUES (%s, %s)", (at, given))
-        d.tried(f"encoded {given}", s.encoder.cql_encode_all_types, given)
-        d.tried(f"in {given}", s.execute, "SELECT k FROM t WHERE k IN %s", (given,))
+    for key, values in enumerate(((1, 2), [1, 2], {1, 2}, (), [], set())):
+        d.tried(f"list {values}", s.execute, "INSERT INTO t (k, l) VALUES (%s, %s)", (key, values))
+        d.tried(f"encoded {values}", s.encoder.cql_encode_all_types, values)
+        d.tried(f"in {values}", s.execute, "SELECT k FROM t WHERE k IN %s", (values,))
     s2 = d.session()
     s2.encoder.mapping[tuple] = s2.encoder.cql_encode_tuple
     d.tried("as tuple", s2.encoder.cql_encode_all_types, (1, "a"))
@@ -372,10 +386,14 @@ def counters_in_batches(d):
 def prepared_attributes(d):
     s = d.shared
     select = s.prepare("SELECT k, v FROM t WHERE k = ?")
-    d.show("result", [tuple(one)[2:3] for one in select.result_metadata])
-    d.show("result names", [one[2] for one in select.result_metadata])
+    d.show("result", [tuple(column)[2:3] for column in select.result_metadata])
+    d.show("result names", [column[2] for column in select.result_metadata])
     d.show(
-        "columns", [(one.table_name, one.name, one.type.typename) for one in select.column_metadata]
+        "columns",
+        [
+            (column.table_name, column.name, column.type.typename)
+            for column in select.column_metadata
+        ],
     )
     d.show("key", select.routing_key_indexes)
     d.show("idempotent", select.is_idempotent)
@@ -415,14 +433,14 @@ def prepared_attributes(d):
 def booleans(d):
     s = d.shared
     insert = s.prepare("INSERT INTO t (k, b) VALUES (?, ?)")
-    for at, value in enumerate((True, False, 0, 1, 2, -1, "x", "", [], [0], None, 0.0, 1.5)):
-        d.tried(f"{value!r}", s.execute, insert, (at, value))
+    for key, value in enumerate((True, False, 0, 1, 2, -1, "x", "", [], [0], None, 0.0, 1.5)):
+        d.tried(f"{value!r}", s.execute, insert, (key, value))
 
 
 def times_as_text(d):
     s = d.shared
     zone = datetime.timezone(datetime.timedelta(hours=2))
-    for at, value in enumerate(
+    for key, value in enumerate(
         (
             datetime.time(1, 2, 3),
             datetime.time(1, 2, 3, 4),
@@ -431,10 +449,10 @@ def times_as_text(d):
         )
     ):
         d.tried(
-            f"text {value}", s.execute, "INSERT INTO t (k, v) VALUES (%s, %s)", (at, str(value))
+            f"text {value}", s.execute, "INSERT INTO t (k, v) VALUES (%s, %s)", (key, str(value))
         )
-        d.tried(f"time {value}", s.execute, "INSERT INTO t (k, tm) VALUES (%s, %s)", (at, value))
-        d.tried(f"as text {value}", s.execute, "INSERT INTO t (k, v) VALUES (%s, %s)", (at, value))
+        d.tried(f"time {value}", s.execute, "INSERT INTO t (k, tm) VALUES (%s, %s)", (key, value))
+        d.tried(f"as text {value}", s.execute, "INSERT INTO t (k, v) VALUES (%s, %s)", (key, value))
 
 
 def row_factories_of_programs(d):
@@ -482,7 +500,7 @@ def attributes_of_futures(d):
     d.show("agreed", future.is_schema_agreed)
     d.show("timeout", future.timeout)
     d.tried("traces", future.get_query_trace_ids)
-    d.tried("hosts", lambda: [str(one.address) for one in future.attempted_hosts])
+    d.tried("hosts", lambda: [str(host.address) for host in future.attempted_hosts])
     d.tried("coordinator", lambda: str(future.coordinator_host))
     d.show("row_factory", future.row_factory)
     d.show("message", type(future.message).__name__)
@@ -506,7 +524,7 @@ def sessions_have(d):
     d.tried("hosts", lambda: len(list(s.hosts)))
     d.tried("handler", lambda: s.client_protocol_handler)
     d.tried("is_shutdown", lambda: s.is_shutdown)
-    d.tried("pools", lambda: [one["open_count"] > 0 for one in s.get_pool_state().values()])
+    d.tried("pools", lambda: [state["open_count"] > 0 for state in s.get_pool_state().values()])
     d.tried("pool keys", lambda: sorted(next(iter(s.get_pool_state().values()))))
     d.tried("get_pools", lambda: len(list(s.get_pools())))
     d.tried("max", lambda: s.max_trace_wait)
@@ -658,10 +676,10 @@ def uuids_and_dates(d):
     s.execute("CREATE TABLE IF NOT EXISTS times (k int PRIMARY KEY, ts timestamp, d date, u uuid)")
     stamp = datetime.datetime(2011, 9, 28, 1, 2, 3, 456000)
     zone = datetime.timezone(datetime.timedelta(hours=-5))
-    given = uuid.UUID(int=5)
+    unique_id = uuid.UUID(int=5)
     insert = s.prepare("INSERT INTO times (k, ts, d, u) VALUES (?, ?, ?, ?)")
     text = "INSERT INTO times (k, ts, d, u) VALUES (%s, %s, %s, %s)"
-    for at, when in enumerate(
+    for key, when in enumerate(
         (stamp, stamp.replace(tzinfo=zone), stamp.date(), 5, 1.5, "2011-09-28", None)
     ):
         for way, statement in (("bound", insert), ("text", text)):
@@ -669,9 +687,9 @@ def uuids_and_dates(d):
                 f"{way} {when!r}",
                 s.execute,
                 statement,
-                (at, when, datetime.date(2011, 9, 28), given),
+                (key, when, datetime.date(2011, 9, 28), unique_id),
             )
-            d.tried(f"{way} read {when!r}", s.execute, "SELECT * FROM times WHERE k = %s", (at,))
+            d.tried(f"{way} read {when!r}", s.execute, "SELECT * FROM times WHERE k = %s", (key,))
     s.execute("DROP TABLE times")
 
 

@@ -1,4 +1,4 @@
-"""What the pages of today's documentation show, written anew."""
+"""Examples modelled on the documentation of cassandra-driver and scylla-driver."""
 
 import datetime
 import threading
@@ -47,10 +47,10 @@ TABLES = [
 
 
 def _users(s, count=3):
-    for at in range(count):
+    for number in range(count):
         s.execute(
             "INSERT INTO users (user_id, name, email, age) VALUES (%s, %s, %s, %s)",
-            (at, f"name{at}", f"{at}@example.org", 20 + at),
+            (number, f"name{number}", f"{number}@example.org", 20 + number),
         )
 
 
@@ -171,8 +171,8 @@ def callbacks_of_one_future(d):
 def prepared_statements(d):
     s = d.shared
     prepared = s.prepare("INSERT INTO users (user_id, name) VALUES (?, ?)")
-    for at in range(3):
-        s.execute(prepared, (at, f"n{at}"))
+    for number in range(3):
+        s.execute(prepared, (number, f"n{number}"))
     s.execute(prepared, [3, "n3"])
     s.execute(prepared, {"user_id": 4, "name": "n4"})
     s.execute(prepared, {"user_id": 5})
@@ -191,15 +191,15 @@ def prepared_statements(d):
     d.tried("in", lambda: sorted(s.execute(several, ([1, 2],))))
     ttl = s.prepare("UPDATE users USING TTL ? SET name = ? WHERE user_id = ?")
     d.tried("ttl", s.execute, ttl, (100, "x", 1))
-    d.show("ttl names", [one.name for one in ttl.column_metadata])
+    d.show("ttl names", [column.name for column in ttl.column_metadata])
 
 
 def batches(d):
     s = d.shared
     insert = s.prepare("INSERT INTO users (user_id, name) VALUES (?, ?)")
     batch = BatchStatement(consistency_level=ConsistencyLevel.QUORUM)
-    for at, name in enumerate(("a", "b")):
-        batch.add(insert, (at, name))
+    for number, name in enumerate(("a", "b")):
+        batch.add(insert, (number, name))
     s.execute(batch)
     batch = BatchStatement()
     batch.add(SimpleStatement("INSERT INTO users (user_id, name) VALUES (%s, %s)"), (5, "five"))
@@ -397,7 +397,7 @@ def user_types(d):
     insert = s.prepare("INSERT INTO people (id, location, others) VALUES (?, ?, ?)")
     s.execute(insert, (1, Address("Side", 2), [Address("x", None)]))
     row = s.execute("SELECT * FROM people WHERE id = 1").one()
-    d.show("list", [(one.street, one.zipcode) for one in row.others])
+    d.show("list", [(address.street, address.zipcode) for address in row.others])
     plain = d.session()
     row = plain.execute("SELECT * FROM people WHERE id = 1").one()
     d.show("tuple", row)
@@ -422,25 +422,33 @@ def concurrent(d):
     s = d.shared
     _users(s)
     select = s.prepare("SELECT name FROM users WHERE user_id = ?")
-    results = execute_concurrent(s, [(select, (at,)) for at in range(4)])
+    results = execute_concurrent(s, [(select, (key,)) for key in range(4)])
     d.show("results", [(good, list(rows)) for good, rows in results])
-    results = execute_concurrent_with_args(s, select, [(at,) for at in range(3)], concurrency=1)
-    d.show("args", [list(one.result_or_exc) for one in results])
-    found = execute_concurrent(s, [(select, ("x",)), (select, (1,))], raise_on_first_error=False)
-    d.show("errors", [(good, None if good else rows) for good, rows in found])
+    results = execute_concurrent_with_args(s, select, [(key,) for key in range(3)], concurrency=1)
+    d.show("args", [list(result.result_or_exc) for result in results])
+    outcomes = execute_concurrent(s, [(select, ("x",)), (select, (1,))], raise_on_first_error=False)
+    d.show("errors", [(good, None if good else rows) for good, rows in outcomes])
     d.tried("raises", execute_concurrent, s, [(select, ("x",)), (select, (1,))])
-    found = execute_concurrent(
+    outcomes = execute_concurrent(
         s, [("SELECT nothing FROM users", ()), (select, (1,))], raise_on_first_error=False
     )
-    d.show("server", [(one.success, None if one.success else one.result_or_exc) for one in found])
-    generator = execute_concurrent(s, ((select, (at,)) for at in range(5)), results_generator=True)
+    d.show(
+        "server",
+        [
+            (outcome.success, None if outcome.success else outcome.result_or_exc)
+            for outcome in outcomes
+        ],
+    )
+    generator = execute_concurrent(
+        s, ((select, (key,)) for key in range(5)), results_generator=True
+    )
     d.show("generator", [(good, list(rows)) for good, rows in generator])
     d.tried("nothing", execute_concurrent, s, [])
     d.tried("no concurrency", execute_concurrent, s, [(select, (1,))], concurrency=0)
     d.tried(
         "many",
         lambda: len(
-            execute_concurrent_with_args(s, select, [(at,) for at in range(500)], concurrency=50)
+            execute_concurrent_with_args(s, select, [(key,) for key in range(500)], concurrency=50)
         ),
     )
 
@@ -449,8 +457,8 @@ def concurrent_writes(d):
     d.any_order()
     s = d.shared
     insert = s.prepare("INSERT INTO events (day, at, what) VALUES (?, ?, ?)")
-    rows = [("monday", at, f"w{at}") for at in range(50)]
-    d.show("done", all(one.success for one in execute_concurrent_with_args(s, insert, rows)))
+    rows = [("monday", number, f"w{number}") for number in range(50)]
+    d.show("done", all(result.success for result in execute_concurrent_with_args(s, insert, rows)))
     d.tried(
         "dicts",
         lambda: len(execute_concurrent_with_args(s, insert, [{"day": "t", "at": 1, "what": "x"}])),
@@ -480,7 +488,7 @@ def traces(d):
             sorted(trace.parameters),
         ],
     )
-    d.show("events", bool(trace.events) and all(one.description for one in trace.events))
+    d.show("events", bool(trace.events) and all(event.description for event in trace.events))
     d.show(
         "event",
         [
@@ -490,7 +498,7 @@ def traces(d):
     )
     d.show("of result", type(rows.get_query_trace()))
     d.show("all", len(rows.get_all_query_traces()))
-    d.show("ids", [type(one) for one in future.get_query_trace_ids()])
+    d.show("ids", [type(trace_id) for trace_id in future.get_query_trace_ids()])
     plain = s.execute("SELECT * FROM users")
     d.tried("none", plain.get_query_trace)
     d.tried("none of all", plain.get_all_query_traces)
@@ -605,9 +613,9 @@ def speculation(d):
 def logins(d):
     provider = PlainTextAuthProvider(username="cassandra", password="cassandra")
     d.tried("without", lambda: d.cluster(auth_provider=provider).connect().keyspace)
-    one = provider.new_authenticator("127.0.0.1")
-    one.server_authenticator_class = "org.apache.cassandra.auth.PasswordAuthenticator"
-    d.show("response", one.initial_response())
+    authenticator = provider.new_authenticator("127.0.0.1")
+    authenticator.server_authenticator_class = "org.apache.cassandra.auth.PasswordAuthenticator"
+    d.show("response", authenticator.initial_response())
     d.tried("wrong", lambda: d.cluster(auth_provider=5).connect())
     d.tried("dict", lambda: d.cluster(auth_provider={"username": "a", "password": "b"}))
 
@@ -652,7 +660,7 @@ def hosts_of_a_cluster(d):
     d.tried("unknown host", cluster.metadata.get_host, "10.1.2.3")
     d.tried(
         "replicas",
-        lambda: [one.address for one in cluster.metadata.get_replicas(d.keyspace, b"\0\0\0\1")],
+        lambda: [host.address for host in cluster.metadata.get_replicas(d.keyspace, b"\0\0\0\1")],
     )
     d.tried("replicas unknown", lambda: list(cluster.metadata.get_replicas("nosuch", b"k")))
     d.tried("text", str, host)

@@ -1,4 +1,4 @@
-"""Made-up programs of the mapper: the number is the seed of what they do."""
+"""Random programs of the mapper; the number is the seed."""
 
 import datetime
 import random
@@ -17,7 +17,7 @@ _known = set()
 
 
 class Thing(Model):
-    """One column of each kind, and defaults."""
+    """A model with one column of each kind, and defaults."""
 
     p = columns.Integer(primary_key=True)
     c = columns.Integer(primary_key=True)
@@ -39,8 +39,10 @@ def _ready(d):
 
 
 def _values(rng, least=0, *, static=True):
-    """Values by names. New rows have no nulls, as today's drivers write those at each save."""
-    made = {
+    """Return values by column name. New rows have no nulls: other drivers write them
+    at each save.
+    """
+    makers = {
         "a": lambda: rng.choice([None, 0, 1, 5, -7]),
         "t": lambda: rng.choice([None, "", "x", "it's", "ä%"]),
         "n": lambda: rng.choice([None, 9, 10]),
@@ -50,13 +52,13 @@ def _values(rng, least=0, *, static=True):
         "m": lambda: rng.choice([None, {}, {"a": 1}, {"a": 2, "b": 3}]),
         "r": lambda: rng.choice([None, 4, 6]),
     }
-    names = rng.sample(sorted(made), rng.randint(least, 4))
-    if not static:  # today's drivers write it with a whole key, which the server refuses
+    names = rng.sample(sorted(makers), rng.randint(least, 4))
+    if not static:  # other drivers write it with a whole key, which the server refuses
         names = [name for name in names if name != "z"] or ["a"]
-    found = {name: made[name]() for name in names}
+    values = {name: makers[name]() for name in names}
     if static:
-        return {name: value for name, value in found.items() if value is not None}
-    return {name: [] if name == "l" and value is None else value for name, value in found.items()}
+        return {name: value for name, value in values.items() if value is not None}
+    return {name: [] if name == "l" and value is None else value for name, value in values.items()}
 
 
 def _key(rng):
@@ -64,7 +66,7 @@ def _key(rng):
 
 
 def _operations(rng):
-    made = {
+    values = {
         "s__add": {7, 8},
         "s__remove": {1},
         "l__append": [4],
@@ -72,16 +74,18 @@ def _operations(rng):
         "m__update": {"b": 5, "c": 6},
         "m__remove": {"a"},
     }
-    names = rng.sample(sorted(made), rng.randint(1, 2))
-    # One operation of a column at a time, as all drivers want.
-    return {name: made[name] for name in names if sum(one[0] == name[0] for one in names) == 1}
+    names = rng.sample(sorted(values), rng.randint(1, 2))
+    # All drivers require one operation per column at a time.
+    return {
+        name: values[name] for name in names if sum(other[0] == name[0] for other in names) == 1
+    }
 
 
-def _change(rng, one):
+def _change(rng, instance):
     for name, value in _values(rng, 1, static=False).items():
-        setattr(one, name, value)
+        setattr(instance, name, value)
     for name in ("s", "l", "m"):
-        held = getattr(one, name)
+        held = getattr(instance, name)
         if held is not None and rng.random() < 0.3:
             if name == "s":
                 held.add(rng.choice([11, 12]))
@@ -89,7 +93,7 @@ def _change(rng, one):
                 held.append(rng.choice([11, 12]))
             else:
                 held["new"] = 11
-    return one
+    return instance
 
 
 def _context(rng, target):
@@ -105,7 +109,7 @@ def _context(rng, target):
 
 
 class _Actions:
-    """What a program may do, with the instances that it has."""
+    """The operations that a program may run, with the instances that it has created."""
 
     def __init__(self, rng):
         self.rng = rng
@@ -113,13 +117,13 @@ class _Actions:
         self.last = 100
 
     def unique(self):
-        """A number for a row of its own: in one batch, all writes have one timestamp."""
+        """Return a number for a new row, since all writes of a batch have one timestamp."""
         self.last += 1
         return self.last
 
-    def keep(self, one):
-        self.held.append(one)
-        return one
+    def keep(self, instance):
+        self.held.append(instance)
+        return instance
 
     def pick(self):
         return self.rng.choice(self.held)
@@ -168,17 +172,18 @@ class _Actions:
         return Thing.objects(**_key(self.rng)).delete()
 
     def deferred(self):
-        one = Thing.objects(**_key(self.rng)).defer(["a", "s"]).first()
-        return None if one is None else _change(self.rng, one).save() is one
+        instance = Thing.objects(**_key(self.rng)).defer(["a", "s"]).first()
+        return None if instance is None else _change(self.rng, instance).save() is instance
 
     def only(self):
-        one = Thing.objects(**_key(self.rng)).only(["p", "c", "t"]).first()
-        return None if one is None else _change(self.rng, one).save() is one
+        instance = Thing.objects(**_key(self.rng)).only(["p", "c", "t"]).first()
+        return None if instance is None else _change(self.rng, instance).save() is instance
 
     def conditional(self):
-        # What a failed one leaves on the instance differs; so it is one that nobody else has.
-        one = Thing.get(**_key(self.rng))
-        return one.iff(n=self.rng.choice([9, 10])).update(t="iff") is one
+        # A failed condition changes the instance differently in each driver, so we use a new
+        # instance.
+        instance = Thing.get(**_key(self.rng))
+        return instance.iff(n=self.rng.choice([9, 10])).update(t="iff") is instance
 
     def if_not_exists(self):
         return self.keep(Thing.if_not_exists().create(**_key(self.rng), **_values(self.rng)))
@@ -189,9 +194,9 @@ class _Actions:
         )
 
     def attribute(self):
-        one = self.pick()
-        del one.a
-        return one.save()
+        instance = self.pick()
+        del instance.a
+        return instance.save()
 
     def changed(self):
         return sorted(_change(self.rng, self.pick()).get_changed_columns())
@@ -212,9 +217,9 @@ class _Actions:
             key = {"p": 9, "c": self.unique()}
             Thing.objects(**key).batch(batch).update(**_values(self.rng, 1, static=False))
         elif self.held:
-            one = Thing(p=8, c=self.unique(), a=1).batch(batch)
-            _change(self.rng, one)
-            one.save() if kind == "save" else one.update(t="in batch")
+            instance = Thing(p=8, c=self.unique(), a=1).batch(batch)
+            _change(self.rng, instance)
+            instance.save() if kind == "save" else instance.update(t="in batch")
 
     def in_keyspace(self, keyspace):
         with ContextQuery(Thing, keyspace=keyspace) as Other:
@@ -235,24 +240,24 @@ NEED_ONE = (
 def actions(d, seed):
     _ready(d)
     rng = random.Random(seed)
-    one = _Actions(rng)
+    actor = _Actions(rng)
     names = sorted(
         name
         for name in vars(_Actions)
         if name[0] != "_" and name not in ("keep", "pick", "in_batch", "in_keyspace", "unique")
     )
-    d.tried("first", one.create)
+    d.tried("first", actor.create)
     for step in range(12):
         name = rng.choice(names)
-        if name in NEED_ONE and not one.held:
+        if name in NEED_ONE and not actor.held:
             continue
         state = rng.getstate()
-        d.tried(f"{step} {name}", getattr(one, name))
-        # What is drawn must not depend on where an error came.
+        d.tried(f"{step} {name}", getattr(actor, name))
+        # Reset the generator, so that later choices do not depend on where an error was raised.
         rng.setstate(state)
         rng.random()
-    for at, held in enumerate(one.held):
-        d.show(f"held {at}", held)
+    for index, held in enumerate(actor.held):
+        d.show(f"held {index}", held)
 
 
 def readings(d, seed):
@@ -263,7 +268,7 @@ def readings(d, seed):
             Thing.create(p=p, c=c, **_values(rng, 2))
     for step in range(10):
         q = Thing.objects
-        said = []
+        steps = []
         for _ in range(rng.randint(1, 4)):
             kind = rng.choice(
                 [
@@ -280,19 +285,19 @@ def readings(d, seed):
                     "a",
                 ]
             )
-            said.append(kind)
+            steps.append(kind)
             try:
                 q = _narrowed(rng, q, kind)
             except Exception as error:
-                d.show(f"{step} {said}", error)
+                d.show(f"{step} {steps}", error)
                 break
         else:
-            d.tried(f"{step} {said}", lambda q=q: list(q))
-            d.tried(f"{step} {said} count", lambda q=q: q.all().count())
-            d.tried(f"{step} {said} first", lambda q=q: q.all().first())
-            d.tried(f"{step} {said} slice", lambda q=q: list(q.all()[1:3]))
-            if not {"only", "defer"} & set(said):
-                d.tried(f"{step} {said} list", lambda q=q: list(q.values_list("p", "t")))
+            d.tried(f"{step} {steps}", lambda q=q: list(q))
+            d.tried(f"{step} {steps} count", lambda q=q: q.all().count())
+            d.tried(f"{step} {steps} first", lambda q=q: q.all().first())
+            d.tried(f"{step} {steps} slice", lambda q=q: list(q.all()[1:3]))
+            if not {"only", "defer"} & set(steps):
+                d.tried(f"{step} {steps} list", lambda q=q: list(q.values_list("p", "t")))
 
 
 def _narrowed(rng, q, kind):
@@ -322,8 +327,8 @@ def _narrowed(rng, q, kind):
 def in_batches(d, seed):
     _ready(d)
     rng = random.Random(seed)
-    one = _Actions(rng)
-    one.create()
+    actor = _Actions(rng)
+    actor.create()
     kinds = {
         "plain": {},
         "unlogged": {"batch_type": "UNLOGGED"},
@@ -334,7 +339,7 @@ def in_batches(d, seed):
         name = rng.choice(sorted(kinds))
         batch = BatchQuery(**kinds[name])
         for action in range(rng.randint(1, 4)):
-            d.tried(f"{step} {name} {action}", one.in_batch, batch)
+            d.tried(f"{step} {name} {action}", actor.in_batch, batch)
         if rng.random() < 0.8:
             d.tried(f"{step} execute", batch.execute)
         d.show(f"{step} count", Thing.objects.count())

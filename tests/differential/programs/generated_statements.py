@@ -1,4 +1,4 @@
-"""Made-up programs of statements: the number is the seed of what they do."""
+"""Random programs of statements; the number is the seed."""
 
 import random
 import threading
@@ -44,16 +44,16 @@ def _columns(rng):
 
 
 def _settings(rng):
-    made = {}
+    options = {}
     if rng.random() < 0.3:
-        made["consistency_level"] = rng.choice(LEVELS)
+        options["consistency_level"] = rng.choice(LEVELS)
     if rng.random() < 0.2:
-        made["serial_consistency_level"] = ConsistencyLevel.LOCAL_SERIAL
+        options["serial_consistency_level"] = ConsistencyLevel.LOCAL_SERIAL
     if rng.random() < 0.2:
-        made["fetch_size"] = rng.choice([1, 2, 100])
+        options["fetch_size"] = rng.choice([1, 2, 100])
     if rng.random() < 0.2:
-        made["is_idempotent"] = True
-    return made
+        options["is_idempotent"] = True
+    return options
 
 
 class _Writer:
@@ -79,11 +79,11 @@ class _Writer:
                 list(values.values()),
             )
         text = f"INSERT INTO g ({names}) VALUES ({', '.join('?' * len(values))}){tail}"
-        given = list(values.values())
+        parameters = list(values.values())
         if self.rng.random() < 0.2:
-            given[-1] = UNSET_VALUE
+            parameters[-1] = UNSET_VALUE
         return self.prepare(text), (
-            dict(zip(values, given, strict=False)) if way == "dict" else tuple(given)
+            dict(zip(values, parameters, strict=False)) if way == "dict" else tuple(parameters)
         )
 
     def prepare(self, text):
@@ -124,8 +124,8 @@ class _Writer:
             return self.say(label, SimpleStatement(self.other(), **_settings(self.rng)))
         if way == "batch":
             return self.batch(label)
-        given = "prepared" if way in ("bound", "profile", "async") else way
-        statement, values = self.insert(given)
+        insert_way = "prepared" if way in ("bound", "profile", "async") else way
+        statement, values = self.insert(insert_way)
         if way == "bound":
             bound = statement.bind(values)
             bound.consistency_level = self.rng.choice(LEVELS)
@@ -139,19 +139,19 @@ class _Writer:
             return self.later(label, statement, values)
         return self.say(label, statement, values)
 
-    def say(self, label, *given, **more):
-        rows = self.d.tried(label, self.session.execute, *given, **more)
+    def say(self, label, *arguments, **more):
+        rows = self.d.tried(label, self.session.execute, *arguments, **more)
         if rows is not None:
             self.d.tried(f"{label} applied", lambda: rows.was_applied)
 
-    def later(self, label, *given):
+    def later(self, label, *arguments):
         done, heard = threading.Event(), []
 
         def good(rows):
             heard.append(rows)
             done.set()
 
-        future = self.session.execute_async(*given)
+        future = self.session.execute_async(*arguments)
         future.add_callbacks(good, good)
         done.wait(10)
         self.d.show(label, heard)
@@ -166,13 +166,13 @@ class _Writer:
                 if name not in ("fetch_size", "is_idempotent")
             },
         )
-        for at in range(self.rng.randint(0, 4)):
+        for index in range(self.rng.randint(0, 4)):
             way = self.rng.choice(["positions", "named", "prepared", "dict", "simple"])
             if way == "simple":
-                self.d.tried(f"{label} {at} {way}", batch.add, self.other())
+                self.d.tried(f"{label} {index} {way}", batch.add, self.other())
             else:
                 statement, values = self.insert(way)
-                self.d.tried(f"{label} {at} {way}", batch.add, statement, values)
+                self.d.tried(f"{label} {index} {way}", batch.add, statement, values)
         return self.say(label, batch)
 
 
@@ -192,8 +192,8 @@ def fetching(d, seed):
     s = d.session()
     rows = rng.choice([0, 1, 5, 10])
     insert = s.prepare("INSERT INTO g (k, c, v) VALUES (?, ?, ?)")
-    for at in range(rows):
-        s.execute(insert, (at % 2, at, f"v{at}"))
+    for index in range(rows):
+        s.execute(insert, (index % 2, index, f"v{index}"))
     s.row_factory = rng.choice([dict_factory, tuple_factory, named_tuple_factory])
     for step in range(8):
         size = rng.choice([None, 1, 2, 3, 5, 10, 100])

@@ -1,4 +1,4 @@
-"""What the mapper writes of an instance that a program has changed."""
+"""Statements that the mapper writes for an instance that a program has changed."""
 
 from cassandra.cqlengine import columns
 from cassandra.cqlengine.management import sync_table
@@ -8,7 +8,7 @@ STATEMENTS = False
 
 
 class Row(Model):
-    """Plain columns, collections, and one that has another name in the table."""
+    """A model with plain columns, collections, and a column with another name in the table."""
 
     p = columns.Integer(primary_key=True)
     a = columns.Integer()
@@ -61,42 +61,42 @@ def _ready(d):
 
 
 def _cases(d, make):
-    """Each column by each value, while another writer has filled the row."""
+    """Try each value for each column, after another writer has filled the row."""
     _ready(d)
-    at = 0
+    key = 0
     for kind, values in GIVEN.items():
         for name, value in values.items():
-            at += 1
-            one = make(at)
-            Row(p=at).update(**FULL)
-            yield f"{kind} {name}", one, name, value
-            d.show(f"{kind} {name} then", Row.objects(p=at).first())
+            key += 1
+            instance = make(key)
+            Row(p=key).update(**FULL)
+            yield f"{kind} {name}", instance, name, value
+            d.show(f"{kind} {name} then", Row.objects(p=key).first())
 
 
 def assigned_and_saved(d, make):
-    for label, one, name, value in _cases(d, make):
-        setattr(one, name, value)
-        d.show(f"{label} changed", name in one.get_changed_columns())
-        d.tried(label, lambda: one.save() is one)
-        d.show(f"{label} left", sorted(one.get_changed_columns()))
+    for label, instance, name, value in _cases(d, make):
+        setattr(instance, name, value)
+        d.show(f"{label} changed", name in instance.get_changed_columns())
+        d.tried(label, lambda: instance.save() is instance)
+        d.show(f"{label} left", sorted(instance.get_changed_columns()))
 
 
 def created_with_null(d, make):
-    """Nulls that were given are written once, not with each later change."""
-    for label, one, name, value in _cases(d, make):
-        setattr(one, name, value)
-        d.tried(label, lambda: one.save() is one)
+    """Nulls that are passed to create() are written once, not with each later change."""
+    for label, instance, name, value in _cases(d, make):
+        setattr(instance, name, value)
+        d.tried(label, lambda: instance.save() is instance)
 
 
 def updated(d, make):
-    for label, one, name, value in _cases(d, make):
-        d.tried(label, lambda: one.update(**{name: value}) is one)
-        d.show(f"{label} left", sorted(one.get_changed_columns()))
+    for label, instance, name, value in _cases(d, make):
+        d.tried(label, lambda: instance.update(**{name: value}) is instance)
+        d.show(f"{label} left", sorted(instance.get_changed_columns()))
 
 
 def changed_inside(d, make):
-    for label, one, name, value in _cases(d, make):
-        held = getattr(one, name)
+    for label, instance, name, value in _cases(d, make):
+        held = getattr(instance, name)
         if name == "s" and held is not None:
             held.update(value or {11})
         elif name == "l" and held is not None:
@@ -104,16 +104,16 @@ def changed_inside(d, make):
         elif name == "m" and held is not None:
             held.update(value or {"new": 11})
         else:
-            d.tried(f"{label} deleted", delattr, one, name)
-        d.show(f"{label} changed", name in one.get_changed_columns())
-        d.tried(label, lambda: one.save() is one)
+            d.tried(f"{label} deleted", delattr, instance, name)
+        d.show(f"{label} changed", name in instance.get_changed_columns())
+        d.tried(label, lambda: instance.save() is instance)
 
 
 def saved_twice(d, make):
-    for label, one, name, value in _cases(d, make):
-        setattr(one, name, value)
-        d.tried(label, lambda: one.save() is one)
-        setattr(one, name, EMPTY[name])
-        d.tried(f"{label} emptied", lambda: one.save() is one)
-        setattr(one, name, value)
-        d.tried(f"{label} again", lambda: one.save() is one)
+    for label, instance, name, value in _cases(d, make):
+        setattr(instance, name, value)
+        d.tried(label, lambda: instance.save() is instance)
+        setattr(instance, name, EMPTY[name])
+        d.tried(f"{label} emptied", lambda: instance.save() is instance)
+        setattr(instance, name, value)
+        d.tried(f"{label} again", lambda: instance.save() is instance)

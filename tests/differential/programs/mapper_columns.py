@@ -45,11 +45,13 @@ def _model(d, name, *, keyed=False):
     d.mapper()
     key = (d.keyspace, name, keyed)
     if key not in _known:
-        made = {"v": KINDS[name]()}
-        made["p"] = columns.Text(primary_key=True)
+        attributes = {"v": KINDS[name]()}
+        attributes["p"] = columns.Text(primary_key=True)
         if keyed:
-            made = {"p": KINDS[name](primary_key=True), "v": columns.Text()}
-        _known[key] = type(f"C{name}{'Key' * keyed}", (Model,), {"__module__": "programs", **made})
+            attributes = {"p": KINDS[name](primary_key=True), "v": columns.Text()}
+        _known[key] = type(
+            f"C{name}{'Key' * keyed}", (Model,), {"__module__": "programs", **attributes}
+        )
         sync_table(_known[key])
     return _known[key]
 

@@ -1,4 +1,4 @@
-"""Programs of the mapper that lost data, or went another way, when they moved."""
+"""Mapper programs that lost data or behaved differently when they moved to this driver."""
 
 import datetime
 import enum
@@ -33,9 +33,9 @@ def _m(name="M", **more):
 
 def _ready(d, **more):
     d.mapper()
-    made = _m(**more)
-    sync_table(made)
-    return made
+    model = _m(**more)
+    sync_table(model)
+    return model
 
 
 def naive_timestamps(d):
@@ -56,7 +56,7 @@ def naive_timestamps(d):
 
 def nulls_that_were_set(d):
     M = _ready(d)
-    for given in (
+    for values in (
         {"a": None},
         {"s": None},
         {"l": None},
@@ -66,21 +66,21 @@ def nulls_that_were_set(d):
         {"m": {}},
     ):
         M.create(p=4, a=1, s={5}, l=[5], m={5: 5})
-        d.tried(f"{given}", lambda given=given: M(p=4).update(**given))
-        d.show(f"{given} left", M.get(p=4))
+        d.tried(f"{values}", lambda values=values: M(p=4).update(**values))
+        d.show(f"{values} left", M.get(p=4))
     M.create(p=4, a=1, s={5})
-    one = M.objects.defer(["a", "s"]).filter(p=4).first()
-    one.a, one.s = None, set()
-    one.save()
+    instance = M.objects.defer(["a", "s"]).filter(p=4).first()
+    instance.a, instance.s = None, set()
+    instance.save()
     d.show("deferred", M.get(p=4))
 
 
 def instances_in_batches(d):
     M = _ready(d)
     batch = BatchQuery()
-    one = M.batch(batch).create(p=1, a=1)
-    one.a = 2
-    one.save()
+    instance = M.batch(batch).create(p=1, a=1)
+    instance.a = 2
+    instance.save()
     d.show("before", M.objects.count())
     batch.execute()
     d.show("after", M.get(p=1).a)
@@ -148,18 +148,18 @@ def columns_of_programs(d):
 def sets_that_are_assigned(d):
     M = _ready(d)
     for how in ("assign", "update", "add", "create"):
-        one = M.create(p=1)
+        instance = M.create(p=1)
         M.objects(p=1).update(s__add={5})
         if how == "assign":
-            one.s = {1}
-            one.save()
+            instance.s = {1}
+            instance.save()
         elif how == "update":
-            one.update(s={1})
+            instance.update(s={1})
         elif how == "create":
             M.create(p=1, s={1})
         else:
-            one.s.add(1)
-            one.save()
+            instance.s.add(1)
+            instance.save()
         d.show(how, M.get(p=1).s)
 
 
@@ -176,12 +176,12 @@ def conditions_that_fail(d):
 def values_of_batches(d):
     M = _ready(d)
     batch = BatchQuery()
-    one = M(p=1, a=1, s={1}, l=[1], m={1: 1})
-    one.batch(batch).save()
-    one.a = 50
-    one.s.add(7)
-    one.l.append(7)
-    one.m[7] = 7
+    instance = M(p=1, a=1, s={1}, l=[1], m={1: 1})
+    instance.batch(batch).save()
+    instance.a = 50
+    instance.s.add(7)
+    instance.l.append(7)
+    instance.m[7] = 7
     batch.execute()
     d.show("row", M.get(p=1))
 
@@ -199,9 +199,9 @@ def keys(d):
     M.create(p=1, a=1)
     d.tried("filter", lambda: M.filter(M.pk == 1).count())
     d.tried("in", lambda: M.filter(M.pk.in_([1])).count())
-    one = M.get(p=1)
-    d.tried("set", setattr, one, "pk", 7)
-    d.show("p", one.p)
+    instance = M.get(p=1)
+    d.tried("set", setattr, instance, "pk", 7)
+    d.show("p", instance.p)
 
 
 def iterables(d):
@@ -245,13 +245,13 @@ def types_that_grow(d):
 
     def make(**more):
         F = type("F", (UserType,), {"x": columns.Integer(), **more})
-        made = type(
+        model = type(
             "Grown",
             (Model,),
             {"p": columns.Integer(primary_key=True), "f": columns.UserDefinedType(F)},
         )
-        sync_table(made)
-        return F, made
+        sync_table(model)
+        return F, model
 
     F, M3 = make()
     M3.create(p=1, f=F(x=1))

@@ -1,4 +1,4 @@
-"""The mapper, by the pages of today's documentation: models, queries, batches, connections."""
+"""The mapper's documented features: models, queries, batches, connections."""
 
 import datetime
 import decimal
@@ -58,8 +58,8 @@ def getting_started(d):
     d.tried("create", Person.create, id=1, first_name="Ada", last_name="L")
     d.tried("create two", lambda: Person.objects.create(id=2, first_name="Bob", age=5))
     d.show("count", Person.objects.count())
-    d.show("all", sorted((one.id, one.first_name, one.age) for one in Person.objects))
-    d.show("filter", [one.id for one in Person.objects.filter(last_name="L")])
+    d.show("all", sorted((person.id, person.first_name, person.age) for person in Person.objects))
+    d.show("filter", [person.id for person in Person.objects.filter(last_name="L")])
     d.show("get", Person.objects.get(id=1))
     d.tried("missing", Person.get, id=77)
     d.tried("class", lambda: Person.DoesNotExist.__mro__[1])
@@ -70,33 +70,39 @@ def instances(d):
     d.mapper()
     Person = _person()
     sync_table(Person)
-    one = Person(id=5, first_name="x")
-    d.show("dict", dict(one))
-    d.show("keys", list(one.keys()))
-    d.show("values", list(one.values()))
-    d.show("items", list(one.items()))
-    d.show("item", [one["id"], len(one)])
-    d.tried("unknown item", lambda: one["nosuch"])
-    d.tried("set item", one.__setitem__, "first_name", "y")
-    d.show("changed", one.get_changed_columns())
-    d.tried("save", one.save)
-    d.show("changed after", one.get_changed_columns())
-    one.age = 7
-    d.show("changed age", [one.get_changed_columns(), one.column_family_name()])
-    one.save()
-    d.tried("update", one.update, first_name="z", last_name="w")
-    d.tried("update unknown", one.update, nosuch=1)
-    d.tried("update key", one.update, id=6)
-    d.tried("text", str, one)
-    d.tried("repr", repr, one)
+    person = Person(id=5, first_name="x")
+    d.show("dict", dict(person))
+    d.show("keys", list(person.keys()))
+    d.show("values", list(person.values()))
+    d.show("items", list(person.items()))
+    d.show("item", [person["id"], len(person)])
+    d.tried("unknown item", lambda: person["nosuch"])
+    d.tried("set item", person.__setitem__, "first_name", "y")
+    d.show("changed", person.get_changed_columns())
+    d.tried("save", person.save)
+    d.show("changed after", person.get_changed_columns())
+    person.age = 7
+    d.show("changed age", [person.get_changed_columns(), person.column_family_name()])
+    person.save()
+    d.tried("update", person.update, first_name="z", last_name="w")
+    d.tried("update unknown", person.update, nosuch=1)
+    d.tried("update key", person.update, id=6)
+    d.tried("text", str, person)
+    d.tried("repr", repr, person)
     d.show(
-        "equal", [one == Person.get(id=5), one == Person(id=6), one != Person.get(id=5), one == 5]
+        "equal",
+        [
+            person == Person.get(id=5),
+            person == Person(id=6),
+            person != Person.get(id=5),
+            person == 5,
+        ],
     )
-    d.tried("hash", lambda: hash(one) == hash(Person.get(id=5)))
-    d.tried("pk", lambda: one.pk)
+    d.tried("hash", lambda: hash(person) == hash(Person.get(id=5)))
+    d.tried("pk", lambda: person.pk)
     d.tried("row", lambda: Person.objects.filter(id=5).first())
     d.tried("private columns", lambda: list(Person._columns))
-    d.tried("delete", one.delete)
+    d.tried("delete", person.delete)
     d.show("left", Person.objects.count())
     d.tried("unknown name", lambda: Person(nosuch=1))
     d.tried("bad value", lambda: Person(id="five"))
@@ -242,12 +248,17 @@ def filters(d):
     Event = _event()
     sync_table(Event)
     for day in ("mon", "tue"):
-        for at in range(5):
+        for number in range(5):
             Event.create(
-                day=day, at=at, what=f"{day}{at}", tags={f"t{at}"}, steps=[at], notes={"n": str(at)}
+                day=day,
+                at=number,
+                what=f"{day}{number}",
+                tags={f"t{number}"},
+                steps=[number],
+                notes={"n": str(number)},
             )
     q = Event.objects
-    shown = {
+    queries = {
         "eq": lambda: q(day="mon"),
         "gt": lambda: q(day="mon", at__gt=2),
         "gte": lambda: q(day="mon", at__gte=2),
@@ -284,8 +295,8 @@ def filters(d):
         "wrong type": lambda: q(day=5),
         "wrong at": lambda: q(day="mon", at="x"),
     }
-    for name, make in shown.items():
-        d.tried(name, lambda make=make: [(one.day, one.at) for one in make()])
+    for name, make in queries.items():
+        d.tried(name, lambda make=make: [(event.day, event.at) for event in make()])
     d.tried("count", lambda: q(day="mon").count())
     d.tried("len", lambda: len(q(day="mon")))
     d.tried("bool", lambda: bool(q(day="nosuch")))
@@ -297,11 +308,11 @@ def filters(d):
     d.tried("index", lambda: q(day="mon")[1].at)
     d.tried("index beyond", lambda: q(day="mon")[99])
     d.tried("index negative", lambda: q(day="mon")[-1].at)
-    d.tried("distinct", lambda: sorted(one.day for one in q.distinct(["day"])))
-    d.tried("distinct all", lambda: sorted(one.day for one in q.distinct()))
+    d.tried("distinct", lambda: sorted(event.day for event in q.distinct(["day"])))
+    d.tried("distinct all", lambda: sorted(event.day for event in q.distinct()))
     d.tried("all", lambda: q.all().count())
     d.tried("page", lambda: len(list(q.fetch_size(2))))
-    d.tried("again", lambda: [one.at for one in (lambda s: list(s) + list(s))(q(day="mon"))])
+    d.tried("again", lambda: [event.at for event in (lambda s: list(s) + list(s))(q(day="mon"))])
 
 
 def what_querysets_give(d):
@@ -337,7 +348,7 @@ def updates(d):
     sync_table(Event)
     Event.create(day="a", at=1, what="w", tags={"x"}, steps=[1, 2], notes={"k": "v"})
     q = Event.objects(day="a", at=1)
-    for name, given in {
+    for name, changes in {
         "plain": {"what": "new"},
         "none": {"what": None},
         "set add": {"tags__add": {"y", "z"}},
@@ -361,7 +372,7 @@ def updates(d):
         "add none": {"tags__add": None},
         "append text": {"steps__append": "ab"},
     }.items():
-        d.tried(name, lambda given=given: q.update(**given))
+        d.tried(name, lambda changes=changes: q.update(**changes))
         d.show(f"{name} then", Event.get(day="a", at=1))
     d.tried("many", lambda: Event.objects(day="a").update(what="x"))
     d.tried("all", lambda: Event.objects.update(what="x"))
@@ -383,10 +394,10 @@ def conditions(d):
         Person.objects.if_not_exists().create(id=1, first_name="c")
     except LWTException as error:
         d.show("existing", error.existing)
-    one = Person.get(id=1)
-    d.tried("iff", lambda: one.iff(first_name="a").update(first_name="d"))
-    d.tried("iff wrong", lambda: one.iff(first_name="a").update(first_name="e"))
-    d.tried("iff unknown", lambda: one.iff(nosuch=1).update(first_name="e"))
+    person = Person.get(id=1)
+    d.tried("iff", lambda: person.iff(first_name="a").update(first_name="d"))
+    d.tried("iff wrong", lambda: person.iff(first_name="a").update(first_name="e"))
+    d.tried("iff unknown", lambda: person.iff(nosuch=1).update(first_name="e"))
     d.tried("save", lambda: Person.get(id=1).iff(first_name="d").save())
     d.tried("queryset", lambda: Person.objects(id=1).iff(first_name="x").update(age=3))
     d.tried("queryset good", lambda: Person.objects(id=1).iff(first_name="d").update(age=3))
@@ -436,9 +447,9 @@ def batches(d):
     d.show("after", Person.objects.count())
     with BatchQuery() as batch:
         Person.batch(batch).create(id=3)
-        one = Person.get(id=1)
-        one.age = 40
-        one.batch(batch).save()
+        person = Person.get(id=1)
+        person.age = 40
+        person.batch(batch).save()
         Person.objects(id=2).batch(batch).delete()
         Person.objects.batch(batch).create(id=4)
     try:
@@ -494,19 +505,19 @@ def counters(d):
     sync_table(Hits)
     d.tried("default", lambda: Hits(page="x").hits)
     d.tried("create", lambda: Hits.create(page="a"))
-    one = Hits.create(page="b", hits=5)
-    one.hits += 2
-    d.tried("save", one.save)
-    one.update(misses=3)
+    counter = Hits.create(page="b", hits=5)
+    counter.hits += 2
+    d.tried("save", counter.save)
+    counter.update(misses=3)
     d.show("read", Hits.get(page="b"))
     d.tried("queryset", lambda: Hits.objects(page="b").update(hits=10))
     d.show("then", Hits.get(page="b"))
     with BatchQuery(batch_type="COUNTER") as batch:
-        one.hits += 1
-        one.batch(batch).save()
+        counter.hits += 1
+        counter.batch(batch).save()
     d.show("batch", Hits.get(page="b"))
     d.tried("if not exists", lambda: Hits.if_not_exists().create(page="c", hits=1))
-    d.tried("delete", one.delete)
+    d.tried("delete", counter.delete)
 
 
 def user_types(d):
@@ -539,11 +550,11 @@ def user_types(d):
             by_name={"x": Address(street="d")},
         ),
     )
-    one = Citizen.get(id=1)
-    d.show("read", one)
-    one.address.house = 99
-    d.show("changed", one.get_changed_columns())
-    one.save()
+    citizen = Citizen.get(id=1)
+    d.show("read", citizen)
+    citizen.address.house = 99
+    d.show("changed", citizen.get_changed_columns())
+    citizen.save()
     d.show("again", Citizen.get(id=1).address.house)
     d.tried("none", lambda: Citizen.create(id=2))
     d.show("read none", Citizen.get(id=2))
@@ -588,8 +599,8 @@ def polymorphism(d):
     sync_table(Dog)
     d.tried("cat", lambda: Cat.create(owner="a", name="tom", cuteness=1.5))
     d.tried("dog", lambda: Dog.create(owner="a", name="rex", fierceness=2.5))
-    d.show("all", [(type(one).__name__, one.name) for one in Pet.objects(owner="a")])
-    d.tried("cats", lambda: [one.name for one in Cat.objects(owner="a").allow_filtering()])
+    d.show("all", [(type(pet).__name__, pet.name) for pet in Pet.objects(owner="a")])
+    d.tried("cats", lambda: [cat.name for cat in Cat.objects(owner="a").allow_filtering()])
     d.tried("wrong class", lambda: Cat.get(owner="a", name="rex"))
     d.tried("dogs", lambda: Dog.objects(owner="a", name="rex").first())
     d.tried("base value", lambda: Pet.__discriminator_value__)
@@ -635,7 +646,7 @@ def named_tables(d):
     d.tried("first", lambda: table.objects(k=1).first())
     d.tried("missing", lambda: table.get(k=9, c=9))
     d.tried("limit", lambda: len(list(table.all().limit(2))))
-    d.tried("order", lambda: [one["c"] for one in table.objects(k=1).order_by("-c")])
+    d.tried("order", lambda: [row["c"] for row in table.objects(k=1).order_by("-c")])
     d.tried("update", lambda: table.objects(k=1, c=1).update(v="x"))
     d.tried("delete", lambda: table.objects(k=1, c=2).delete())
     d.tried("item", lambda: table.objects(k=1).first()["v"])
@@ -658,9 +669,9 @@ def contexts(d):
     d.tried("using", lambda: Person.objects.using(keyspace=other).count())
     d.tried("using create", lambda: Person.objects.using(keyspace=other).create(id=2))
     d.tried("instance", lambda: Person(id=3).using(keyspace=other).save())
-    one = Person.objects.using(keyspace=other).get(id=1)
-    one.first_name = "changed"
-    d.tried("save read", one.save)
+    person = Person.objects.using(keyspace=other).get(id=1)
+    person.first_name = "changed"
+    d.tried("save read", person.save)
     d.show("changed", Person.objects.using(keyspace=other).get(id=1).first_name)
     d.tried("wrong", lambda: Person.objects.using(keyspace="nosuch").count())
     d.tried("connection", lambda: Person.objects.using(connection="nosuch").count())
@@ -717,7 +728,7 @@ def validation(d):
 
     d.mapper()
     sync_table(Checked)
-    for name, given in {
+    for name, values in {
         "short": {"short": "abcd"},
         "long": {"long": "a"},
         "must": {"must": None},
@@ -728,17 +739,17 @@ def validation(d):
         "bytes": {"must": b"x"},
         "number": {"must": 5},
     }.items():
-        d.tried(name, lambda given=given: Checked.create(**{"id": 1, "must": "x", **given}))
+        d.tried(name, lambda values=values: Checked.create(**{"id": 1, "must": "x", **values}))
         d.tried(
             f"instance {name}",
-            lambda given=given: Checked(**{"id": 2, "must": "x", **given}).validate(),
+            lambda values=values: Checked(**{"id": 2, "must": "x", **values}).validate(),
         )
     d.show("class", issubclass(ValidationError, CQLEngineException))
 
 
 def values_of_columns(d):
     d.mapper()
-    given = uuid.UUID(int=7)
+    unique_id = uuid.UUID(int=7)
 
     class All(Model):
         id = columns.UUID(primary_key=True)
@@ -764,7 +775,7 @@ def values_of_columns(d):
     d.tried(
         "create",
         lambda: All.create(
-            id=given,
+            id=unique_id,
             a="x",
             b=2**40,
             c=b"\0\1",
@@ -783,10 +794,10 @@ def values_of_columns(d):
             p=(1, "a"),
         ),
     )
-    d.show("read", All.get(id=given))
+    d.show("read", All.get(id=unique_id))
     d.tried("nulls", lambda: All.create(id=uuid.UUID(int=8)))
     d.show("read nulls", All.get(id=uuid.UUID(int=8)))
-    d.tried("text id", lambda: All.get(id=str(given)).b)
+    d.tried("text id", lambda: All.get(id=str(unique_id)).b)
 
 
 _ = (DoesNotExist, MultipleObjectsReturned)

@@ -1,4 +1,4 @@
-"""Metadata of keyspaces, tables, types, functions, views and indexes, and the events of changes."""
+"""Metadata of keyspaces, tables, types, functions, views and indexes, and schema change events."""
 
 import re
 
@@ -37,7 +37,7 @@ EACH = {"made": list(MADE)}
 
 
 def _text(value):
-    """CQL without what only spacing and the order of options make of it."""
+    """Return CQL with spacing and the order of options normalized."""
     return sorted(" ".join(value.replace("\n", " ").split()).replace(" AND ", "\n").split("\n"))
 
 
@@ -47,23 +47,28 @@ def _make(session, keyspace, name):
 
 
 def _tell(d, cluster):
-    found = cluster.metadata.keyspaces[d.keyspace]
+    keyspace = cluster.metadata.keyspaces[d.keyspace]
     d.show(
         "keyspace",
-        [found.name, found.durable_writes, found.virtual, found.replication_strategy.name],
+        [
+            keyspace.name,
+            keyspace.durable_writes,
+            keyspace.virtual,
+            keyspace.replication_strategy.name,
+        ],
     )
-    for name, table in sorted(found.tables.items()):
+    for name, table in sorted(keyspace.tables.items()):
         d.show(
             f"{name} columns",
             [
-                (one.name, one.cql_type, one.is_static, one.is_reversed)
-                for one in table.columns.values()
+                (column.name, column.cql_type, column.is_static, column.is_reversed)
+                for column in table.columns.values()
             ],
         )
         d.show(
             f"{name} keys",
             [
-                [one.name for one in part]
+                [column.name for column in part]
                 for part in (table.partition_key, table.clustering_key, table.primary_key)
             ],
         )
@@ -87,52 +92,62 @@ def _tell(d, cluster):
         )
         d.tried(f"{name} query", lambda table=table: _text(table.as_cql_query(formatted=True)))
         d.tried(f"{name} export", lambda table=table: _text(table.export_as_string()))
-    for name, one in sorted(found.user_types.items()):
-        d.show(f"type {name}", [one.name, one.keyspace, one.field_names, one.field_types])
-        d.tried(f"type {name} query", lambda one=one: _text(one.as_cql_query(formatted=True)))
-    for name, one in sorted(found.functions.items()):
+    for name, user_type in sorted(keyspace.user_types.items()):
+        d.show(
+            f"type {name}",
+            [user_type.name, user_type.keyspace, user_type.field_names, user_type.field_types],
+        )
+        d.tried(
+            f"type {name} query",
+            lambda user_type=user_type: _text(user_type.as_cql_query(formatted=True)),
+        )
+    for name, function in sorted(keyspace.functions.items()):
         d.show(
             f"function {name}",
             [
-                one.name,
-                one.argument_types,
-                one.argument_names,
-                one.return_type,
-                one.language,
-                one.body,
-                one.called_on_null_input,
+                function.name,
+                function.argument_types,
+                function.argument_names,
+                function.return_type,
+                function.language,
+                function.body,
+                function.called_on_null_input,
             ],
         )
-        d.tried(f"function {name} query", lambda one=one: _text(one.as_cql_query()))
-    for name, one in sorted(found.aggregates.items()):
+        d.tried(f"function {name} query", lambda function=function: _text(function.as_cql_query()))
+    for name, aggregate in sorted(keyspace.aggregates.items()):
         d.show(
             f"aggregate {name}",
             [
-                one.name,
-                one.argument_types,
-                one.state_func,
-                one.state_type,
-                one.final_func,
-                one.initial_condition,
-                one.return_type,
+                aggregate.name,
+                aggregate.argument_types,
+                aggregate.state_func,
+                aggregate.state_type,
+                aggregate.final_func,
+                aggregate.initial_condition,
+                aggregate.return_type,
             ],
         )
-        d.tried(f"aggregate {name} query", lambda one=one: _text(one.as_cql_query()))
-    for name, one in sorted(found.indexes.items()):
-        d.show(f"index {name}", [one.name, one.table_name, one.kind, dict(one.index_options)])
-        d.tried(f"index {name} query", lambda one=one: _text(one.as_cql_query()))
-    for name, one in sorted(found.views.items()):
+        d.tried(
+            f"aggregate {name} query", lambda aggregate=aggregate: _text(aggregate.as_cql_query())
+        )
+    for name, index in sorted(keyspace.indexes.items()):
+        d.show(
+            f"index {name}", [index.name, index.table_name, index.kind, dict(index.index_options)]
+        )
+        d.tried(f"index {name} query", lambda index=index: _text(index.as_cql_query()))
+    for name, view in sorted(keyspace.views.items()):
         d.show(
             f"view {name}",
             [
-                one.name,
-                one.base_table_name,
-                one.include_all_columns,
-                one.where_clause,
-                list(one.columns),
+                view.name,
+                view.base_table_name,
+                view.include_all_columns,
+                view.where_clause,
+                list(view.columns),
             ],
         )
-        d.tried(f"view {name} query", lambda one=one: _text(one.as_cql_query()))
+        d.tried(f"view {name} query", lambda view=view: _text(view.as_cql_query()))
 
 
 def made(d, name):

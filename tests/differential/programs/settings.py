@@ -1,4 +1,4 @@
-"""Settings of clusters, profiles, statements and policies: defaults, and values of odd kinds."""
+"""Settings of clusters, profiles, statements and policies: their defaults, and odd values."""
 
 import uuid
 from unittest import mock
@@ -117,8 +117,8 @@ def used_settings(d):
 
 def statements(d):
     for kind in (Statement, SimpleStatement, BatchStatement):
-        given = ("x",) if kind is SimpleStatement else ()
-        one = kind(*given)
+        arguments = ("x",) if kind is SimpleStatement else ()
+        statement = kind(*arguments)
         for name in (
             "retry_policy",
             "consistency_level",
@@ -132,7 +132,7 @@ def statements(d):
             "query_string",
             "batch_type",
         ):
-            d.tried(f"{kind.__name__} {name}", getattr, one, name)
+            d.tried(f"{kind.__name__} {name}", getattr, statement, name)
             for label, value in {
                 "None": None,
                 "1": 1,
@@ -141,9 +141,9 @@ def statements(d):
                 "bytes": b"a",
                 "dict": {"a": b"b"},
             }.items():
-                d.tried(f"{kind.__name__} {name} {label}", setattr, one, name, value)
-                d.tried(f"{kind.__name__} {name} {label} is", getattr, one, name)
-        d.tried(f"{kind.__name__} text", lambda one=one: str(kind(*given)))
+                d.tried(f"{kind.__name__} {name} {label}", setattr, statement, name, value)
+                d.tried(f"{kind.__name__} {name} {label} is", getattr, statement, name)
+        d.tried(f"{kind.__name__} text", lambda statement=statement: str(kind(*arguments)))
     d.tried("no text", SimpleStatement)
     d.tried("no str", lambda: SimpleStatement(5).query_string)
     d.tried("key", lambda: SimpleStatement("x", routing_key=[b"a", b"b"]).routing_key)
@@ -152,8 +152,8 @@ def statements(d):
     d.show(
         "types",
         [
-            (one.name, one.value, str(one))
-            for one in (BatchType.LOGGED, BatchType.UNLOGGED, BatchType.COUNTER)
+            (batch_type.name, batch_type.value, str(batch_type))
+            for batch_type in (BatchType.LOGGED, BatchType.UNLOGGED, BatchType.COUNTER)
         ],
     )
 
@@ -186,17 +186,21 @@ def profiles(d):
 
 def _hosts(count=4):
     return [
-        Host(DefaultEndPoint(f"10.0.0.{at}"), SimpleConvictionPolicy, host_id=uuid.UUID(int=at))
-        for at in range(count)
+        Host(
+            DefaultEndPoint(f"10.0.0.{number}"),
+            SimpleConvictionPolicy,
+            host_id=uuid.UUID(int=number),
+        )
+        for number in range(count)
     ]
 
 
 def balancing(d):
     hosts = _hosts()
-    for at, host in enumerate(hosts):
-        host.set_location_info(f"dc{at % 2}", "r")
+    for index, host in enumerate(hosts):
+        host.set_location_info(f"dc{index % 2}", "r")
         host.set_up()
-    made = {
+    policies = {
         "robin": lambda: RoundRobinPolicy(),
         "dc0": lambda: DCAwareRoundRobinPolicy("dc0"),
         "dc remote": lambda: DCAwareRoundRobinPolicy("dc0", used_hosts_per_remote_dc=1),
@@ -207,7 +211,7 @@ def balancing(d):
         "dc none": lambda: DCAwareRoundRobinPolicy(None),
         "dc empty": lambda: DCAwareRoundRobinPolicy(""),
     }
-    for name, make in made.items():
+    for name, make in policies.items():
         policy = d.tried(name, make)
         if policy is None:
             continue
@@ -321,8 +325,8 @@ def reconnecting(d):
             d.tried(
                 f"{name} schedule",
                 lambda p=policy: [
-                    0.8 <= one / base <= 1.2
-                    for one, base in zip(
+                    0.8 <= delay / base <= 1.2
+                    for delay, base in zip(
                         p.new_schedule(),
                         ((1.5, 1.5, 1.5) if name == "constant" else (1, 2, 4, 8, 8)),
                         strict=False,
@@ -332,7 +336,7 @@ def reconnecting(d):
             d.tried(
                 f"{name} length",
                 lambda p=policy: sum(
-                    1 for _, one in zip(range(100), p.new_schedule(), strict=False)
+                    1 for _, delay in zip(range(100), p.new_schedule(), strict=False)
                 ),
             )
 
@@ -352,7 +356,7 @@ def speculating(d):
 
 
 def hosts_and_endpoints(d):
-    one, same, other = (
+    endpoint, same, other = (
         DefaultEndPoint("10.0.0.1", 9042),
         DefaultEndPoint("10.0.0.1", 9042),
         DefaultEndPoint("10.0.0.2", 9042),
@@ -360,19 +364,19 @@ def hosts_and_endpoints(d):
     d.show(
         "equal",
         [
-            one == same,
-            one == other,
-            hash(one) == hash(same),
-            one < other,
-            str(one),
-            repr(one),
-            one.address,
-            one.port,
-            one.resolve(),
-            one.socket_family,
+            endpoint == same,
+            endpoint == other,
+            hash(endpoint) == hash(same),
+            endpoint < other,
+            str(endpoint),
+            repr(endpoint),
+            endpoint.address,
+            endpoint.port,
+            endpoint.resolve(),
+            endpoint.socket_family,
         ],
     )
-    host = Host(one, SimpleConvictionPolicy, host_id=ONE)
+    host = Host(endpoint, SimpleConvictionPolicy, host_id=ONE)
     for name in (
         "address",
         "endpoint",
@@ -392,12 +396,12 @@ def hosts_and_endpoints(d):
         lambda: [
             host == Host(same, SimpleConvictionPolicy, host_id=ONE),
             host == Host(other, SimpleConvictionPolicy, host_id=ONE),
-            host == one,
+            host == endpoint,
         ],
     )
     d.tried("text host", lambda: [str(host), repr(host)])
     d.tried("address text", lambda: Host("10.0.0.1", SimpleConvictionPolicy, host_id=ONE).address)
-    d.tried("no policy", lambda: Host(one, None))
+    d.tried("no policy", lambda: Host(endpoint, None))
     d.tried("no point", lambda: Host(None, SimpleConvictionPolicy))
     d.tried("sni", lambda: str(SniEndPointFactory("proxy", 9999).create_from_sni("x")))
     for name in ("LOCAL", "REMOTE", "IGNORED"):
@@ -405,7 +409,7 @@ def hosts_and_endpoints(d):
 
 
 def versions_of_the_protocol(d):
-    d.show("lower", [ProtocolVersion.get_lower_supported(one) for one in (66, 65, 6, 5, 4)])
+    d.show("lower", [ProtocolVersion.get_lower_supported(version) for version in (66, 65, 6, 5, 4)])
     for name in (
         "V3",
         "V4",
@@ -428,7 +432,10 @@ def versions_of_the_protocol(d):
         "uses_prepared_metadata",
         "has_checksumming_support",
     ):
-        d.tried(name, lambda name=name: [getattr(ProtocolVersion, name)(one) for one in (3, 4, 5)])
+        d.tried(
+            name,
+            lambda name=name: [getattr(ProtocolVersion, name)(version) for version in (3, 4, 5)],
+        )
     d.tried("wrong", lambda: Cluster(protocol_version=2).protocol_version)
     d.tried("wrong 99", lambda: Cluster(protocol_version=99).protocol_version)
 
@@ -444,7 +451,7 @@ def contact_points(d):
         "unknown": ["nosuch.invalid"],
         "empty text": [""],
         "set": {"127.0.0.1"},
-        "generator": (one for one in ["127.0.0.1"]),
+        "generator": (address for address in ["127.0.0.1"]),
         "ipv6": ["::1"],
         "none in it": [None],
     }.items():
@@ -452,21 +459,21 @@ def contact_points(d):
         if cluster is not None:
             d.tried(
                 f"{label} resolved",
-                lambda c=cluster: sorted(str(one) for one in c.endpoints_resolved),
+                lambda c=cluster: sorted(str(endpoint) for endpoint in c.endpoints_resolved),
             )
     for port in (0, 65535, 65536, -1, "9042", None):
         d.tried(f"port {port!r}", lambda port=port: Cluster(port=port).port)
 
 
 def authentication(d):
-    for given in (("a", "b"), ("", ""), (None, None), ("ä", "ö"), (5, 6)):
-        provider = d.tried(f"{given}", PlainTextAuthProvider, *given)
+    for credentials in (("a", "b"), ("", ""), (None, None), ("ä", "ö"), (5, 6)):
+        provider = d.tried(f"{credentials}", PlainTextAuthProvider, *credentials)
         d.tried(
-            f"{given} response",
+            f"{credentials} response",
             lambda p=provider: bytes(p.new_authenticator("h").initial_response()),
         )
         d.tried(
-            f"{given} challenge",
+            f"{credentials} challenge",
             lambda p=provider: bytes(p.new_authenticator("h").evaluate_challenge(b"PLAIN-START")),
         )
     d.tried("no password", lambda: PlainTextAuthProvider("a"))

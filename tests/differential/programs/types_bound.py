@@ -1,4 +1,4 @@
-"""Values of many kinds for columns of each type: bound, and as text of a statement."""
+"""Values of many types for columns of each type: bound, and as literals in a statement."""
 
 import datetime
 import decimal
@@ -54,9 +54,9 @@ TYPES = [
     "map<timeuuid,inet>",
 ]
 TABLES = ["CREATE TYPE KS.pair (a int, b text)"]
-for at, kind in enumerate(TYPES):
+for index, kind in enumerate(TYPES):
     named = kind.replace("pair", "KS.pair")
-    TABLES.append(f"CREATE TABLE KS.t{at} (k text PRIMARY KEY, v {named})")
+    TABLES.append(f"CREATE TABLE KS.t{index} (k text PRIMARY KEY, v {named})")
 
 
 class Colour(enum.Enum):
@@ -219,7 +219,7 @@ VALUES = {
 
 
 def _value(name):
-    return (one for one in (1, 2)) if name == "generator" else VALUES[name]
+    return (number for number in (1, 2)) if name == "generator" else VALUES[name]
 
 
 def _table(kind):
@@ -234,7 +234,7 @@ def bound(d, kind):
     insert = s.prepare(f"INSERT INTO {_table(kind)} (k, v) VALUES (?, ?)")
     for name in VALUES:
         d.tried(name, s.execute, insert, (name, _value(name)))
-    # Ours are a list that changes the statement: what it holds is compared, not its class.
+    # Our values are a list that changes the statement, so we compare its items, not its class.
     d.show("bytes", list(insert.bind(("a", None)).values))
 
 
@@ -255,7 +255,7 @@ def literal_by_name(d, kind):
 
 
 def read_again(d, kind):
-    """Whatever could be bound is read, by each kind of row."""
+    """Read everything that could be bound, with each kind of row."""
     s = d.shared
     insert = s.prepare(f"INSERT INTO {_table(kind)} (k, v) VALUES (?, ?)")
     for name in VALUES:
@@ -266,4 +266,4 @@ def read_again(d, kind):
         text = f"SELECT v FROM {_table(kind)} WHERE k = %s"
         d.tried(name, lambda name=name, text=text: s.execute(text, (name,)).one())
     rows = s.execute(f"SELECT * FROM {_table(kind)} LIMIT 0")
-    d.show("types", [one.cql_parameterized_type() for one in rows.column_types])
+    d.show("types", [column_type.cql_parameterized_type() for column_type in rows.column_types])

@@ -102,7 +102,7 @@ def encoders_of_programs(d):
 
 
 def interpolation(d):
-    for text, given in (
+    for text, parameters in (
         ("%s", (1,)),
         ("%s %s", (1, "a")),
         ("%(a)s", {"a": 1}),
@@ -125,7 +125,7 @@ def interpolation(d):
         ("%s", ({1},)),
         ("%(a)", {"a": 1}),
     ):
-        d.tried(f"{text} {given}", bind_params, text, given, Encoder())
+        d.tried(f"{text} {parameters}", bind_params, text, parameters, Encoder())
 
 
 def temporal(d):
@@ -177,16 +177,16 @@ def temporal(d):
                 lambda t=time: [t.hour, t.minute, t.second, t.nanosecond, t.nanosecond_time],
             )
             d.tried(f"Time {value!r} repr", repr, time)
-    one, same = util.Date(5), util.Date(5)
+    date, same = util.Date(5), util.Date(5)
     d.show(
         "equal",
         [
-            one == same,
-            one == datetime.date(1970, 1, 6),
-            one < util.Date(6),
-            hash(one) == hash(same),
-            one == 5,
-            one == "x",
+            date == same,
+            date == datetime.date(1970, 1, 6),
+            date < util.Date(6),
+            hash(date) == hash(same),
+            date == 5,
+            date == "x",
         ],
     )
     a, b = util.Time(5), util.Time(5)
@@ -230,9 +230,9 @@ def times(d):
     ):
         d.tried(f"ms {value}", util.ms_timestamp_from_datetime, value)
         d.tried(f"min {value}", util.min_uuid_from_time, value)
-        made = d.tried(f"uuid {value}", util.uuid_from_time, value, 5, 6)
-        if made is not None:
-            d.tried(f"unix {value}", lambda m=made: round(util.unix_time_from_uuid1(m), 3))
+        generated = d.tried(f"uuid {value}", util.uuid_from_time, value, 5, 6)
+        if generated is not None:
+            d.tried(f"unix {value}", lambda m=generated: round(util.unix_time_from_uuid1(m), 3))
     d.tried("wrong clock", util.uuid_from_time, 1, 5, 2**14)
     d.tried("wrong node", util.uuid_from_time, 1, 2**48, 5)
     d.tried("uuid4", util.datetime_from_uuid1, uuid.UUID("f47ac10b-58cc-4372-a567-0e02b2c3d479"))
@@ -241,94 +241,94 @@ def times(d):
 
 
 def sorted_sets(d):
-    one, other = util.sortedset([3, 1, 2, 1]), util.SortedSet([2, 3, 4])
-    shown = {
-        "self": lambda: one,
-        "len": lambda: len(one),
-        "in": lambda: 2 in one,
-        "index": lambda: one[0],
-        "slice": lambda: one[1:],
-        "or": lambda: one | other,
-        "and": lambda: one & other,
-        "sub": lambda: one - other,
-        "xor": lambda: one ^ other,
-        "union": lambda: one.union([9], [8]),
-        "intersection": lambda: one.intersection([1, 2], [1]),
-        "isdisjoint": lambda: one.isdisjoint([7]),
-        "difference": lambda: one.difference([1]),
-        "issubset": lambda: one.issubset([1, 2, 3, 4]),
-        "issuperset": lambda: one.issuperset([1]),
-        "eq set": lambda: one == {1, 2, 3},
-        "eq list": lambda: one == [1, 2, 3],
-        "lt": lambda: one < util.sortedset([1, 2, 3, 4]),
-        "le": lambda: one <= {1, 2, 3},
-        "ge": lambda: one >= {1},
-        "repr": lambda: repr(one),
-        "str": lambda: str(one),
-        "hash": lambda: hash(one),
-        "reversed": lambda: list(reversed(one)),
-        "pickle": lambda: pickle.loads(pickle.dumps(one)),
-        "copy": lambda: one.copy(),
-        "add": lambda: one.add(0),
-        "added": lambda: one,
-        "remove": lambda: one.remove(0),
-        "remove missing": lambda: one.remove(77),
-        "discard": lambda: one.discard(77),
-        "pop": lambda: one.pop(),
-        "popped": lambda: one,
-        "update": lambda: one.update([5, 6]),
-        "ior": lambda: one.__ior__({7}),
+    values, other = util.sortedset([3, 1, 2, 1]), util.SortedSet([2, 3, 4])
+    calls = {
+        "self": lambda: values,
+        "len": lambda: len(values),
+        "in": lambda: 2 in values,
+        "index": lambda: values[0],
+        "slice": lambda: values[1:],
+        "or": lambda: values | other,
+        "and": lambda: values & other,
+        "sub": lambda: values - other,
+        "xor": lambda: values ^ other,
+        "union": lambda: values.union([9], [8]),
+        "intersection": lambda: values.intersection([1, 2], [1]),
+        "isdisjoint": lambda: values.isdisjoint([7]),
+        "difference": lambda: values.difference([1]),
+        "issubset": lambda: values.issubset([1, 2, 3, 4]),
+        "issuperset": lambda: values.issuperset([1]),
+        "eq set": lambda: values == {1, 2, 3},
+        "eq list": lambda: values == [1, 2, 3],
+        "lt": lambda: values < util.sortedset([1, 2, 3, 4]),
+        "le": lambda: values <= {1, 2, 3},
+        "ge": lambda: values >= {1},
+        "repr": lambda: repr(values),
+        "str": lambda: str(values),
+        "hash": lambda: hash(values),
+        "reversed": lambda: list(reversed(values)),
+        "pickle": lambda: pickle.loads(pickle.dumps(values)),
+        "copy": lambda: values.copy(),
+        "add": lambda: values.add(0),
+        "added": lambda: values,
+        "remove": lambda: values.remove(0),
+        "remove missing": lambda: values.remove(77),
+        "discard": lambda: values.discard(77),
+        "pop": lambda: values.pop(),
+        "popped": lambda: values,
+        "update": lambda: values.update([5, 6]),
+        "ior": lambda: values.__ior__({7}),
         "mixed": lambda: util.sortedset([1, "a"]),
         "lists": lambda: util.sortedset([[2], [1]]),
         "sets": lambda: util.sortedset([{1}, {2}]),
         "dicts": lambda: util.sortedset([{"a": 1}, {"b": 1}]),
         "nan": lambda: len(util.sortedset([float("nan"), 1.0])),
-        "clear": lambda: one.clear(),
-        "empty": lambda: one,
-        "symmetric": lambda: one.symmetric_difference([1]),
-        "bool": lambda: bool(one),
+        "clear": lambda: values.clear(),
+        "empty": lambda: values,
+        "symmetric": lambda: values.symmetric_difference([1]),
+        "bool": lambda: bool(values),
         "sort": lambda: sorted([util.sortedset([2]), util.sortedset([1])]),
     }
-    for name, call in shown.items():
+    for name, call in calls.items():
         d.tried(name, call)
 
 
 def ordered_maps(d):
-    one = util.OrderedMap([("b", 2), ("a", 1)])
-    shown = {
-        "self": lambda: one,
-        "get": lambda: one["a"],
-        "missing": lambda: one["z"],
-        "default": lambda: one.get("z", 5),
-        "keys": lambda: list(one.keys()),
-        "len": lambda: len(one),
-        "items": lambda: list(one.items()),
-        "eq dict": lambda: one == {"a": 1, "b": 2},
-        "eq": lambda: one == util.OrderedMap([("a", 1), ("b", 2)]),
-        "repr": lambda: repr(one),
-        "str": lambda: str(one),
+    mapping = util.OrderedMap([("b", 2), ("a", 1)])
+    calls = {
+        "self": lambda: mapping,
+        "get": lambda: mapping["a"],
+        "missing": lambda: mapping["z"],
+        "default": lambda: mapping.get("z", 5),
+        "keys": lambda: list(mapping.keys()),
+        "len": lambda: len(mapping),
+        "items": lambda: list(mapping.items()),
+        "eq dict": lambda: mapping == {"a": 1, "b": 2},
+        "eq": lambda: mapping == util.OrderedMap([("a", 1), ("b", 2)]),
+        "repr": lambda: repr(mapping),
+        "str": lambda: str(mapping),
         "unhashable": lambda: util.OrderedMap([([1], 2)])[[1]],
         "dict key": lambda: util.OrderedMap([({"a": 1}, 2)])[{"a": 1}],
         "keyword": lambda: util.OrderedMap(a=1),
         "dict": lambda: util.OrderedMap({"x": 1}),
         "two": lambda: util.OrderedMap({}, {}),
-        "pop": lambda: one.popitem(),
-        "set": lambda: one.__setitem__("q", 1),
-        "del": lambda: one.__delitem__("a"),
-        "in": lambda: "a" in one,
-        "pickle": lambda: pickle.loads(pickle.dumps(one)),
+        "pop": lambda: mapping.popitem(),
+        "set": lambda: mapping.__setitem__("q", 1),
+        "del": lambda: mapping.__delitem__("a"),
+        "in": lambda: "a" in mapping,
+        "pickle": lambda: pickle.loads(pickle.dumps(mapping)),
         "again": lambda: util.OrderedMap([("a", 1), ("a", 2)]),
         "bool": lambda: bool(util.OrderedMap()),
-        "ne": lambda: one != {"b": 3},
-        "iter": lambda: list(one),
-        "hash": lambda: hash(one),
+        "ne": lambda: mapping != {"b": 3},
+        "iter": lambda: list(mapping),
+        "hash": lambda: hash(mapping),
     }
-    for name, call in shown.items():
+    for name, call in calls.items():
         d.tried(name, call)
 
 
 def geometry(d):
-    made = {
+    shapes = {
         "point": lambda: util.Point(1, 2.5),
         "default": lambda: util.Point(),
         "wkt": lambda: util.Point.from_wkt("POINT (1 2)"),
@@ -341,7 +341,7 @@ def geometry(d):
         "distance": lambda: util.Distance(1, 2, 3),
         "distance wkt": lambda: util.Distance.from_wkt("DISTANCE ((1 2) 3)"),
     }
-    for name, call in made.items():
+    for name, call in shapes.items():
         value = d.tried(name, call)
         if value is not None:
             d.tried(f"{name} text", str, value)
@@ -355,13 +355,15 @@ def ranges(d):
     bound, precision = util.DateRangeBound, util.DateRangePrecision
     when = datetime.datetime(2020, 5, 6, 7, 8, 9, 123456)
     for name in sorted(precision.PRECISIONS):
-        one = d.tried(name, bound, when, name)
-        if one is not None:
-            d.tried(f"{name} text", str, one)
-            d.tried(f"{name} milliseconds", lambda one=one: one.milliseconds)
-            d.tried(f"{name} rounded", one.datetime)
-            d.tried(f"{name} range", lambda one=one: str(util.DateRange(one, one)))
-            d.tried(f"{name} from", lambda one=one: str(util.DateRange(lower_bound=one)))
+        rounded = d.tried(name, bound, when, name)
+        if rounded is not None:
+            d.tried(f"{name} text", str, rounded)
+            d.tried(f"{name} milliseconds", lambda rounded=rounded: rounded.milliseconds)
+            d.tried(f"{name} rounded", rounded.datetime)
+            d.tried(f"{name} range", lambda rounded=rounded: str(util.DateRange(rounded, rounded)))
+            d.tried(
+                f"{name} from", lambda rounded=rounded: str(util.DateRange(lower_bound=rounded))
+            )
     d.tried("both", lambda: util.DateRange(value=1, lower_bound=2))
     d.tried("open", lambda: str(util.DateRange(value=util.OPEN_BOUND)))
     d.tried("wrong", bound, when, "century")
@@ -382,21 +384,27 @@ def versions(d):
         "4.0-beta2",
         "4.1-rc1+build",
     ):
-        one = d.tried(left, util.Version, left)
-        if one is None:
+        version = d.tried(left, util.Version, left)
+        if version is None:
             continue
         d.tried(
             f"{left} parts",
-            lambda one=one: [one.major, one.minor, one.patch, one.build, one.prerelease],
+            lambda version=version: [
+                version.major,
+                version.minor,
+                version.patch,
+                version.build,
+                version.prerelease,
+            ],
         )
         for right in ("4.0", "4.0-beta1", "3.9"):
             d.tried(
                 f"{left} {right}",
-                lambda one=one, r=right: [
-                    one < util.Version(r),
-                    one == util.Version(r),
-                    one > r,
-                    one >= util.Version(r),
+                lambda version=version, r=right: [
+                    version < util.Version(r),
+                    version == util.Version(r),
+                    version > r,
+                    version >= util.Version(r),
                 ],
             )
 
@@ -487,9 +495,9 @@ def coding(d, name):
     kind = cqltypes.lookup_casstype(name)
     for value in CODED[name]:
         for version in (3, 4, 5):
-            made = d.tried(f"{value!r} {version}", kind.to_binary, value, version)
-            if made is not None:
-                d.tried(f"{value!r} {version} back", kind.from_binary, made, version)
+            encoded = d.tried(f"{value!r} {version}", kind.to_binary, value, version)
+            if encoded is not None:
+                d.tried(f"{value!r} {version} back", kind.from_binary, encoded, version)
         d.tried(f"{value!r} serialize", kind.serialize, value, 4)
 
 
@@ -536,18 +544,18 @@ def tokens(d):
     for name, value in (("Murmur3Token", "5"), ("Murmur3Token", "x"), ("BytesToken", "abcd")):
         kind = getattr(metadata, name)
         d.tried(f"{name} {value}", lambda kind=kind, value=value: kind.from_string(value).value)
-    one, other = metadata.Murmur3Token(5), metadata.Murmur3Token(7)
+    token, other = metadata.Murmur3Token(5), metadata.Murmur3Token(7)
     d.show(
         "order",
         [
-            one < other,
-            one == metadata.Murmur3Token(5),
-            hash(one) == hash(metadata.Murmur3Token(5)),
-            one != other,
+            token < other,
+            token == metadata.Murmur3Token(5),
+            hash(token) == hash(metadata.Murmur3Token(5)),
+            token != other,
         ],
     )
-    d.tried("text", str, one)
-    d.tried("repr", repr, one)
+    d.tried("text", str, token)
+    d.tried("repr", repr, token)
 
 
 def quoting(d):
@@ -594,14 +602,14 @@ def replication(d):
         ("", {}),
         (None, {}),
     ):
-        made = d.tried(
+        strategy = d.tried(
             f"{name} {options}", metadata.ReplicationStrategy.create, name, dict(options)
         )
-        if made is not None:
-            d.tried(f"{name} {options} export", made.export_for_schema)
-            d.tried(f"{name} {options} factor", lambda m=made: m.replication_factor)
-            d.tried(f"{name} {options} name", lambda m=made: m.name)
-            d.tried(f"{name} {options} equal", lambda m=made: m == m)
+        if strategy is not None:
+            d.tried(f"{name} {options} export", strategy.export_for_schema)
+            d.tried(f"{name} {options} factor", lambda m=strategy: m.replication_factor)
+            d.tried(f"{name} {options} name", lambda m=strategy: m.name)
+            d.tried(f"{name} {options} equal", lambda m=strategy: m == m)
     for value in ("3", "3/1", 3, "x", "0", None):
         d.tried(
             f"factor {value!r}",

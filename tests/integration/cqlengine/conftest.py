@@ -1,4 +1,6 @@
-"""The mapper's connections to a real node: a blocking one, and one of cassandra.aio."""
+"""The mapper's connections to a real node: a blocking connection, and a connection of
+cassandra.aio.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ def _management_allowed() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def mapper(node: LocalCluster) -> Iterator[str]:
-    """The default connection, and a keyspace for the tests of a module."""
+    """Set the default connection, and yield a keyspace for the tests of a module."""
     name = new_keyspace_name()
     connection.setup(node.contact_points, name, port=node.port, consistency=None)
     management.create_keyspace_simple(name, 1)
@@ -35,7 +37,7 @@ def mapper(node: LocalCluster) -> Iterator[str]:
 
 @pytest.fixture
 async def awaited(mapper: str, node: LocalCluster) -> AsyncIterator[str]:
-    """The name of a connection of cassandra.aio on the test's loop."""
+    """Yield the name of a cassandra.aio connection on the test's loop."""
     async with aio.Cluster(node.contact_points, port=node.port) as cluster:
         session = await cluster.connect()
         connection.register_connection("awaited", session=session)

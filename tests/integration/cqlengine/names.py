@@ -1,4 +1,4 @@
-"""Names that have to be quoted, or that would end a name if quotes were not doubled."""
+"""Names that must be quoted, or that would end a name if quotes were not doubled."""
 
 from __future__ import annotations
 

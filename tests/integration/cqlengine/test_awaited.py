@@ -1,4 +1,4 @@
-"""The awaitable forms, on a session of cassandra.aio."""
+"""The mapper's awaitable methods, on a session of cassandra.aio."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ async def thing(awaited: str) -> Any:
 
 
 async def test_rows_come_and_go(thing: Any) -> None:
-    made = await Thing.acreate(owner=1, number=1, name="a", tags={"x"}, size=Size(width=3))
-    found = await Thing.aget(owner=1, number=1)
-    assert found == made
-    assert found.size == Size(width=3)
-    found.tags.add("y")
-    assert await found.asave() is found
-    await found.aupdate(name="b")
+    created = await Thing.acreate(owner=1, number=1, name="a", tags={"x"}, size=Size(width=3))
+    thing_read = await Thing.aget(owner=1, number=1)
+    assert thing_read == created
+    assert thing_read.size == Size(width=3)
+    thing_read.tags.add("y")
+    assert await thing_read.asave() is thing_read
+    await thing_read.aupdate(name="b")
     assert (await Thing.objects(owner=1).aget()).values()[2:4] == ["b", {"x", "y"}]
     await Thing.objects(owner=1, number=1).aupdate(name="c", tags__remove={"x"})
     first = await Thing.objects(owner=1).afirst()
@@ -70,8 +70,8 @@ async def test_rows_come_and_go(thing: Any) -> None:
 async def test_iterating_over_pages(thing: Any) -> None:
     await asyncio.gather(*(Thing.acreate(owner=2, number=number) for number in range(50)))
     rows = Thing.objects(owner=2).fetch_size(7)
-    assert [one.number async for one in rows] == list(range(50))
-    assert [one.number for one in await rows.limit(9).aall()] == list(range(9))
+    assert [row.number async for row in rows] == list(range(50))
+    assert [row.number for row in await rows.limit(9).aall()] == list(range(9))
     assert [n async for n in rows.values_list("number", flat=True)] == list(range(50))
     await Thing.objects(owner=2).adelete()
     assert await rows.acount() == 0
@@ -108,10 +108,10 @@ async def test_the_wrong_face_says_which_is_the_right_one(thing: Any, mapper: st
         connection.execute("SELECT * FROM system.local", connection="awaited")
     with pytest.raises(CQLEngineException, match="execute"):
         await connection.aexecute("SELECT * FROM system.local")
-    found = await connection.aexecute(
+    result = await connection.aexecute(
         "SELECT key FROM system.local WHERE key = %s", ["local"], connection="awaited"
     )
-    assert found.one() == {"key": "local"}
+    assert result.one() == {"key": "local"}
 
 
 async def test_management(awaited: str, mapper: str) -> None:
@@ -129,10 +129,10 @@ async def test_management(awaited: str, mapper: str) -> None:
 
 
 async def test_an_own_cluster(node: LocalCluster, mapper: str) -> None:
-    made = await connection.aregister_connection(
+    registered = await connection.aregister_connection(
         "own", node.contact_points, cluster_options={"port": node.port}
     )
-    assert connection.get_connection("own") is made
+    assert connection.get_connection("own") is registered
     table = NamedTable("system", "local").using("own")
     assert (await table.aget(key="local")).key == "local"
     await connection.aunregister_connection("own")
@@ -141,13 +141,13 @@ async def test_an_own_cluster(node: LocalCluster, mapper: str) -> None:
 
 
 async def test_cancelling_leaves_the_instance_as_it_was(thing: Any) -> None:
-    made = await Thing.acreate(owner=7, number=1, name="a")
-    task = asyncio.ensure_future(made.aupdate(name="b"))
+    instance = await Thing.acreate(owner=7, number=1, name="a")
+    task = asyncio.ensure_future(instance.aupdate(name="b"))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert made.name == "a"
+    assert instance.name == "a"
 
 
 def test_both_faces_see_the_same_rows(mapper: str) -> None:

@@ -1,4 +1,4 @@
-"""Many rows at once, and rows as tables, on a real node and both faces."""
+"""Many rows at once, and rows as tables, on a real node with both APIs."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ def test_many_rows() -> None:
     rows: list[Any] = [sale(n) for n in range(250)]
     rows[7] = Sale(**rows[7], tags={"x"})
     rows[8].pop("price")
-    made = Sale.objects.create_many(iter(rows), concurrency=20)
-    assert made == list(Sale.objects(shop="a"))
-    assert all(one.get_changed_columns() == [] for one in made)
-    assert made[7].tags == {"x"}
-    assert not made[8].price
-    made[7].price = 99.0
-    made[7].save()
+    created = Sale.objects.create_many(iter(rows), concurrency=20)
+    assert created == list(Sale.objects(shop="a"))
+    assert all(instance.get_changed_columns() == [] for instance in created)
+    assert created[7].tags == {"x"}
+    assert not created[8].price
+    created[7].price = 99.0
+    created[7].save()
     assert Sale.objects(shop="a", id=7).get().price == 99.0
     assert Sale.objects.create_many([]) == []
 
 
 async def test_many_rows_awaited(awaited: str) -> None:
     sales = Sale.objects.using(connection=awaited)
-    made = await sales.acreate_many([sale(n) for n in range(50)])
-    assert made == await sales.filter(shop="a").aall()
-    await made[3].aupdate(price=1.5)
+    created = await sales.acreate_many([sale(n) for n in range(50)])
+    assert created == await sales.filter(shop="a").aall()
+    await created[3].aupdate(price=1.5)
     assert (await sales.aget(shop="a", id=3)).price == 1.5
     with pytest.raises(LWTException, match=r"row|exist|LWT") as raised:
         await sales.if_not_exists().acreate_many([sale(60), sale(3)])
@@ -74,7 +74,7 @@ def test_options_of_many_rows() -> None:
     with pytest.raises(LWTException) as raised:
         Sale.objects.if_not_exists().create_many([sale(2), sale(1), sale(3)])
     assert [number for number, _ in raised.value.failed_rows] == [1]  # type: ignore[attr-defined]
-    assert sorted(one.id for one in Sale.objects(shop="a")) == [1, 2, 3]
+    assert sorted(instance.id for instance in Sale.objects(shop="a")) == [1, 2, 3]
     with BatchQuery() as batch:
         Sale.objects.batch(batch).create_many([sale(4), sale(5)])
         assert Sale.objects(shop="a").count() == 3

@@ -1,4 +1,4 @@
-"""The example programs of the mapper, and the guide's code, run as they stand."""
+"""The example programs of the mapper, and the guide's code, run unchanged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def example(name: str) -> Any:
-    """The module of an example, which is in no package."""
+    """Return the module of an example, which is in no package."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -34,7 +34,7 @@ def example(name: str) -> Any:
 
 
 def test_the_program(node: LocalCluster, tmp_path: Path) -> None:
-    # The driver that these tests run with comes first: the tree's own may have no extensions.
+    # The driver under test comes first, since the tree's own may have no extensions.
     code = "import runpy, sys; sys.argv[0] = 'mapper'; runpy.run_path(sys.argv.pop(1), run_name='__main__')"  # noqa: E501
     command = [sys.executable, "-c", code, str(ROOT / "examples" / "mapper.py")]
     command += ["--port", str(node.port), "--contact-points", *node.contact_points]
@@ -62,12 +62,12 @@ def test_the_flask_shaped_one(node: LocalCluster) -> None:
     app.connect(node.contact_points, "flask_example", port=node.port)
     try:
         app.create_schema("flask_example")
-        made, status = app.add_todo("ada", {"text": "write"})
-        assert (status, made["done"]) == (201, False)
+        todo, status = app.add_todo("ada", {"text": "write"})
+        assert (status, todo["done"]) == (201, False)
         assert app.add_todo("ada", {})[1] == app.add_todo("ada", {"text": 5})[1] == 400
-        assert app.finish_todo("ada", made["id"])[0]["done"] is True
+        assert app.finish_todo("ada", todo["id"])[0]["done"] is True
         assert app.finish_todo("ada", uuid.uuid4())[1] == 404
-        assert app.list_todos("ada")[0] == [{**made, "done": True}]
+        assert app.list_todos("ada")[0] == [{**todo, "done": True}]
     finally:
         connection.unregister_connection(connection.DEFAULT_CONNECTION)
         connection.set_default_keyspace(keyspace)
@@ -81,13 +81,13 @@ async def test_the_fastapi_shaped_one(node: LocalCluster) -> None:
     try:
         async with app.connected(node.contact_points, "fastapi_example", port=node.port):
             await app.create_schema("fastapi_example")
-            made = await app.add_todo("ada", {"text": "write"})
+            todo = await app.add_todo("ada", {"text": "write"})
             with pytest.raises(ValidationError):
                 await app.add_todo("ada", {"text": 5})
-            assert (await app.finish_todo("ada", made["id"]))["done"] is True
+            assert (await app.finish_todo("ada", todo["id"]))["done"] is True
             with pytest.raises(app.Todo.DoesNotExist):
                 await app.finish_todo("ada", uuid.uuid4())
-            assert await app.list_todos("ada") == [{**made, "done": True}]
+            assert await app.list_todos("ada") == [{**todo, "done": True}]
     finally:
         connection.set_default_keyspace(keyspace)
 

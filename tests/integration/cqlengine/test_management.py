@@ -1,4 +1,4 @@
-"""Syncing tables with a real node: what is added, what is told, and what is never done."""
+"""Syncing tables with a real node: changes that are made, reported, and never made."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def test_columns_are_added_and_never_dropped(mapper: str) -> None:
         b=columns.Set(columns.Integer),
         c=columns.Text(index=True),
     )
-    told = management.sync_table(second, dry_run=True)
+    statements = management.sync_table(second, dry_run=True)
     assert column_types(mapper, "grown") == {"id": "int", "a": "text", "old": "text"}
     assert (
         management.sync_table(second)
-        == told
+        == statements
         == [
             f'ALTER TABLE {mapper}.grown ADD "b" set<int>',
             f'ALTER TABLE {mapper}.grown ADD "c" text',
@@ -79,7 +79,7 @@ def test_a_dry_run_prints(mapper: str, capsys: pytest.CaptureFixture[str]) -> No
     assert column_types(mapper, "dry") == {}
 
 
-def test_what_cannot_be_changed_is_told(mapper: str) -> None:
+def test_impossible_changes_are_reported(mapper: str) -> None:
     synced(
         model("Told", id=columns.Integer(primary_key=True), a=columns.Text(), b=columns.Integer())
     )
@@ -108,14 +108,14 @@ def test_options(mapper: str) -> None:
         "comment": "it's here", "gc_grace_seconds": "0", "default_time_to_live": 20,
         "compaction": {"class": "LeveledCompactionStrategy", "sstable_size_in_mb": "64"},
     }  # fmt: skip
-    made = model(
+    opted = model(
         "Opted",
         id=columns.Integer(primary_key=True),
         c=columns.Integer(primary_key=True, clustering_order="desc"),
         __options__=options,
     )
-    synced(made)
-    assert management.sync_table(made) == []
+    synced(opted)
+    assert management.sync_table(opted) == []
     changed = model(
         "Opted", id=columns.Integer(primary_key=True), c=columns.Integer(primary_key=True, clustering_order="desc"),  # noqa: E501
         __options__={**options, "gc_grace_seconds": 5, "compaction": {"class": "SizeTieredCompactionStrategy", "min_threshold": 3}},  # noqa: E501
@@ -144,8 +144,8 @@ def test_types_grow_too(mapper: str) -> None:
         "TYPE",
         "TABLE",
     ]
-    made = holder.create(id=1, value=outer(inside=inner(a=1), many=[inner(a=2)]))
-    assert holder.get(id=1) == made
+    created = holder.create(id=1, value=outer(inside=inner(a=1), many=[inner(a=2)]))
+    assert holder.get(id=1) == created
     assert isinstance(
         connection.execute(f"SELECT value FROM {mapper}.holder").one()["value"], outer
     )
@@ -159,7 +159,7 @@ def test_types_grow_too(mapper: str) -> None:
 
 
 def test_many_at_the_same_time(mapper: str) -> None:
-    made = model(
+    raced = model(
         "Raced", id=columns.Integer(primary_key=True), a=columns.Text(index=True), b=columns.Text()
     )
     errors: list[BaseException] = []
@@ -168,7 +168,7 @@ def test_many_at_the_same_time(mapper: str) -> None:
     def sync() -> None:
         start.wait(30)
         try:
-            management.sync_table(made)
+            management.sync_table(raced)
         except BaseException as error:
             errors.append(error)
 
@@ -183,11 +183,11 @@ def test_many_at_the_same_time(mapper: str) -> None:
 
 def test_the_environment_is_looked_at(mapper: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(management.CQLENG_ALLOW_SCHEMA_MANAGEMENT)
-    made = model("Allowed", id=columns.Integer(primary_key=True))
+    allowed = model("Allowed", id=columns.Integer(primary_key=True))
     with pytest.warns(
         UserWarning, match="CQLENG_ALLOW_SCHEMA_MANAGEMENT environment variable is not set"
     ):
-        management.sync_table(made)
+        management.sync_table(allowed)
 
 
 def test_several_keyspaces_and_dropping(mapper: str) -> None:
@@ -195,13 +195,13 @@ def test_several_keyspaces_and_dropping(mapper: str) -> None:
     center = connection.execute("SELECT data_center FROM system.local").one()["data_center"]
     for name in names:
         management.create_keyspace_network_topology(name, {center: 1}, durable_writes=False)
-    made = model("Spread", id=columns.Integer(primary_key=True), a=columns.Text())
-    management.sync_table(made, keyspaces=names)
+    spread = model("Spread", id=columns.Integer(primary_key=True), a=columns.Text())
+    management.sync_table(spread, keyspaces=names)
     for name in names:
-        made.objects.using(keyspace=name).create(id=1, a=name)
-        assert made.objects.using(keyspace=name).get(id=1).a == name
-    management.drop_table(made, keyspaces=names[:1])
-    management.drop_table(made, keyspaces=names[:1])
+        spread.objects.using(keyspace=name).create(id=1, a=name)
+        assert spread.objects.using(keyspace=name).get(id=1).a == name
+    management.drop_table(spread, keyspaces=names[:1])
+    management.drop_table(spread, keyspaces=names[:1])
     assert column_types(names[0], "spread") == {}
     assert len(column_types(names[1], "spread")) == 2
     for name in names:
@@ -210,7 +210,7 @@ def test_several_keyspaces_and_dropping(mapper: str) -> None:
     with pytest.raises(
         CQLEngineException, match=f"Keyspace '{names[0]}' for model Spread does not exist"
     ):
-        management.sync_table(made, keyspaces=names[:1])
+        management.sync_table(spread, keyspaces=names[:1])
 
 
 def test_mistakes(mapper: str) -> None:
@@ -255,10 +255,10 @@ def test_a_lazy_connection_by_name(mapper: str, node: Any) -> None:
         cluster_options={"port": node.port},
     )
     assert connection._connections["lazy"].session is None
-    made = model("Lazy", id=columns.Integer(primary_key=True), a=columns.Text())
-    management.sync_table(made, connections=["lazy"])
-    made.objects.using(connection="lazy").create(id=1)
-    assert made.objects.using(connection="lazy").get(id=1).id == 1
+    lazy = model("Lazy", id=columns.Integer(primary_key=True), a=columns.Text())
+    management.sync_table(lazy, connections=["lazy"])
+    lazy.objects.using(connection="lazy").create(id=1)
+    assert lazy.objects.using(connection="lazy").get(id=1).id == 1
     assert connection.get_cluster("lazy") is connection.get_session("lazy").cluster
     connection.unregister_connection("lazy")
     with pytest.raises(CQLEngineException, match="doesn't exist"):
@@ -266,7 +266,9 @@ def test_a_lazy_connection_by_name(mapper: str, node: Any) -> None:
 
 
 def test_a_table_made_anew_with_other_types_under_the_same_name(mapper: str) -> None:
-    """Statements that are prepared already, by this connection or another, take the new types."""
+    """If a table is recreated with other types, prepared statements of all connections use the new
+    types.
+    """
     first = model("Anew", id=columns.Integer(primary_key=True), v=columns.Integer())
     second = model("Anew", id=columns.Integer(primary_key=True), v=columns.Text())
     connection.register_connection("other", session=connection.get_session())

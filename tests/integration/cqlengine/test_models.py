@@ -146,28 +146,28 @@ def tables(mapper: str) -> None:
 
 
 def test_all_columns_there_and_back() -> None:
-    made = Everything.create(**VALUES)
-    found = Everything.get(id=made.id)
+    created = Everything.create(**VALUES)
+    instance = Everything.get(id=created.id)
     for name, value in VALUES.items():
-        assert found[name] == value, name
-    assert found == made
-    assert isinstance(found.address, Address)
-    assert [type(one) for one in found.addresses] == [Address, Address]
-    assert type(found.a_set) is set
-    assert type(found.a_map) is dict
-    assert found.get_changed_columns() == []
-    assert pickle.loads(pickle.dumps(found)) == found
+        assert instance[name] == value, name
+    assert instance == created
+    assert isinstance(instance.address, Address)
+    assert [type(address) for address in instance.addresses] == [Address, Address]
+    assert type(instance.a_set) is set
+    assert type(instance.a_map) is dict
+    assert instance.get_changed_columns() == []
+    assert pickle.loads(pickle.dumps(instance)) == instance
 
 
 @pytest.mark.parametrize("name", sorted(VALUES))
 def test_each_column_alone_is_updated_blindly_and_taken_away(name: str) -> None:
-    made = Everything.create()
-    Everything.objects(id=made.id).update(**{name: VALUES[name]})
-    assert Everything.get(id=made.id)[name] == VALUES[name]
-    found = Everything.get(id=made.id)
-    found[name] = None
-    assert found.get_changed_columns() == [name]
-    found.save()
+    created = Everything.create()
+    Everything.objects(id=created.id).update(**{name: VALUES[name]})
+    assert Everything.get(id=created.id)[name] == VALUES[name]
+    instance = Everything.get(id=created.id)
+    instance[name] = None
+    assert instance.get_changed_columns() == [name]
+    instance.save()
     empty: Any = {
         "a_list": [],
         "a_set": set(),
@@ -176,46 +176,50 @@ def test_each_column_alone_is_updated_blindly_and_taken_away(name: str) -> None:
         "frozen": [],
         "addresses": [],
     }
-    assert Everything.get(id=made.id)[name] == empty.get(name)
+    assert Everything.get(id=created.id)[name] == empty.get(name)
 
 
 def test_conversions_of_what_programs_give() -> None:
-    made = Everything.create(
+    created = Everything.create(
         id=str(uuid.UUID(int=5)), date="2024-02-29", integer="12", decimal=1.5, time=datetime.time(1, 2, 3),  # noqa: E501
         moment=MOMENT.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=2))), a_list=(1, 2), boolean=1,  # noqa: E501
     )  # fmt: skip
-    found = Everything.get(id=uuid.UUID(int=5))
-    assert (found.date.date(), found.integer) == (datetime.date(2024, 2, 29), 12)
-    assert found.moment == MOMENT - datetime.timedelta(hours=2)
-    assert (found.decimal, found.a_list, found.boolean) == (decimal.Decimal("1.5"), [1, 2], True)
-    assert made.id == found.id
+    instance = Everything.get(id=uuid.UUID(int=5))
+    assert (instance.date.date(), instance.integer) == (datetime.date(2024, 2, 29), 12)
+    assert instance.moment == MOMENT - datetime.timedelta(hours=2)
+    assert (instance.decimal, instance.a_list, instance.boolean) == (
+        decimal.Decimal("1.5"),
+        [1, 2],
+        True,
+    )
+    assert created.id == instance.id
 
 
 def test_save_writes_what_has_changed() -> None:
-    place = Place.create(
+    row = Place.create(
         country="fr", year=1, name="a", size=1, tags={"x"}, log=["b"], facts={"k": 1}
     )
-    place.tags.add("y")
-    place.log.append("c")
-    place.log.insert(0, "a")
-    place.facts["l"] = 2
-    del place.facts["k"]
-    place.size = None
-    assert place.get_changed_columns() == ["size", "tags", "log", "facts"]
-    # Another program's change of the same collections stays.
+    row.tags.add("y")
+    row.log.append("c")
+    row.log.insert(0, "a")
+    row.facts["l"] = 2
+    del row.facts["k"]
+    row.size = None
+    assert row.get_changed_columns() == ["size", "tags", "log", "facts"]
+    # A concurrent change of the same collections by another program stays.
     Place.objects(country="fr", year=1, name="a").update(tags__add={"z"}, facts__update={"m": 3})
-    place.save()
-    found = Place.get(country="fr", year=1, name="a")
-    assert found.tags == {"x", "y", "z"}
-    assert found.log == ["a", "b", "c"]
-    assert found.facts == {"l": 2, "m": 3}
-    assert found["size"] is None
-    assert place.get_changed_columns() == []
-    place.log = ["new"]
-    place.tags.clear()
-    place.save()
-    found = Place.get(country="fr", year=1, name="a")
-    assert (found.log, found.tags) == (["new"], set())
+    row.save()
+    stored = Place.get(country="fr", year=1, name="a")
+    assert stored.tags == {"x", "y", "z"}
+    assert stored.log == ["a", "b", "c"]
+    assert stored.facts == {"l": 2, "m": 3}
+    assert stored["size"] is None
+    assert row.get_changed_columns() == []
+    row.log = ["new"]
+    row.tags.clear()
+    row.save()
+    stored = Place.get(country="fr", year=1, name="a")
+    assert (stored.log, stored.tags) == (["new"], set())
 
 
 def test_blind_updates_of_collections() -> None:
@@ -225,11 +229,11 @@ def test_blind_updates_of_collections() -> None:
     rows.update(tags__add={"y"}, log__append=["c"], facts__update={"l": 2, "k": None})
     rows.update(tags__remove={"x"}, log__prepend=["a"])
     rows.update(facts__remove={"n"})
-    found = Place.get(**key)
-    assert (found.tags, found.log, found.facts) == ({"y"}, ["a", "b", "c"], {"l": 2})
+    stored = Place.get(**key)
+    assert (stored.tags, stored.log, stored.facts) == ({"y"}, ["a", "b", "c"], {"l": 2})
     rows.update(log__remove=["b"], tags=None)
-    found = Place.get(**key)
-    assert (found.tags, found.log) == (set(), ["a", "c"])
+    stored = Place.get(**key)
+    assert (stored.tags, stored.log) == (set(), ["a", "c"])
     with pytest.raises(ValidationError, match=r"size \(int\) takes no operation, not 'add'"):
         rows.update(size__add=1)
     with pytest.raises(ValidationError, match="has no column named: zip"):
@@ -241,10 +245,10 @@ def test_blind_updates_of_collections() -> None:
 def test_static_columns() -> None:
     Place.create(country="it", year=1, name="a", motto="one")
     Place.create(country="it", year=1, name="b")
-    found = Place.get(country="it", year=1, name="b")
-    assert found.motto == "one"
-    found.motto = "two"
-    found.save()
+    stored = Place.get(country="it", year=1, name="b")
+    assert stored.motto == "one"
+    stored.motto = "two"
+    stored.save()
     assert Place.get(country="it", year=1, name="a").motto == "two"
     Place.create(country="it", year=2, motto="alone")
     assert Place.objects(country="it", year=2)[0].motto == "alone"
@@ -255,17 +259,17 @@ def test_counters() -> None:
     hits.views += 2
     hits.clicks -= 1
     hits.save()
-    found = Hits.get(page="/")
-    assert (found.views, found.clicks) == (7, -1)
+    stored = Hits.get(page="/")
+    assert (stored.views, stored.clicks) == (7, -1)
     Hits.objects(page="/").update(views=10)
     assert Hits.get(page="/").views == 17
-    found.views = 8
-    found.save()
+    stored.views = 8
+    stored.save()
     assert Hits.get(page="/").views == 18
     with BatchQuery(batch_type=BatchType.Counter) as batch:
         for _ in range(2):
-            found.views += 1
-            found.batch(batch).save()
+            stored.views += 1
+            stored.batch(batch).save()
     assert Hits.get(page="/").views == 20
 
 
@@ -276,11 +280,11 @@ def test_conditions() -> None:
         Place.if_not_exists().create(**key, size=2)
     assert refused.value.existing["[applied]"] is False
     assert refused.value.existing["size"] == 1
-    found = Place.get(**key)
+    stored = Place.get(**key)
     with pytest.raises(LWTException):
-        found.iff(size=7).update(size=3)
-    assert found.size == 1
-    assert found.get_changed_columns() == []
+        stored.iff(size=7).update(size=3)
+    assert stored.size == 1
+    assert stored.get_changed_columns() == []
     Place.objects(**key).iff(size=1).update(size=2)
     Place.objects(**key).iff(size__gt=1, log=None).update(size=3)
     assert Place.get(**key).size == 3
@@ -297,13 +301,13 @@ def test_conditions() -> None:
 
 def test_ttl_and_timestamp() -> None:
     key = {"country": "nl", "year": 1, "name": "a"}
-    place = Place.ttl(1000).timestamp(datetime.timedelta(seconds=-60)).create(**key, size=1)
+    short_lived = Place.ttl(1000).timestamp(datetime.timedelta(seconds=-60)).create(**key, size=1)
     table = Place.column_family_name()
     query = f"SELECT ttl(size) AS ttl, writetime(size) AS at FROM {table} WHERE country = 'nl' AND year = 1 AND name = 'a'"  # noqa: E501
     row = connection.execute(query).one()
     assert 900 < row["ttl"] <= 1000
     before = row["at"]
-    place.ttl(500).update(size=2)
+    short_lived.ttl(500).update(size=2)
     row = connection.execute(query).one()
     assert 400 < row["ttl"] <= 500
     assert row["at"] > before
@@ -317,10 +321,10 @@ def test_classes_that_share_a_table() -> None:
     Cat.create(owner=1, id=1, name="Tom", cuteness=0.5)
     Dog.create(owner=1, id=2, name="Rex", fierceness=0.25)
     both = list(Pet.objects(owner=1))
-    assert [type(one) for one in both] == [Cat, Dog]
+    assert [type(pet) for pet in both] == [Cat, Dog]
     assert (both[0]["cuteness"], both[1]["fierceness"]) == (0.5, 0.25)
-    assert [one.name for one in Cat.objects(owner=1)] == ["Tom"]
-    assert [one.name for one in Dog.objects.allow_filtering()] == ["Rex"]
+    assert [cat.name for cat in Cat.objects(owner=1)] == ["Tom"]
+    assert [dog.name for dog in Dog.objects.allow_filtering()] == ["Rex"]
     both[0].name = "Tim"
     both[0].save()
     assert Cat.get(owner=1, id=1).name == "Tim"
@@ -329,7 +333,7 @@ def test_classes_that_share_a_table() -> None:
 def test_batches() -> None:
     called: list[Any] = []
     with BatchQuery() as batch:
-        made = [
+        created = [
             Place.batch(batch).create(country="pl", year=1, name=str(n), size=n) for n in range(5)
         ]
         batch.add_callback(called.append, "done")
@@ -337,13 +341,13 @@ def test_batches() -> None:
         assert Place.objects(country="pl", year=1).count() == 0
     assert called == ["done"]
     assert Place.objects(country="pl", year=1).count() == 5
-    made[1].size = 10
+    created[1].size = 10
     with BatchQuery(
         batch_type=BatchType.Unlogged, timestamp=datetime.timedelta(seconds=1)
     ) as batch:
-        made[1].batch(batch).save()
-        made[2].batch(batch).delete()
-    assert [one.size for one in Place.objects(country="pl", year=1)] == [4, 3, 10, 0]
+        created[1].batch(batch).save()
+        created[2].batch(batch).delete()
+    assert [row.size for row in Place.objects(country="pl", year=1)] == [4, 3, 10, 0]
     for name, execute in (("9", False), ("8", True)):
         with (
             contextlib.suppress(ZeroDivisionError),
@@ -351,7 +355,7 @@ def test_batches() -> None:
         ):
             Place.batch(batch).create(country="pl", year=1, name=name)
             _ = 1 / 0
-    assert [one.name for one in Place.objects(country="pl", year=1)] == ["8", "4", "3", "1", "0"]
+    assert [row.name for row in Place.objects(country="pl", year=1)] == ["8", "4", "3", "1", "0"]
     with pytest.raises(LWTException), BatchQuery() as batch:
         Place.objects(country="pl", year=1, name="8").iff(size=5).batch(batch).update(size=6)
 
@@ -368,22 +372,22 @@ def test_filters() -> None:
         )
     rows = Place.objects(country="uk", year=1)
     names = [f"n{number}" for number in range(9, -1, -1)]
-    assert [one.name for one in rows] == names
-    assert [one.name for one in rows.order_by("name")] == names[::-1]
-    assert [one.name for one in rows.order_by("-name").limit(2)] == names[:2]
-    assert [one.name for one in rows.filter(name__gt="n7")] == ["n9", "n8"]
-    assert [one.name for one in rows.filter(Place.name >= "n3", Place.name < "n5")] == ["n4", "n3"]
-    assert [one.name for one in rows.filter(name__lte="n1")] == ["n1", "n0"]
-    assert [one.name for one in rows.filter(name__in=["n2", "n5"])] == ["n5", "n2"]
-    assert [one.name for one in rows.filter(Place.name.in_(["n2"]))] == ["n2"]
+    assert [row.name for row in rows] == names
+    assert [row.name for row in rows.order_by("name")] == names[::-1]
+    assert [row.name for row in rows.order_by("-name").limit(2)] == names[:2]
+    assert [row.name for row in rows.filter(name__gt="n7")] == ["n9", "n8"]
+    assert [row.name for row in rows.filter(Place.name >= "n3", Place.name < "n5")] == ["n4", "n3"]
+    assert [row.name for row in rows.filter(name__lte="n1")] == ["n1", "n0"]
+    assert [row.name for row in rows.filter(name__in=["n2", "n5"])] == ["n5", "n2"]
+    assert [row.name for row in rows.filter(Place.name.in_(["n2"]))] == ["n2"]
     assert len(rows.filter(size=1)) == 3
     assert len(rows.filter(tags__contains="t1").allow_filtering()) == 5
     assert len(rows.filter(Place.facts.contains_(7)).allow_filtering()) == 1
-    assert {one.name for one in Place.objects(country__in=["uk", "xx"], year=1)} == set(names)
+    assert {row.name for row in Place.objects(country__in=["uk", "xx"], year=1)} == set(names)
     assert len(rows.fetch_size(3)) == 10
     assert rows.count() == 10
     assert rows[2].name == "n7"
-    assert [one.name for one in rows[2:4]] == ["n7", "n6"]
+    assert [row.name for row in rows[2:4]] == ["n7", "n6"]
     assert rows[-1].name == "n0"
     assert rows.get(name="n9") == rows.first()
     assert rows.filter(name="zz").first() is None
@@ -392,7 +396,7 @@ def test_filters() -> None:
     only = rows.only(["name"])[0]
     assert (only.name, only.country, only.year, only.size) == ("n9", "uk", 1, None)
     assert rows.defer(["tags", "facts"])[0].facts == {}
-    assert [(one.country, one.year) for one in Place.objects.distinct() if one.country == "uk"] == [
+    assert [(row.country, row.year) for row in Place.objects.distinct() if row.country == "uk"] == [
         ("uk", 1)
     ]
     assert Place.objects.distinct().count() == len(list(Place.objects.distinct()))
@@ -414,11 +418,11 @@ def test_tokens_walk_through_all_rows() -> None:
     seen: list[int] = []
     page = list(Event.objects.limit(7))
     while page:
-        seen += [one.source for one in page]
+        seen += [event.source for event in page]
         page = list(Event.objects.filter(pk__token__gt=functions.Token(page[-1].pk)).limit(7))
     assert sorted(seen) == list(range(30))
-    place = Place.create(country="tk", year=3, name="a")
-    assert list(Place.objects(pk__token=functions.Token(place.pk))) == [place]
+    row = Place.create(country="tk", year=3, name="a")
+    assert list(Place.objects(pk__token=functions.Token(row.pk))) == [row]
 
 
 def test_time_uuids_by_moment() -> None:
@@ -434,10 +438,10 @@ def test_time_uuids_by_moment() -> None:
 
 
 def test_another_keyspace_for_a_block(mapper: str) -> None:
-    with ContextQuery(Place, keyspace=mapper, connection=None) as place:
-        assert place.column_family_name() == f"{mapper}.place"
-        place.create(country="cx", year=1, name="a")
-        assert place.objects(country="cx", year=1).count() == 1
+    with ContextQuery(Place, keyspace=mapper, connection=None) as model:
+        assert model.column_family_name() == f"{mapper}.place"
+        model.create(country="cx", year=1, name="a")
+        assert model.objects(country="cx", year=1).count() == 1
     assert Place.objects.using(keyspace=mapper).filter(country="cx", year=1).count() == 1
 
 
@@ -451,11 +455,11 @@ def test_keys_must_be_complete() -> None:
     changed = Place.create(country="key", year=1, name="a", size=4)
     changed.name = "b"
     changed.save()
-    assert [one.size for one in Place.objects(country="key", year=1)] == [4, 4]
+    assert [row.size for row in Place.objects(country="key", year=1)] == [4, 4]
 
 
 def test_like_with_an_index_that_knows_it(mapper: str) -> None:
-    """SASI: the only index of Cassandra for LIKE."""
+    """LIKE works with SASI, Cassandra's only index for it."""
 
     class Song(Model):
         album = columns.Text(primary_key=True)
@@ -472,8 +476,8 @@ def test_like_with_an_index_that_knows_it(mapper: str) -> None:
         )
     for number, words in enumerate(["let it be", "it's been a hard day", "100 % pure", "it_is"]):
         Song.create(album="a", title=f"song {number}", words=words)
-    found = Song.objects.filter(words__like="%it%")
-    assert sorted(song.title for song in found) == ["song 0", "song 1", "song 3"]
+    songs = Song.objects.filter(words__like="%it%")
+    assert sorted(song.title for song in songs) == ["song 0", "song 1", "song 3"]
     assert [song.title for song in Song.filter(words__like="let%")] == ["song 0"]
     assert Song.objects.filter(Song.title.like("song%"), album="a").count() == 4
     assert Song.objects.filter(words__like="%nothing%").first() is None
@@ -492,8 +496,8 @@ def test_nearest_vectors(mapper: str) -> None:
     for number in range(10):
         Document.create(id=number, kind="even" if number % 2 == 0 else "odd", near=[number, 1.0])
     nearest = Document.objects.order_by(Document.near.ann_of([6.2, 1.0]))
-    assert [one.id for one in nearest.limit(3)] == [6, 7, 5]
+    assert [document.id for document in nearest.limit(3)] == [6, 7, 5]
     first = nearest.only(["id"]).first()
     assert first is not None
     assert first.id == 6
-    assert [one.id for one in nearest.filter(id=3).limit(2)] == [3]
+    assert [document.id for document in nearest.filter(id=3).limit(2)] == [3]

@@ -1,4 +1,4 @@
-"""Names with quotes, percent signs, comments and the like, in each place, on a real node."""
+"""Names with quotes, percent signs, comments and so on work in each place, on a real node."""
 
 from __future__ import annotations
 
@@ -21,29 +21,31 @@ from .names import NASTY
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("mapper")]
 
-# ServerError: the server formats its own message with a `%` of the name in it. A SyntaxException
-# would say that the name had ended too early.
+# The server's own message raises ServerError, because it formats the name's `%`. A SyntaxException
+# would mean that the name had ended too early.
 REFUSED = (InvalidRequest, ConfigurationException, ServerError)
 ROWS = {"i": 1, "c": 2, "v": "x", "s": {"a"}, "m": {"k": 1}}
 
 
 def model_of(name: str, by_attribute: bool) -> Any:
-    """A model whose columns all have `name` in theirs.
+    """Return a model whose column names all contain `name`.
 
-    :param by_attribute: the attributes have the names too.
+    :param by_attribute: the attributes contain the name too.
     """
-    place = type("Place", (UserType,), {"__module__": __name__, "f": columns.Text(db_field=name)})
-    place.__type_name__ = f"place_{NASTY.index(name)}"  # type: ignore[attr-defined]
-    made: dict[str, Any] = {
+    user_type = type(
+        "Place", (UserType,), {"__module__": __name__, "f": columns.Text(db_field=name)}
+    )
+    user_type.__type_name__ = f"place_{NASTY.index(name)}"  # type: ignore[attr-defined]
+    attributes: dict[str, Any] = {
         "i": columns.Integer(partition_key=True),
         "c": columns.Integer(primary_key=True, clustering_order="DESC"),
         "v": columns.Text(index=True),
         "s": columns.Set(columns.Text),
         "m": columns.Map(columns.Text, columns.Integer),
-        "u": columns.UserDefinedType(place),
+        "u": columns.UserDefinedType(user_type),
     }
     named = {}
-    for kind, column in made.items():
+    for kind, column in attributes.items():
         column.db_field = f"{name}{kind}" if kind != "v" else name
         named[column.db_field if by_attribute else kind] = column
     return type(
@@ -58,8 +60,8 @@ def test_columns_fields_and_indexes(mapper: str, name: str) -> None:
     model = model_of(name, by_attribute=False)
     assert len(management.sync_table(model)) == 3  # the type, the table, the index
     assert management.sync_table(model) == []
-    place = model.__mapping__.columns["u"].user_type
-    row = model.create(**ROWS, u=place(f="there"))
+    user_type = model.__mapping__.columns["u"].user_type
+    row = model.create(**ROWS, u=user_type(f="there"))
     read = model.objects(i=1, c=2).get()
     assert (read.v, read.s, read.m, read.u.f) == ("x", {"a"}, {"k": 1}, "there")
     read.s.add("b")
@@ -68,19 +70,19 @@ def test_columns_fields_and_indexes(mapper: str, name: str) -> None:
     read.iff(v="x").save()
     model.objects(i=1, c=2).iff(v="y").update(s__add={"c"}, m__remove={"k"}, v="z")
     queries = model.objects(i=1).order_by("-c").only(["v", "s"]).limit(1)
-    assert [(one.v, one.s) for one in queries] == [("z", {"a", "b", "c"})]
+    assert [(row.v, row.s) for row in queries] == [("z", {"a", "b", "c"})]
     assert model.objects(v="z").get().m == {"l": 2}
     assert model.objects(i=1, c__gte=2).defer(["s"]).first().v == "z"
     assert list(model.objects.values_list("v", flat=True)) == ["z"]
     assert model.objects.filter(pk__token__lte=functions.Token(1)).count() == 1
-    assert [one.i for one in model.objects.distinct(["i"])] == [1]
+    assert [row.i for row in model.objects.distinct(["i"])] == [1]
     with BatchQuery() as batch:
         row.batch(batch).update(v="batched")
     table = NamedTable(mapper, f"nasty_{NASTY.index(name)}")
     assert table.filter(**{f"{name}i": 1}).order_by(f"-{name}c").only([name]).get() == {
         name: "batched"
     }
-    # As a text with values put into it, too.
+    # Check the query with its values interpolated, too.
     select = SelectStatement(
         model.column_family_name(),
         [name],
@@ -103,7 +105,7 @@ def test_attributes(mapper: str, name: str) -> None:
 
 
 def is_plain(name: str) -> bool:
-    """Whether servers take the name for a table or a keyspace."""
+    """Return True if servers accept the name for a table or a keyspace."""
     return name.isascii() and name.replace("_", "a").isalnum()
 
 
@@ -115,7 +117,7 @@ def test_keyspaces_tables_and_types(mapper: str, name: str) -> None:
         management.drop_keyspace(name)
         assert name not in connection.get_cluster().metadata.keyspaces
     else:
-        # Refused for its characters, and not for what stands behind the end of a name.
+        # The server refuses the name's characters, not the text after a name that ended too early.
         with pytest.raises(REFUSED):
             management.create_keyspace_simple(name, 1)
         with pytest.raises(REFUSED):

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("mapper")]
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
 MOMENTS = st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2200, 1, 1)).map(
-    lambda one: one.replace(microsecond=one.microsecond // 1000 * 1000)
+    lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 )
 
 
@@ -37,7 +37,7 @@ def whole(bits: int) -> Any:
     return st.integers(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
-# The column's class, and its values.
+# Column classes, and strategies for their values.
 SCALARS: list[tuple[Any, Any]] = [
     (columns.Ascii, st.text(st.characters(min_codepoint=1, max_codepoint=127), max_size=9)),
     (columns.BigInt, whole(64)),
@@ -53,10 +53,12 @@ SCALARS: list[tuple[Any, Any]] = [
     ),
     (columns.Double, st.floats(allow_nan=False)),
     (columns.Float, st.floats(allow_nan=False, width=32)),
-    # Servers read an IPv4 address inside an IPv6 one as the former.
+    # Servers read an IPv4-mapped IPv6 address as an IPv4 address.
     (
         columns.Inet,
-        st.ip_addresses().filter(lambda one: getattr(one, "ipv4_mapped", None) is None).map(str),
+        st.ip_addresses()
+        .filter(lambda address: getattr(address, "ipv4_mapped", None) is None)
+        .map(str),
     ),
     (columns.Integer, whole(32)),
     (columns.SmallInt, whole(16)),
@@ -78,7 +80,7 @@ HASHED = [pair for pair in KEYS if pair[0] is not columns.Decimal]
 
 
 def pairs(depth: int = 2) -> Any:
-    """Return a function that makes a column, and a strategy of its values."""
+    """Return a function that makes a column, and a strategy for its values."""
     scalar = st.sampled_from(SCALARS + OTHERS).map(lambda pair: (pair[0], pair[1]))
     if not depth:
         return scalar
@@ -111,7 +113,7 @@ def pairs(depth: int = 2) -> Any:
 _numbers = itertools.count()
 
 
-# Not shrunk: each example is a table more on the node.
+# Shrinking would create a further table on the node for each example.
 @settings(
     max_examples=15,
     deadline=None,
@@ -143,22 +145,22 @@ def test_random_models(data: Any) -> None:
         }
 
     def key(strategy: Any) -> Any:
-        return data.draw(strategy.filter(lambda one: one not in ("", b"")))
+        return data.draw(strategy.filter(lambda drawn: drawn not in ("", b"")))
 
     for _ in range(3):
         where = {"k": key(keys), "o": key(orders)}
-        made = model.create(**where, **values())
-        found = model.get(**where)
-        same(model, found, made)
+        created = model.create(**where, **values())
+        stored = model.get(**where)
+        assert_same_row(model, stored, created)
         for name, value in values().items():
-            setattr(found, name, value)
-        found.save()
+            setattr(stored, name, value)
+        stored.save()
         again = model.get(**where)
-        same(model, again, found)
+        assert_same_row(model, again, stored)
         changes = values()
         again.update(**changes)
         blind = model.objects(k=where["k"], o__in=[where["o"]])[0]
-        same(model, blind, again)
+        assert_same_row(model, blind, again)
         model.objects(**where).update(**dict.fromkeys(names))
         empty = model.objects(model.k == where["k"], model.o >= where["o"]).allow_filtering()
         assert all(
@@ -167,26 +169,26 @@ def test_random_models(data: Any) -> None:
             if row.o == where["o"]
             for n in names
         )
-        found.delete()
+        stored.delete()
         assert model.objects(**where).first() is None
 
 
-def same(model: Any, found: Any, made: Any) -> None:
+def assert_same_row(model: Any, stored: Any, created: Any) -> None:
     for name, column in model.__mapping__.columns.items():
-        ours, theirs = getattr(made, name), getattr(found, name)
+        ours, theirs = getattr(created, name), getattr(stored, name)
         if column.is_null(ours) or ours == ():
             assert column.is_null(theirs) or theirs == (), name
         else:
-            # As rows are read: null collections inside of tuples are empty ones.
+            # Rows are compared as they are read: null collections inside tuples are empty.
             assert shape(theirs) == shape(column.to_python(ours)), name
 
 
 def shape(value: Any) -> Any:
-    """A value to compare: decimals by what they are, not by how they are written."""
+    """Return a value to compare: decimals by their value, not by their notation."""
     if isinstance(value, (tuple, list)):
-        return type(value)(shape(one) for one in value)
+        return type(value)(shape(item) for item in value)
     if isinstance(value, dict):
-        return {key: shape(one) for key, one in value.items()}
+        return {key: shape(item) for key, item in value.items()}
     if isinstance(value, decimal.Decimal):
         return value.normalize()
     return value

@@ -1,4 +1,6 @@
-"""Programs whose outcome is that of today's drivers: nothing is lost or written elsewhere."""
+"""Programs for cassandra-driver and scylla-driver have the same outcome: no data is lost or
+misplaced.
+"""
 
 from __future__ import annotations
 
@@ -143,41 +145,41 @@ def _read(other: str, how: str) -> Any:
     if how == "context":
         with ContextQuery(M, keyspace=other) as context:
             return context.get(p=1)
-    found: dict[str, Any] = {
+    readers: dict[str, Any] = {
         "get": lambda: rows.get(p=1),
         "first": rows.first,
         "iteration": lambda: next(iter(rows)),
     }
-    return found[how]()
+    return readers[how]()
 
 
 @pytest.mark.parametrize("how", ["get", "first", "iteration", "context"])
 def test_instances_write_to_the_keyspace_that_they_were_read_from(other: str, how: str) -> None:
     M.objects.using(keyspace=other).create(p=1, a=1)
     there = M.objects.using(keyspace=other)
-    found = _read(other, how)
-    assert type(found).__keyspace__ == other
-    assert isinstance(found, M)
-    found.a = 2
-    found.save()
+    instance = _read(other, how)
+    assert type(instance).__keyspace__ == other
+    assert isinstance(instance, M)
+    instance.a = 2
+    instance.save()
     assert there.get(p=1).a == 2
-    found.update(a=3)
+    instance.update(a=3)
     assert there.get(p=1).a == 3
     with BatchQuery() as batch:
-        found.batch(batch).update(a=4)
-    assert pickle.loads(pickle.dumps(found)) == found == there.get(p=1)
-    pickle.loads(pickle.dumps(found)).update(a=5)
+        instance.batch(batch).update(a=4)
+    assert pickle.loads(pickle.dumps(instance)) == instance == there.get(p=1)
+    pickle.loads(pickle.dumps(instance)).update(a=5)
     assert there.get(p=1).a == 5
     assert M.objects.count() == 0
     M.create(p=1, a=7)
-    found.delete()
+    instance.delete()
     assert there.count() == 0
     assert M.get(p=1).a == 7
 
 
 def test_created_instances_stay_in_their_keyspace(other: str) -> None:
-    made = M.objects.using(keyspace=other).create(p=1, a=1)
-    pickle.loads(pickle.dumps(made)).update(a=2)
+    created = M.objects.using(keyspace=other).create(p=1, a=1)
+    pickle.loads(pickle.dumps(created)).update(a=2)
     assert M.objects.using(keyspace=other).get(p=1).a == 2
     assert M.objects.count() == 0
 
@@ -186,9 +188,9 @@ def test_subclasses_on_one_table_stay_in_their_keyspace(other: str) -> None:
     with ContextQuery(Cat, keyspace=other) as context:
         context.create(p=1, lives=9)
     for rows in (Animal.objects.using(keyspace=other), Cat.objects.using(keyspace=other)):
-        found = rows.get(p=1)
-        assert isinstance(found, Cat)
-        found.update(lives=found.lives - 1)
+        cat = rows.get(p=1)
+        assert isinstance(cat, Cat)
+        cat.update(lives=cat.lives - 1)
     with ContextQuery(Animal, keyspace=other) as context:
         context.get(p=1).update(lives=3)
     assert Animal.objects.count() == 0
@@ -203,24 +205,24 @@ def test_instances_write_to_the_connection_that_they_were_read_on(
     )
     try:
         M.create(p=1, a=1)
-        found = M.objects.using(connection="second").get(p=1)
-        assert type(found).__connection__ == "second"
-        found.update(a=2)
+        instance = M.objects.using(connection="second").get(p=1)
+        assert type(instance).__connection__ == "second"
+        instance.update(a=2)
         assert M.get(p=1).a == 2
     finally:
         connection.unregister_connection("second")
     with pytest.raises(connection.CQLEngineException, match="second"):
-        found.update(a=3)
+        instance.update(a=3)
 
 
 async def test_awaited_instances_write_to_their_keyspace(other: str, awaited: str) -> None:
     rows = M.objects.using(keyspace=other, connection=awaited)
     await rows.acreate(p=1, a=1)
-    found = await rows.aget(p=1)
-    await found.aupdate(a=2)
-    (found,) = await rows.aall()
-    assert found.a == 2
-    await found.adelete()
+    row = await rows.aget(p=1)
+    await row.aupdate(a=2)
+    (row,) = await rows.aall()
+    assert row.a == 2
+    await row.adelete()
     assert await rows.acount() == 0
     assert M.objects.count() == 0
 
@@ -230,25 +232,25 @@ def test_filters_by_collections_types_and_tuples_leave_values_whole(mapper: str)
     point = Point(x=1, at=moment)
     Places.create(p=1, q=point, t=(1, moment), d=datetime.date(2024, 2, 29))
     rows = Places.objects.filter(p=1, q=point, t=(1, moment), d="2024-02-29").allow_filtering()
-    for found in (rows.get(), Places.objects.filter(p=1, q=point).get()):
-        assert found.q == point
-        assert found.q.at == moment
-        assert found.t == (1, moment)
-        assert str(found.d) == "2024-02-29"
-        found.t = (2, moment)
-        found.save()
+    for row in (rows.get(), Places.objects.filter(p=1, q=point).get()):
+        assert row.q == point
+        assert row.q.at == moment
+        assert row.t == (1, moment)
+        assert str(row.d) == "2024-02-29"
+        row.t = (2, moment)
+        row.save()
     assert Places.objects.count() == 1
 
 
 def test_settings_of_a_connection_are_those_of_its_session(node: LocalCluster) -> None:
-    made = connection.register_connection(
+    registered = connection.register_connection(
         "settings",
         node.contact_points,
         consistency=ConsistencyLevel.QUORUM,
         cluster_options={"port": node.port},
     )
     try:
-        assert made.session.default_consistency_level == ConsistencyLevel.QUORUM
+        assert registered.session.default_consistency_level == ConsistencyLevel.QUORUM
         row = connection.get_session("settings").execute("SELECT key FROM system.local").one()
         assert row == {"key": "local"}
     finally:
@@ -310,8 +312,8 @@ def test_nulls_that_were_set_are_written(how: str) -> None:
         assert row.get_changed_columns() == ["a", "s", "l", "m"]
         row.save()
         assert row.get_changed_columns() == []
-    found: Any = M.get(p=4)
-    assert (found.a, found.s, found.l, found.m) == (None, set(), [], {})
+    row_read: Any = M.get(p=4)
+    assert (row_read.a, row_read.s, row_read.l, row_read.m) == (None, set(), [], {})
 
 
 def test_an_assigned_set_replaces() -> None:
@@ -341,7 +343,7 @@ def test_an_instance_stays_in_its_batch() -> None:
     batch.execute()
     assert M.get(p=1).a == 2
     row.update(a=3)
-    assert M.get(p=1).a == 3  # no longer in the batch
+    assert M.get(p=1).a == 3  # no longer part of the batch
 
     row, batch = M.get(p=1), BatchQuery()
     row.batch(batch)
@@ -374,8 +376,8 @@ def test_values_of_a_batch_are_those_at_save() -> None:
     row.l.append(7)
     row.m[7] = 7
     batch.execute()
-    found = M.get(p=1)
-    assert (found.a, found.s, found.l, found.m) == (1, {1}, [1], {1: 1})
+    stored = M.get(p=1)
+    assert (stored.a, stored.s, stored.l, stored.m) == (1, {1}, [1], {1: 1})
 
 
 # -- filters, conditions, types ----------------------------------------------------------------
@@ -419,11 +421,11 @@ def test_a_default_ttl_of_the_class_has_no_effect_but_a_warning(mapper: str) -> 
     synced(Optioned)
     assert Optioned.__default_ttl__ == 3600
     text = "SELECT default_time_to_live AS t FROM system_schema.tables WHERE keyspace_name=%s"
-    found = [
+    defaults = [
         connection.execute(f"{text} AND table_name=%s", (mapper, name)).one()["t"]
         for name in ("expiring", "optioned")
     ]
-    assert found == [0, 3600]
+    assert defaults == [0, 3600]
 
 
 def test_values_follow_a_changed_type(mapper: str) -> None:
@@ -486,8 +488,8 @@ def test_the_partition_key_of_the_class() -> None:
     row.pk = 7
     row.save()
     assert (M.get(p=7).a, row.pk) == (7, 7)
-    places: Any = Places(p=1)
-    assert places.pk == 1
+    row_of_places: Any = Places(p=1)
+    assert row_of_places.pk == 1
 
 
 def test_a_subclass_that_adds_nothing_shares_the_table(mapper: str) -> None:
@@ -507,7 +509,8 @@ def test_a_subclass_that_adds_nothing_shares_the_table(mapper: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "values", [range(3), (one for one in range(3)), {0: 1, 1: 1, 2: 1}.keys(), deque(range(3))]
+    "values",
+    [range(3), (number for number in range(3)), {0: 1, 1: 1, 2: 1}.keys(), deque(range(3))],
 )
 def test_any_iterable_is_taken_for_a_list(values: Any) -> None:
     M.create(p=1, l=values)
@@ -574,7 +577,7 @@ def test_indexes_have_the_names_of_the_server(mapper: str) -> None:
     assert "indexed_a_idx" in [row["index_name"] for row in rows]
 
 
-def test_who_wraps_execute_sees_each_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrapper_of_execute_sees_each_statement(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     execute = Session.execute
 
@@ -585,7 +588,7 @@ def test_who_wraps_execute_sees_each_statement(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Session, "execute", wrapped)
     row = M.create(p=1, a=1)
     row.update(a=2)
-    assert [found.a for found in M.objects] == [2]
+    assert [stored.a for stored in M.objects] == [2]
     with BatchQuery() as batch:
         row.batch(batch).delete()
     connection.execute("SELECT key FROM system.local")
@@ -598,8 +601,8 @@ def test_empty_changes_of_collections_send_nothing() -> None:
     rows = M.objects(p=1)
     rows.update(s__add=set(), l__append=[], m__update={})
     rows.update(s__remove=set(), l__prepend=[], a=2)
-    found = M.get(p=1)
-    assert (found.a, found.s, found.l, found.m) == (2, {1}, [1], {1: 1})
+    stored = M.get(p=1)
+    assert (stored.a, stored.s, stored.l, stored.m) == (2, {1}, [1], {1: 1})
 
 
 def test_static_columns_without_a_clustering_key(mapper: str) -> None:
@@ -672,8 +675,8 @@ def test_names_are_quoted_everywhere(mapper: str, name: str) -> None:
     assert (rows.get().v, rows.get().s) == (5, {4, 6})
     Nasty.objects(p=1, c=2).iff(v=5).update(v=7, s__remove={4})
     table = NamedTable(mapper, "nasty")
-    found = table.filter(p=1, **{name: 2}).only([name, name + "v"]).get()
-    assert found == {name: 2, name + "v": 7}
+    row_read = table.filter(p=1, **{name: 2}).only([name, name + "v"]).get()
+    assert row_read == {name: 2, name + "v": 7}
     row.delete()
     assert Nasty.objects.count() == 0
     management.drop_table(Nasty)

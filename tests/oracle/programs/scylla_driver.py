@@ -1,4 +1,6 @@
-"""Reads with scylla-driver; its parent talks to it by lines: ``go`` and ``done``."""
+"""Reads with scylla-driver. The parent process sends ``go`` lines, and this one
+answers ``done``.
+"""
 
 import sys
 import time

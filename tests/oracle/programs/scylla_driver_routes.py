@@ -1,4 +1,4 @@
-"""Connects with scylla-driver through proxies, until its parent says that it is enough."""
+"""Connects with scylla-driver through proxies, until the parent process ends it."""
 
 import sys
 

@@ -1,9 +1,9 @@
-"""Reads with scyllapy, which stands on the Rust driver; see `scylla_driver`."""
+"""Reads with scyllapy, which is based on the Rust driver; see `scylla_driver`."""
 
 import asyncio
 import sys
 
-# This folder must not hide the package of the same name.
+# This file must not hide the package of the same name.
 sys.path.pop(0)
 import scyllapy
 
@@ -13,7 +13,7 @@ hosts, port, count = sys.argv[1].split(","), int(sys.argv[2]), int(sys.argv[3])
 async def main() -> None:
     scylla = scyllapy.Scylla([f"{host}:{port}" for host in hosts])
     await scylla.startup()
-    await asyncio.sleep(1)  # it does not tell when all shards are connected
+    await asyncio.sleep(1)  # scyllapy does not report when all shards are connected
     for keyspace in ("vn", "tb"):
         prepared = await scylla.prepare(f"SELECT v FROM {keyspace}.t WHERE k = ?")
         for step in ("go", "done"):

@@ -1,4 +1,4 @@
-"""Parts of connections that programs of other drivers use: timers, bodies."""
+"""Parts of connections that programs for cassandra-driver use: timers, bodies."""
 
 from __future__ import annotations
 

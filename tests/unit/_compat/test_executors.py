@@ -1,4 +1,4 @@
-"""The executor of a session, for many statements at a time."""
+"""A session's executor, and the classes that execute many statements at a time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_session_executes_many(session: Session) -> None:
         list(session.execute_concurrent(PAIRS, 5, False, results_generator=True)),
         session.execute_concurrent_async(PAIRS).result(WAIT),
     ):
-        assert [at for at, outcome in enumerate(outcomes) if not outcome.success] == [7]
+        assert [index for index, outcome in enumerate(outcomes) if not outcome.success] == [7]
     outcomes = session.execute_concurrent_with_args("SELECT v", [()] * 3, concurrency=2)
     assert [outcome.result_or_exc.all() for outcome in outcomes] == [[(5,), (6,)]] * 3
 
@@ -51,7 +51,7 @@ def test_the_classes_behind_it(session: Session) -> None:
         list(ConcurrentExecutorGenResults(session, PAIRS, None).execute(5, False)),
         future.result(WAIT),
     ):
-        assert [at for at, outcome in enumerate(outcomes) if not outcome.success] == [7]
+        assert [index for index, outcome in enumerate(outcomes) if not outcome.success] == [7]
     failing: Future[Any] = Future()
     ConcurrentExecutorFutureResults(session, PAIRS, None, failing).execute(5, True)
     assert failing.exception(10) is not None

@@ -1,4 +1,4 @@
-"""Event loops of other drivers are names for ours."""
+"""Event loop names of cassandra-driver are aliases of ours."""
 
 from __future__ import annotations
 

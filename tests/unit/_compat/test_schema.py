@@ -1,4 +1,4 @@
-"""Parts of the schema that programs of another driver's read by `get_schema_parser`."""
+"""Parts of the schema that programs for cassandra-driver read with `get_schema_parser`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def node() -> Iterator[FakeNode]:
 
 @pytest.mark.parametrize("is_read", [True, False])
 def test_a_table_is_read_through_the_engine(node: FakeNode, is_read: bool) -> None:
-    """Also if the application has switched the reading of the schema off."""
+    """A table is read even if the application has disabled schema metadata."""
     with Cluster([node.address], port=node.port, schema_metadata_enabled=is_read) as cluster:
         cluster.connect()
         connection: Any = cluster.control_connection._connection

@@ -1,4 +1,4 @@
-"""Collections of statistics in the manner of scales."""
+"""Collections of statistics, in the style of the package scales."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def test_a_collection_of_a_program_s_own() -> None:
     stats.latency.addValue(0.5)
     with stats.latency.time():
         pass
-    shown = metrics.getStats()["web"]
-    assert (shown["errors"], shown["double"], shown["latency"]["count"]) == (1, 42, 2)
-    assert shown["latency"]["max"] == 0.5
+    values = metrics.getStats()["web"]
+    assert (values["errors"], values["double"], values["latency"]["count"]) == (1, 42, 2)
+    assert values["latency"]["max"] == 0.5
     with pytest.raises(AttributeError, match="double"):
         stats.double = 3
     assert "errors" in repr(stats)
@@ -33,9 +33,9 @@ def test_stats_that_a_class_declares() -> None:
         def __init__(self, path: str | None = None) -> None:
             metrics.init(self, path)
 
-    one, other = Handler("/one"), Handler()
-    one.hits += 2
-    assert (one.hits, other.hits) == (2, 0)
+    first, second = Handler("/one"), Handler()
+    first.hits += 2
+    assert (first.hits, second.hits) == (2, 0)
     assert metrics.getStats()["one"] == {"hits": 2}
     assert metrics.getStats()["Handler"] == {"hits": 0}
     assert isinstance(Handler.hits, metrics.Stat)

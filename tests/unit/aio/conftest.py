@@ -1,4 +1,4 @@
-"""A node, a cluster and a session of the asyncio face."""
+"""A node, a cluster and a session of the asyncio API."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ READ = "SELECT k, v FROM t"
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    with FakeNode() as one:
-        one.prime(READ, rows([("k", "int"), ("v", "text")], [(1, "a"), (2, "b")]))
-        one.schema = schema("ks", tables=1)
-        yield one
+    with FakeNode() as fake_node:
+        fake_node.prime(READ, rows([("k", "int"), ("v", "text")], [(1, "a"), (2, "b")]))
+        fake_node.schema = schema("ks", tables=1)
+        yield fake_node
 
 
 @pytest.fixture
 async def cluster(node: FakeNode) -> AsyncIterator[aio.Cluster]:
-    async with aio.Cluster([node.address], port=node.port) as made:
-        yield made
+    async with aio.Cluster([node.address], port=node.port) as aio_cluster:
+        yield aio_cluster
 
 
 @pytest.fixture

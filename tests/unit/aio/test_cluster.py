@@ -1,4 +1,4 @@
-"""The cluster of the asyncio face: connecting, what needs a connection, and the end."""
+"""The asyncio cluster connects, shuts down, and refuses calls that need a connection."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def test_calls_that_come_together_share_one_attempt(
 ) -> None:
     first, second = await asyncio.gather(cluster.connect(), cluster.connect())
     assert first is not second
-    # The control connection, and a pool for each session.
+    # One control connection, and a pool for each session.
     assert startups(node) == 3
     for session in (first, second):
         assert (await session.execute(READ)).one().k == 1
@@ -39,10 +39,10 @@ async def test_calls_that_come_together_share_one_attempt(
 
 async def test_one_caller_that_gives_up_leaves_the_others_alone(cluster: aio.Cluster) -> None:
     given_up = asyncio.ensure_future(cluster.connect())
-    kept = asyncio.ensure_future(cluster.connect())
+    waiting = asyncio.ensure_future(cluster.connect())
     await asyncio.sleep(0)
     given_up.cancel()
-    assert (await (await kept).execute(READ)).one().k == 1
+    assert (await (await waiting).execute(READ)).one().k == 1
     assert given_up.cancelled()
 
 
@@ -64,7 +64,7 @@ async def test_a_keyspace_that_does_not_exist(node: FakeNode, cluster: aio.Clust
         await cluster.connect(5)  # type: ignore[arg-type]
 
 
-async def test_what_needs_a_connection(node: FakeNode, cluster: aio.Cluster) -> None:
+async def test_calls_that_need_a_connection(node: FakeNode, cluster: aio.Cluster) -> None:
     assert cluster.get_control_connection_host() is None
     for call in (cluster.refresh_nodes, cluster.refresh_schema_metadata):
         with pytest.raises(ConnectionException, match="not connected"):
@@ -79,7 +79,7 @@ async def test_what_needs_a_connection(node: FakeNode, cluster: aio.Cluster) -> 
     assert list(cluster.metadata.keyspaces["ks"].tables) == ["t0"]
     node.datacenter = "elsewhere"
     await cluster.refresh_nodes()
-    assert [one.datacenter for one in cluster.metadata.all_hosts()] == ["elsewhere"]
+    assert [known_host.datacenter for known_host in cluster.metadata.all_hosts()] == ["elsewhere"]
 
 
 async def test_profiles_that_come_later(cluster: aio.Cluster) -> None:
@@ -134,6 +134,6 @@ def test_another_loop_needs_another_cluster(node: FakeNode) -> None:
             other.run_until_complete(cluster.connect())
         loop.run_until_complete(cluster.shutdown())
     finally:
-        for one in (loop, other):
-            one.run_until_complete(one.shutdown_default_executor())
-            one.close()
+        for event_loop in (loop, other):
+            event_loop.run_until_complete(event_loop.shutdown_default_executor())
+            event_loop.close()

@@ -1,4 +1,4 @@
-"""`Session.execute_concurrent` of the asyncio face."""
+"""`Session.execute_concurrent` of the asyncio API."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def value_of(request: Any) -> int:
 
 
 def executed(node: FakeNode) -> list[int]:
-    return [value_of(one) for one in node.requests if one.opcode == Opcode.EXECUTE]
+    return [value_of(request) for request in node.requests if request.opcode == Opcode.EXECUTE]
 
 
 def in_flight(session: aio.Session) -> int:
@@ -52,33 +52,33 @@ Select = Callable[..., AsyncIterator[Any]]
 
 @pytest.fixture
 async def select(node: FakeNode) -> AsyncIterator[Select]:
-    """Executes the prepared statement with each of some values."""
+    """Yield a function that executes the prepared statement with each of some values."""
     async with connected(node) as (_, session):
         prepared = await session.prepare(QUERY)
 
         def select(values: Any, **options: Any) -> AsyncIterator[Any]:
-            return session.execute_concurrent(((prepared, (one,)) for one in values), **options)
+            return session.execute_concurrent(((prepared, (key,)) for key in values), **options)
 
         select.session = session  # type: ignore[attr-defined]
         yield select
 
 
 async def test_outcomes_are_in_order(select: Select) -> None:
-    found = [outcome async for outcome in select(range(500), concurrency=7)]
-    assert {type(outcome).__name__ for outcome in found} == {"ExecutionResult"}
-    assert [outcome.result_or_exc.one().k for outcome in found] == list(range(500))
-    assert all(outcome.success for outcome in found)
+    outcomes = [outcome async for outcome in select(range(500), concurrency=7)]
+    assert {type(outcome).__name__ for outcome in outcomes} == {"ExecutionResult"}
+    assert [outcome.result_or_exc.one().k for outcome in outcomes] == list(range(500))
+    assert all(outcome.success for outcome in outcomes)
 
 
 async def test_answers_that_come_the_other_way_round(node: FakeNode, select: Select) -> None:
     held = hold()
     node.prime(QUERY, held)
-    collected = asyncio.ensure_future(collect(select(range(6), concurrency=3)))
-    # The next ones are started when half of them are over: two or three, as the answers come.
+    results = asyncio.ensure_future(collect(select(range(6), concurrency=3)))
+    # The next requests start when half of them have ended: two or three, as the answers come.
     for count in (3, 2, 1):
-        for one in reversed(await asyncio.to_thread(held.take, count)):
-            one.release(rows(COLUMNS, [(value_of(one.request),)]))
-    assert [outcome.result_or_exc.one().k for outcome in await collected] == list(range(6))
+        for held_request in reversed(await asyncio.to_thread(held.take, count)):
+            held_request.release(rows(COLUMNS, [(value_of(held_request.request),)]))
+    assert [outcome.result_or_exc.one().k for outcome in await results] == list(range(6))
 
 
 async def collect(outcomes: AsyncIterator[Any]) -> list[Any]:
@@ -91,12 +91,12 @@ async def test_outcomes_as_they_come(node: FakeNode, select: Select) -> None:
     outcomes = select(range(3), in_order=False)
     for expected in (2, 0, 1):
         following = asyncio.ensure_future(anext(outcomes))
-        (one,) = [
+        (held_request,) = [
             each
             for each in await asyncio.to_thread(held.wait, 1)
             if value_of(each.request) == expected and not each.released
         ]
-        one.release(rows(COLUMNS, [(expected,)]))
+        held_request.release(rows(COLUMNS, [(expected,)]))
         outcome = await following
         assert (outcome.success, outcome.position) == (True, expected)
         assert outcome.result_or_exc.one().k == expected
@@ -117,12 +117,12 @@ async def test_errors_are_outcomes_on_request(
         ),
     )
     options = {"raise_on_first_error": False, "in_order": in_order}
-    found = await collect(select([0, 1, "two", 3, 4], **options))
+    outcomes = await collect(select([0, 1, "two", 3, 4], **options))
     if not in_order:
-        found.sort(key=lambda outcome: outcome.position)
-    assert [outcome.success for outcome in found] == [True, False, False, False, True]
-    assert [type(found[place].result_or_exc) for place in (1, 3)] == [InvalidRequest] * 2
-    assert isinstance(found[2].result_or_exc, TypeError)
+        outcomes.sort(key=lambda outcome: outcome.position)
+    assert [outcome.success for outcome in outcomes] == [True, False, False, False, True]
+    assert [type(outcomes[position].result_or_exc) for position in (1, 3)] == [InvalidRequest] * 2
+    assert isinstance(outcomes[2].result_or_exc, TypeError)
 
 
 async def test_the_first_error_in_order_is_raised(node: FakeNode, select: Select) -> None:
@@ -134,7 +134,7 @@ async def test_the_first_error_in_order_is_raised(node: FakeNode, select: Select
 
 
 @pytest.mark.parametrize("in_order", [True, False])
-async def test_what_nobody_reads_is_cancelled(
+async def test_unread_executions_are_cancelled(
     node: FakeNode, select: Select, in_order: bool
 ) -> None:
     held = hold()
@@ -155,7 +155,7 @@ async def test_what_nobody_reads_is_cancelled(
 
 
 async def test_a_mix_of_statements(node: FakeNode, select: Select) -> None:
-    """A statement off the happy path goes its own way, in its place."""
+    """A statement off the happy path is executed in its place among the others."""
     session: aio.Session = select.session  # type: ignore[attr-defined]
     prepared = await session.prepare(QUERY)
     text = "SELECT k FROM t WHERE k = 7"
@@ -168,14 +168,16 @@ async def test_a_mix_of_statements(node: FakeNode, select: Select) -> None:
         (text, None),
     ]
     for in_order in (True, False):
-        found = await collect(session.execute_concurrent(pairs * 20, 4, in_order=in_order))
+        outcomes = await collect(session.execute_concurrent(pairs * 20, 4, in_order=in_order))
         if not in_order:
-            found.sort(key=lambda outcome: outcome.position)
-        values = [outcome.result_or_exc.one().k for outcome in found]
+            outcomes.sort(key=lambda outcome: outcome.position)
+        values = [outcome.result_or_exc.one().k for outcome in outcomes]
         assert values == [1, 7, 2, 3, 7] * 20
 
 
-async def test_what_is_not_usual_is_cancelled_too(node: FakeNode, select: Select) -> None:
+async def test_executions_off_the_happy_path_are_cancelled_too(
+    node: FakeNode, select: Select
+) -> None:
     session: aio.Session = select.session  # type: ignore[attr-defined]
     held = hold()
     node.prime("SELECT slow", held)
@@ -198,11 +200,11 @@ async def test_a_wrapper_around_execute_sees_each_request(
     monkeypatch: pytest.MonkeyPatch, select: Select
 ) -> None:
     seen = []
-    own = aio.Session.execute
+    execute = aio.Session.execute
 
     def traced(session: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
         seen.append(query)
-        return own(session, query, *args, **kwargs)
+        return execute(session, query, *args, **kwargs)
 
     monkeypatch.setattr(aio.Session, "execute", traced)
     assert len(await collect(select(range(5)))) == 5
@@ -213,22 +215,22 @@ async def test_a_wrapper_around_execute_sees_each_request(
 async def test_a_wrapper_around_execute_may_be_a_coroutine_function(
     monkeypatch: pytest.MonkeyPatch, select: Select, in_order: bool
 ) -> None:
-    under_way = most = 0
-    own = aio.Session.execute
+    under_way = peak = 0
+    execute = aio.Session.execute
 
     async def traced(session: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
-        nonlocal under_way, most
+        nonlocal under_way, peak
         under_way += 1
-        most = max(most, under_way)
+        peak = max(peak, under_way)
         try:
-            return await own(session, query, *args, **kwargs)
+            return await execute(session, query, *args, **kwargs)
         finally:
             under_way -= 1
 
     monkeypatch.setattr(aio.Session, "execute", traced)
-    found = await collect(select(range(20), concurrency=5, in_order=in_order))
-    assert sorted(outcome.result_or_exc.one().k for outcome in found) == list(range(20))
-    assert most == 5
+    results = await collect(select(range(20), concurrency=5, in_order=in_order))
+    assert sorted(outcome.result_or_exc.one().k for outcome in results) == list(range(20))
+    assert peak == 5
     outcomes: Any = select(range(20), concurrency=5, in_order=in_order)
     await anext(outcomes)
     await outcomes.aclose()
@@ -236,7 +238,7 @@ async def test_a_wrapper_around_execute_may_be_a_coroutine_function(
     assert under_way == 0
 
 
-async def test_what_the_statements_raise_is_raised(node: FakeNode, select: Select) -> None:
+async def test_errors_of_the_statements_iterable_are_raised(node: FakeNode, select: Select) -> None:
     def values() -> Iterator[int]:
         yield 1
         yield 2
@@ -289,12 +291,14 @@ async def test_rows_are_made_as_the_session_says_at_the_call(select: Select) -> 
         session.row_factory = lambda names, rows: ["other"]
         assert first.result_or_exc.one() == (4,)
         assert (await anext(outcomes)).result_or_exc.one() == (4,)
-        found = await collect(session.execute_concurrent([(prepared, (4,))]))
-        assert found[0].result_or_exc.one() == "other"
+        later_outcomes = await collect(session.execute_concurrent([(prepared, (4,))]))
+        assert later_outcomes[0].result_or_exc.one() == "other"
 
 
 async def test_outcomes_that_need_no_answer_leave_the_loop_to_others(select: Select) -> None:
-    """Or a time limit around endless statements would never come."""
+    """Outcomes without a request yield to the loop, so a time limit for endless
+    statements works.
+    """
     session: aio.Session = select.session  # type: ignore[attr-defined]
     await session.shutdown()
     others: list[None] = []
@@ -319,8 +323,8 @@ async def test_an_error_is_not_held_by_its_own_traceback(
         try:
             await collect(select(range(10), in_order=in_order))
         except InvalidRequest as raised:
-            found = weakref.ref(raised)
-        assert found() is None
+            reference = weakref.ref(raised)
+        assert reference() is None
     finally:
         gc.enable()
 
@@ -328,15 +332,15 @@ async def test_an_error_is_not_held_by_its_own_traceback(
 async def test_a_session_that_was_shut_down(select: Select) -> None:
     session: aio.Session = select.session  # type: ignore[attr-defined]
     await session.shutdown()
-    found = await collect(select(range(3), raise_on_first_error=False))
-    assert [outcome.success for outcome in found] == [False] * 3
-    assert "shut down" in str(found[0].result_or_exc)
+    outcomes = await collect(select(range(3), raise_on_first_error=False))
+    assert [outcome.success for outcome in outcomes] == [False] * 3
+    assert "shut down" in str(outcomes[0].result_or_exc)
 
 
-# -- with a session that the test answers for ------------------------------------------------------
+# -- with a session that the test controls ---------------------------------------------------------
 
 
-def in_turn(*arguments: Any) -> Any:
+def outcomes_in_order(*arguments: Any) -> Any:
     run: Any = outcomes_of
     return run(*arguments, None, True)
 
@@ -347,12 +351,12 @@ def as_completed(*arguments: Any) -> Any:
 
 
 class Executor:
-    """As a session: the test ends executions, by their statements."""
+    """Fake session: the test ends executions, by their statements."""
 
     def __init__(self) -> None:
         self.futures: dict[int, asyncio.Future[Any]] = {}
         self.options: dict[str, Any] = {}
-        self.answers = False  # by itself, in the next turn of the loop
+        self.answers = False  # True answers each execution in the loop's next turn
         self.most = 0
 
     def execute(self, statement: int, parameters: Any, **options: Any) -> asyncio.Future[Any]:
@@ -361,7 +365,7 @@ class Executor:
         self.options = options
         future = asyncio.get_running_loop().create_future()
         self.futures[statement] = future
-        under_way = sum(not one.done() for one in self.futures.values())
+        under_way = sum(not pending.done() for pending in self.futures.values())
         self.most = max(self.most, under_way)
         if self.answers:
             asyncio.get_running_loop().call_soon(self.end, statement)
@@ -376,19 +380,21 @@ def pairs(*numbers: int) -> Iterator[tuple[Any, Any]]:
     return ((number, None) for number in numbers)
 
 
-@pytest.mark.parametrize("run", [in_turn, as_completed])
+@pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
 async def test_no_more_than_the_concurrency_and_none_is_lost(run: Run) -> None:
     session = Executor()
 
     session.answers = True
-    found = [one async for one in run(session, pairs(*range(9)), 3, True, {"a": 1})]
-    assert sorted(one.result_or_exc for one in found) == [f"result {n}" for n in range(9)]
+    outcomes = [outcome async for outcome in run(session, pairs(*range(9)), 3, True, {"a": 1})]
+    assert sorted(outcome.result_or_exc for outcome in outcomes) == [
+        f"result {n}" for n in range(9)
+    ]
     assert (session.most, session.options) == (3, {"a": 1})
 
 
 async def test_in_turn_is_in_the_order_of_the_statements() -> None:
     session = Executor()
-    outcomes = in_turn(session, pairs(0, 1, 2), 3, True, {})
+    outcomes = outcomes_in_order(session, pairs(0, 1, 2), 3, True, {})
     first = asyncio.ensure_future(anext(outcomes))
     await turns()
     session.end(2, 1)
@@ -396,10 +402,10 @@ async def test_in_turn_is_in_the_order_of_the_statements() -> None:
     assert not first.done()
     session.end(0)
     assert (await first).result_or_exc == "result 0"
-    assert [one.result_or_exc async for one in outcomes] == ["result 1", "result 2"]
+    assert [outcome.result_or_exc async for outcome in outcomes] == ["result 1", "result 2"]
 
 
-async def test_as_completed_says_which_statement_each_is_of() -> None:
+async def test_as_completed_returns_the_position_of_the_statement() -> None:
     session = Executor()
     outcomes = as_completed(session, pairs(5, 6, 7), 3, True, {})
     first = asyncio.ensure_future(anext(outcomes))
@@ -407,10 +413,10 @@ async def test_as_completed_says_which_statement_each_is_of() -> None:
     session.end(7)
     assert await first == (True, "result 7", 2)
     session.end(5, 6)
-    assert sorted([one.position async for one in outcomes]) == [0, 1]
+    assert sorted([outcome.position async for outcome in outcomes]) == [0, 1]
 
 
-@pytest.mark.parametrize("run", [in_turn, as_completed])
+@pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
 async def test_the_first_error_ends_it_and_gives_up_the_rest(run: Run) -> None:
     session = Executor()
     outcomes = run(session, pairs(0, 1, 2), 2, True, {})
@@ -423,19 +429,19 @@ async def test_the_first_error_ends_it_and_gives_up_the_rest(run: Run) -> None:
     assert 2 not in session.futures
 
 
-@pytest.mark.parametrize("run", [in_turn, as_completed])
+@pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
 async def test_errors_as_outcomes_and_mistakes_in_a_call(run: Run) -> None:
     session = Executor()
     outcomes = run(session, pairs(0, -1), 2, False, {})
     following = asyncio.ensure_future(anext(outcomes))
     await turns()
     session.futures[0].set_exception(ValueError("refused"))
-    found = [await following] + [one async for one in outcomes]
-    assert {type(one.result_or_exc) for one in found} == {ValueError, TypeError}
-    assert not any(one.success for one in found)
+    remaining = [await following] + [outcome async for outcome in outcomes]
+    assert {type(outcome.result_or_exc) for outcome in remaining} == {ValueError, TypeError}
+    assert not any(outcome.success for outcome in remaining)
 
 
-@pytest.mark.parametrize("run", [in_turn, as_completed])
+@pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
 async def test_a_reader_that_stops_gives_up_the_rest(run: Run) -> None:
     session = Executor()
     outcomes = run(session, pairs(*range(4)), 3, True, {})
@@ -448,7 +454,7 @@ async def test_a_reader_that_stops_gives_up_the_rest(run: Run) -> None:
     assert 3 not in session.futures
 
 
-@pytest.mark.parametrize("run", [in_turn, as_completed])
+@pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
 async def test_a_concurrency_of_nothing(run: Run) -> None:
     with pytest.raises(ValueError, match="concurrency must be at least 1, but is 0"):
         await anext(run(Executor(), pairs(1), 0, True, {}))

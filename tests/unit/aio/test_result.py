@@ -1,4 +1,4 @@
-"""Results on asyncio: the page at hand by plain calls, and what is known of the execution."""
+"""Results on asyncio: the current page by plain calls, and information about the execution."""
 
 from __future__ import annotations
 
@@ -66,12 +66,14 @@ async def test_was_applied_whatever_the_row_factory(
     node: FakeNode, session: aio.Session, applied: bool
 ) -> None:
     node.prime(CHANGE, rows([("[applied]", "boolean")], [(applied,)]))
-    for factory in (dict_factory, lambda names, found: "odd"):
+    for factory in (dict_factory, lambda names, values: "odd"):
         session.row_factory = factory
         assert (await session.execute(CHANGE)).was_applied is applied
 
 
-async def test_what_is_known_of_the_execution(node: FakeNode, session: aio.Session) -> None:
+async def test_results_have_information_about_the_execution(
+    node: FakeNode, session: aio.Session
+) -> None:
     trace = uuid.UUID(int=5)
     answer = rows([("k", "int")], [(1,)])
     node.prime(PAGED, answer.having(["slow"], trace, {"a": b"1"}))

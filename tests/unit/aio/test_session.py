@@ -1,4 +1,4 @@
-"""The session of the asyncio face: its calls, and its end."""
+"""The asyncio session: its calls, and its shutdown."""
 
 from __future__ import annotations
 
@@ -42,7 +42,11 @@ async def test_the_keyspace(node: FakeNode, session: aio.Session) -> None:
 async def test_preparing_one_and_many(node: FakeNode, session: aio.Session) -> None:
     prepared = await session.prepare(PREPARED)
     others = await session.prepare_all([READ, PREPARED])
-    assert [one.query_string for one in (prepared, *others)] == [PREPARED, READ, PREPARED]
+    assert [statement.query_string for statement in (prepared, *others)] == [
+        PREPARED,
+        READ,
+        PREPARED,
+    ]
     assert [request.query for request in node.requests if request.opcode == Opcode.PREPARE] == [
         PREPARED,
         READ,
@@ -57,11 +61,11 @@ async def test_many_at_a_time(session: aio.Session, in_order: bool) -> None:
     outcomes = session.execute_concurrent(
         [(READ, None)] * 5, concurrency=2, row_type=Row, in_order=in_order
     )
-    found = [one async for one in outcomes]
-    assert [one.result_or_exc.one() for one in found] == [Row(1, "a")] * 5
+    results = [outcome async for outcome in outcomes]
+    assert [outcome.result_or_exc.one() for outcome in results] == [Row(1, "a")] * 5
     if not in_order:
-        assert all(isinstance(one, PlacedResult) for one in found)
-        assert sorted(one[-1] for one in found) == list(range(5))
+        assert all(isinstance(outcome, PlacedResult) for outcome in results)
+        assert sorted(outcome[-1] for outcome in results) == list(range(5))
     wrong: Any = 5
     with pytest.raises(TypeError):
         session.execute_concurrent([], row_type=wrong)
@@ -75,5 +79,5 @@ async def test_after_its_end(node: FakeNode, cluster: aio.Cluster) -> None:
     assert repr(session) == "<aio.Session: keyspace=None, shut down>"
     with pytest.raises(ConnectionShutdown):
         await session.execute(READ)
-    # Others of the cluster go on.
+    # Other sessions of the cluster still work.
     assert (await (await cluster.connect()).execute(READ)).one().k == 1

@@ -1,9 +1,9 @@
-"""Rows of chunks as requests."""
+"""Rows of chunks are bound and become requests."""
 
 from __future__ import annotations
 
 import collections
-from collections.abc import Sequence
+import sqlite3
 from typing import Any
 
 import pytest
@@ -13,19 +13,10 @@ from cassandra.bulk.binding import Binder, Bound, StaticRows
 from cassandra.bulk.chunks import Chunk, Column, Position
 from cassandra.bulk.groups import Keys
 from cassandra.cqltypes.parse import lookup_cqltype
+from cassandra.protocol.rowclass import row_class
+from cassandra.query.row_factories import PseudoNamedTupleRow
 from tests.conftest import Twins
-
-
-class Prepared:
-    """A prepared statement, as far as it is asked here."""
-
-    protocol_version = 5
-    query_string = "INSERT"
-
-    def __init__(self, plan: Any, key: Sequence[int]) -> None:
-        self.bind_plan = plan
-        self.routing_key_indexes = key
-
+from tests.statements import prepared_insert
 
 COLUMNS = [
     Column("p", lookup_cqltype("text"), is_key=True),
@@ -35,57 +26,61 @@ COLUMNS = [
 ]
 
 
-@pytest.fixture
-def binder(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Binder:
+@pytest.fixture(autouse=True)
+def implementation(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(binding, "bind", twins.bind)
     monkeypatch.setattr(binding, "grouping", twins.grouping)
-    prepared: Any = Prepared(twins.bind.BindPlan(COLUMNS), [0])
-    made = Binder(prepared, COLUMNS, {}, range(4), Keys((0,), (1,)), None, lambda: None)
-    made.is_closed = True
-    return made
+
+
+@pytest.fixture
+def binder(twins: Twins) -> Binder:
+    prepared = prepared_insert(twins, COLUMNS, [0])
+    new_binder = Binder(prepared, COLUMNS, {}, range(4), Keys((0,), (1,)), None, lambda: None)
+    new_binder.is_closed = True
+    return new_binder
 
 
 def bound(binder: Binder, *rows: Any) -> Bound:
     chunk = Chunk(list(rows), len(rows), None, 0, None, Position(0, len(rows)), None)
-    found = binder.next_of(iter([chunk]))
-    assert found is not None
-    return found
+    result = binder.bind_next(iter([chunk]))
+    assert result is not None
+    return result
 
 
-def data(found: Bound) -> list[tuple[int, bytes]]:
-    """Return (place, bytes) of each row that is sent."""
+def data(result: Bound) -> list[tuple[int, bytes]]:
+    """Return (position, bytes) of each row that is sent."""
     return sorted(
-        (wave.places[row], group.block.row(at).data)
-        for wave in found.waves
+        (wave.row_numbers[row], group.block.row(position).data)
+        for wave in result.waves
         for group in wave.groups
-        for at, row in enumerate(group.rows)
+        for position, row in enumerate(group.rows)
     )
 
 
 def test_rows_go_by_their_names_if_they_have_names(binder: Binder) -> None:
     row = collections.namedtuple("row", "r s c p")
-    found = bound(binder, ("a", 1, "b", 2), row(2, "b", 1, "a"), {"r": 2, "s": "b", "c": 1, "p": "a"})  # noqa: E501  # fmt: skip
-    assert not found.failures
-    assert len({values for _, values in data(found)}) == 1
-    assert [place for place, _ in data(found)] == [0, 1, 2]
+    result = bound(binder, ("a", 1, "b", 2), row(2, "b", 1, "a"), {"r": 2, "s": "b", "c": 1, "p": "a"})  # noqa: E501  # fmt: skip
+    assert not result.failures
+    assert len({values for _, values in data(result)}) == 1
+    assert [number for number, _ in data(result)] == [0, 1, 2]
 
 
 def test_rows_that_are_no_rows_of_the_table(binder: Binder) -> None:
     extra = collections.namedtuple("extra", "p c s r x")
     part = collections.namedtuple("part", "p s r")
-    found = bound(
+    result = bound(
         binder, ("a", 1), extra("a", 1, "s", 2, 3), part("a", "s", 2), {"p": "a", "c": 1, "y": 2}
     )
-    assert [(place, str(error)) for place, error in found.failures] == [
+    assert [(number, str(error)) for number, error in result.failures] == [
         (0, "it has 2 values, and 4 columns are written: p, c, s, r; columns=[...] names others"),
         (1, "it has a field 'x', which is not a column that is written: c, p, r, s"),
         (2, "it has no field 'c', which is of the primary key"),
         (3, "it has a field 'y', which is not a column that is written: c, p, r, s"),
     ]
     binder.ignored = {"x", "y"}
-    found = bound(binder, extra("a", 1, "s", 2, 3), {"p": "a", "c": 1, "y": 2})
-    assert not found.failures
-    assert found.row_count == 2
+    result = bound(binder, extra("a", 1, "s", 2, 3), {"p": "a", "c": 1, "y": 2})
+    assert not result.failures
+    assert result.row_count == 2
 
 
 def test_values_may_raise_anything(binder: Binder) -> None:
@@ -99,43 +94,136 @@ def test_values_may_raise_anything(binder: Binder) -> None:
 
         __index__ = __int__
 
-    found = bound(binder, ("a", 1, "s", 2), ("b", Endless(), "s", 2), ("c", 3, "\ud800", 4))
-    assert [place for place, _ in found.failures] == [1, 2]
-    assert found.row_count == 1
+    result = bound(binder, ("a", 1, "s", 2), ("b", Endless(), "s", 2), ("c", 3, "\ud800", 4))
+    assert [number for number, _ in result.failures] == [1, 2]
+    assert result.row_count == 1
 
 
 def test_a_dry_run_sees_keys_that_no_server_takes(binder: Binder) -> None:
     binder.is_dry = True
-    found = bound(binder, ("a", 1, "s", 2), (None, 1, "s", 2), ("a", None, "s", 2), ("", 1, "s", 2))
-    assert [(place, str(error)) for place, error in found.failures] == [
+    result = bound(
+        binder, ("a", 1, "s", 2), (None, 1, "s", 2), ("a", None, "s", 2), ("", 1, "s", 2)
+    )
+    assert [(number, str(error)) for number, error in result.failures] == [
         (1, "column 'p' of the primary key has no value"),
         (2, "column 'c' of the primary key has no value"),
         (3, "the partition key 'p' is empty"),
     ]
-    assert (found.row_count, found.waves) == (1, [])
+    assert (result.row_count, result.waves) == (1, [])
 
 
 def test_rows_of_static_columns_alone_are_other_requests(binder: Binder, twins: Twins) -> None:
-    prepared: Any = Prepared(twins.bind.BindPlan([COLUMNS[0], COLUMNS[2]]), [0])
+    prepared = prepared_insert(twins, [COLUMNS[0], COLUMNS[2]], [0])
     binder.static_rows = StaticRows(prepared, [0, 2], [2], [1], [3])
-    found = bound(
+    result = bound(
         binder, ("a", 1, "s", 2), ("b", None, "t", None), ("c", None, "t", 5), ("d", 7, None, None)
     )
-    assert not found.failures
-    (static,) = [wave for wave in found.waves if wave.prepared is prepared]
-    assert data(found._replace(waves=[static])) == [(1, b"\0\0\0\1b\0\0\0\1t")]
-    assert [place for place, _ in data(found)] == [0, 1, 2, 3]
-    assert found.row_count == 4
+    assert not result.failures
+    (static,) = [wave for wave in result.waves if wave.prepared is prepared]
+    assert data(result._replace(waves=[static])) == [(1, b"\0\0\0\1b\0\0\0\1t")]
+    assert [number for number, _ in data(result)] == [0, 1, 2, 3]
+    assert result.row_count == 4
 
 
-def test_what_a_row_of_a_partition_is(twins: Twins) -> None:
+def test_rows_with_only_static_columns_are_recognized(twins: Twins) -> None:
     prepared: Any = None
     static_rows = StaticRows(prepared, [0, 2], [2], [1], [3])
     assert static_rows.are_all([1, -1, 1, -1], False)
     assert static_rows.are_all([1, -1, -1, -2], False)
     assert not static_rows.are_all([1, 0, 1, -1], False)
-    # CSV has nothing for an empty text and for no text at all.
+    # CSV cannot distinguish an empty string from a missing string.
     assert static_rows.are_all([1, 0, 1, -1], True)
     assert not static_rows.are_all([1, 0, -1, -1], True)
     assert not static_rows.are_all([1, 0, 1, 4], True)
     assert not static_rows.are_all([1, 4, 1, -1], True)
+
+
+class Record:
+    """A row with names that is no mapping, as other drivers have."""
+
+    def __init__(self, **values: Any) -> None:
+        self._values = values
+
+    def keys(self) -> Any:
+        return self._values.keys()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Any:
+        return iter(self._values.values())
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._values[key] if isinstance(key, str) else [*self._values.values()][key]
+
+
+def test_rows_with_keys_go_by_their_names(binder: Binder) -> None:
+    numpy = pytest.importorskip("numpy")
+    pandas = pytest.importorskip("pandas")
+    connection = sqlite3.connect(":memory:")
+    connection.row_factory = sqlite3.Row
+    (row,) = connection.execute("SELECT 2 AS r, 'b' AS s, 1 AS c, 'a' AS p")
+    connection.close()
+    values: dict[str, Any] = {"r": 2, "s": "b", "c": 1, "p": "a"}
+    (record,) = numpy.array([(2, "b", 1, "a")], dtype="i4,U1,i4,U1").astype(
+        [("r", "i4"), ("s", "U1"), ("c", "i4"), ("p", "U1")]
+    )
+    rows = [row, Record(**values), PseudoNamedTupleRow(collections.OrderedDict(values)), record]
+    result = bound(binder, ("a", 1, "b", 2), *rows, pandas.Series(values))
+    assert not result.failures
+    assert {values for _, values in data(result)} == {data(bound(binder, values))[0][1]}
+    # A Series without names goes by position, and so does anything else that is iterated.
+    result = bound(binder, pandas.Series(["a", 1, "b", 2]), collections.deque(["a", 1, "b", 2]))
+    assert not result.failures
+    result = bound(binder, Record(**values, x=1))
+    assert "it has a field 'x', which is not a column" in str(result.failures[0][1])
+
+
+def test_rows_that_are_iterated_go_in_the_order_of_rows_without_names(twins: Twins) -> None:
+    columns = [Column("n", lookup_cqltype("bigint")), Column("id", lookup_cqltype("int"))]
+    prepared = prepared_insert(twins, columns, [1])
+    binder = Binder(prepared, columns, {}, [1, 0], Keys((1,), ()), None, lambda: None)
+    rows = [(7, 5), collections.deque((7, 5)), iter((7, 5))]
+    assert len({values for _, values in data(bound(binder, *rows))}) == 1
+
+
+def test_names_that_are_no_strings_and_names_that_occur_twice(twins: Twins) -> None:
+    columns = [Column("id", lookup_cqltype("int"), is_key=True), Column("1", lookup_cqltype("int"))]
+    prepared = prepared_insert(twins, columns, [0])
+    binder = Binder(prepared, columns, {}, range(2), Keys((0,), ()), None, lambda: None)
+    rows = bound(binder, {"id": 5, "1": 6}, {"id": 5, 1: 6})
+    assert len({values for _, values in data(rows)}) == 1
+    result = bound(binder, {"id": 5, "1": 6, 1: 7}, row_class(["id", "1", "1"])(5, 6, 7))
+    assert [str(error)[:36] for _, error in result.failures] == [
+        "it has two fields with the name '1'."
+    ] * 2
+
+
+def test_rows_of_the_driver_have_the_names_of_their_columns(twins: Twins) -> None:
+    names = ["id", "_x", "class"]
+    columns = [Column(name, lookup_cqltype("int"), is_key=name == "id") for name in names]
+    prepared = prepared_insert(twins, columns, [0])
+    binder = Binder(prepared, columns, {}, range(3), Keys((0,), ()), None, lambda: None)
+    row = row_class(names)(5, 6, 7)
+    result = bound(binder, (5, 6, 7), row)
+    assert not result.failures
+    assert len({values for _, values in data(result)}) == 1
+    # Other named tuples do not say which column a renamed field is of.
+    make_class: Any = collections.namedtuple
+    renamed = make_class("renamed", names, rename=True)
+    result = bound(binder, renamed(5, 6, 7), {"id": 5})
+    assert [(number, str(error)) for number, error in result.failures] == [
+        (
+            0,
+            "it has no field '_x', which is written, but id, _1, _2: columns= says how the columns "
+            "are called in the rows",
+        )
+    ]
+
+
+def test_rows_that_are_sets_are_refused(binder: Binder) -> None:
+    values = ["a", "b", "c", "d"]
+    result = bound(binder, set(values), frozenset(values), dict.fromkeys(values).keys())
+    assert [number for number, _ in result.failures] == [0, 1, 2]
+    for (_, error), kind in zip(result.failures, ("set", "frozenset", "dict_keys"), strict=True):
+        assert str(error).startswith(f"a row is the {kind} ")

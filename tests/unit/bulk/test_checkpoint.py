@@ -1,4 +1,4 @@
-"""How far a load is, on the disk."""
+"""The checkpoint of a load records its progress on the disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SUBJECT = {"work": "load", "table": "ks.t", "options": {"header": True, "columns
 WAY_OUT = "; restart=True begins anew, and another file leaves this one as it is"
 
 
-def test_it_is_read_again_and_removed(tmp_path: Path) -> None:
+def test_a_checkpoint_is_read_again_and_removed(tmp_path: Path) -> None:
     path = tmp_path / "point"
     first = Checkpoint(path, SUBJECT)
     assert first.state == {}
@@ -23,7 +23,7 @@ def test_it_is_read_again_and_removed(tmp_path: Path) -> None:
     first.save(row=20, failed=1)
     assert Checkpoint(path, SUBJECT).state == {"row": 20, "failed": 1}
     assert Checkpoint(path, SUBJECT, restart=True).state == {}
-    assert [one.name for one in tmp_path.iterdir()] == ["point"]
+    assert [file.name for file in tmp_path.iterdir()] == ["point"]
     first.remove()
     first.remove()
     assert not path.exists()
@@ -57,7 +57,7 @@ def test_a_dry_run_reads_it_only(tmp_path: Path) -> None:
         ({"rows": {"name": "x"}}, "its rows is None, and not {'name': 'x'}"),
     ],
 )  # fmt: skip
-def test_that_of_another_subject_is_refused(
+def test_a_checkpoint_of_another_load_is_refused(
     tmp_path: Path, changes: dict[str, Any], words: str
 ) -> None:
     path = tmp_path / "point"
@@ -66,6 +66,45 @@ def test_that_of_another_subject_is_refused(
     with pytest.raises(ValueError, match=words + WAY_OUT):
         Checkpoint(path, {**SUBJECT, **changes})
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["cluster", "source_cluster"])
+def test_a_checkpoint_of_another_cluster_is_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "point"
+    Checkpoint(path, {**SUBJECT, name: "staging"}).save(row=10)
+    words = name.replace("_", " ")
+    with pytest.raises(ValueError, match=f"its {words} is 'staging', and not 'production'"):
+        Checkpoint(path, {**SUBJECT, name: "production"})
+    # Checkpoints that do not record a cluster can still be used.
+    path.unlink()
+    Checkpoint(path, SUBJECT).save(row=20)
+    checkpoint = Checkpoint(path, {**SUBJECT, name: "production"})
+    assert checkpoint.state == {"row": 20}
+    checkpoint.save(row=30)
+    assert json.loads(path.read_text())["subject"][name] == "production"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "is_same"),
+    [
+        ("Test Cluster", True),
+        ({"name": "Test Cluster", "host_ids": []}, True),
+        ({"name": "Test Cluster", "host_ids": ["b", "z"]}, True),
+        ({"name": "Test Cluster", "host_ids": ["x", "z"]}, False),
+    ],
+    ids=["an earlier version", "hosts without ids", "a replaced host", "another cluster"],
+)
+def test_clusters_of_the_same_name_are_told_apart_by_their_hosts(
+    tmp_path: Path, recorded: Any, is_same: bool
+) -> None:
+    path = tmp_path / "point"
+    Checkpoint(path, {**SUBJECT, "cluster": recorded}).save(row=10)
+    subject = {**SUBJECT, "cluster": {"name": "Test Cluster", "host_ids": ["a", "b"]}}
+    if is_same:
+        assert Checkpoint(path, subject).state == {"row": 10}
+    else:
+        with pytest.raises(ValueError, match="its cluster is another one with the name 'Test Clu"):
+            Checkpoint(path, subject)
 
 
 def test_files_are_known_by_more_than_their_number(tmp_path: Path) -> None:
@@ -115,3 +154,9 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(ValueError, match="is not a checkpoint"):
             Checkpoint(path, SUBJECT)
+        if not text:
+            assert Checkpoint(path, SUBJECT, restart=True).state == {}
+            continue
+        # A file of the application is not overwritten.
+        with pytest.raises(ValueError, match="is not a checkpoint"):
+            Checkpoint(path, SUBJECT, restart=True)

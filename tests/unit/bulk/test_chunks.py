@@ -1,4 +1,4 @@
-"""Chunks: how many rows they have, and where each row stands."""
+"""The sizes of chunks, and the position of each row in its source."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from cassandra.bulk import chunks
 from cassandra.bulk.chunks import (
     Chunk,
     Column,
-    Place,
     Position,
     Reading,
+    RowLocation,
     rows_of_a_chunk,
     slice_of,
 )
@@ -20,15 +20,15 @@ from cassandra.bulk.texts import Formats
 
 
 def test_places_are_for_people() -> None:
-    assert str(Place(None, 5, None)) == "row 5"
-    assert str(Place("a.csv", 5, None)) == "a.csv, row 5"
-    assert str(Place("a.csv", 5, 7)) == "a.csv, line 7"
+    assert str(RowLocation(None, 5, None)) == "row 5"
+    assert str(RowLocation("a.csv", 5, None)) == "a.csv, row 5"
+    assert str(RowLocation("a.csv", 5, 7)) == "a.csv, line 7"
 
 
 def test_the_place_of_a_row_of_a_chunk() -> None:
     chunk = Chunk([], 2, "a.csv", 10, [3, 5], Position(0, 0), None)
-    assert chunk.place(1) == ("a.csv", 11, 5)
-    assert chunk._replace(lines=None).place(1) == ("a.csv", 11, None)
+    assert chunk.location(1) == ("a.csv", 11, 5)
+    assert chunk._replace(lines=None).location(1) == ("a.csv", 11, None)
 
 
 def test_columns_are_read_from_fields_of_their_name_or_another() -> None:
@@ -46,7 +46,7 @@ def test_rows_that_are_bound_together(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows_of_a_chunk(1_000_000, 10) == 1
 
 
-def test_some_rows_of_a_list_or_a_table() -> None:
+def test_slices_of_lists_and_tables() -> None:
     assert slice_of([1, 2, 3, 4], 1, 2) == [2, 3]
     pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
     values: dict[str, Any] = {"a": [1, 2, 3, 4]}

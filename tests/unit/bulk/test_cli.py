@@ -1,4 +1,4 @@
-"""The command line of loads: its options, and what they stand for."""
+"""The command line of loads: its options, and the arguments that they become."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cassandra.errors import NoHostAvailable
 
 
 class Calls:
-    """Stands for the cluster: keeps how it was made and what was loaded."""
+    """Fake cluster that records its settings and the loads."""
 
     def __init__(self) -> None:
         self.settings: dict[str, Any] = {}
@@ -54,9 +54,9 @@ class Calls:
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
-    made = Calls()
-    monkeypatch.setattr(cli, "Cluster", made)
-    return made
+    recorder = Calls()
+    monkeypatch.setattr(cli, "Cluster", recorder)
+    return recorder
 
 
 def test_the_least_that_can_be_said(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,12 +113,12 @@ def test_a_file_of_options(
     assert cli.main(["load", "ks.t", "a.csv", "--config", str(path), "--port=9043"]) == 0
     assert (calls.settings["contact_points"], calls.settings["port"]) == (["10.0.0.1"], 9043)
     assert calls.loads[0][2]["columns"] == ["id", "n"]
-    # What stands in the command comes first, however it is written.
+    # Options on the command line override the file, however they are written.
     path.write_text("header = true\nprogress = true\nmax_errors = 5\nport = 9999\n")
     command = ["load", "ks.t", "a.csv", "--config", str(path)]
     assert cli.main([*command, "--no-header", "--no-progress", "--max-err", "7"]) == 0
-    given = calls.loads[1][2]
-    assert (given["header"], given["progress"], given["max_errors"]) == (False, False, 7)
+    options = calls.loads[1][2]
+    assert (options["header"], options["progress"], options["max_errors"]) == (False, False, 7)
     assert calls.settings["port"] == 9999
     for text, words in (
         ('password = "x"', "has an unknown option 'password'"),
@@ -178,15 +178,15 @@ def test_tables_into_files(calls: Calls, capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.fixture
 def copies(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The calls of `copy`, with the settings of the cluster that was connected last."""
-    found: list[Any] = []
+    """Record the calls of `copy`, with the settings of the cluster that was connected last."""
+    copy_calls: list[Any] = []
 
     def copy(session: Any, table: str, other: Any, other_table: str, **options: Any) -> CopyReport:
-        found.append((table, other_table, dict(calls.settings), options))
+        copy_calls.append((table, other_table, dict(calls.settings), options))
         return CopyReport(1234, 1234, 50, 2.0)
 
     monkeypatch.setattr(cli, "copy", copy)
-    return found
+    return copy_calls
 
 
 def test_requests_are_compressed_if_asked(calls: Calls) -> None:
@@ -198,10 +198,10 @@ def test_requests_are_compressed_if_asked(calls: Calls) -> None:
 
 def test_copies_in_one_cluster(copies: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["copy", "a.t", "b.t", "--keep-ttl", "--columns", "x, y", "--dry-run"]) == 0
-    (found,) = copies
-    assert found[:2] == ("a.t", "b.t")
-    assert found[2]["contact_points"] == ["127.0.0.1"]
-    assert found[3] == {
+    (call,) = copies
+    assert call[:2] == ("a.t", "b.t")
+    assert call[2]["contact_points"] == ["127.0.0.1"]
+    assert call[3] == {
         "keep_ttl": True,
         "keep_write_time": False,
         "dry_run": True,
@@ -228,9 +228,9 @@ def test_copies_into_another_cluster(
         "you",
         "secret",
     )
-    shown = capsys.readouterr().out
-    assert json.loads(shown)["written"] == 1234
-    assert "secret" not in shown
+    output = capsys.readouterr().out
+    assert json.loads(output)["written"] == 1234
+    assert "secret" not in output
     with pytest.raises(SystemExit):
         cli.main(
             ["copy", "a.t", "b.t", "--to-hosts", "b", "--to-user", "x", "--to-password-env", "Y"]
@@ -246,7 +246,7 @@ def test_counts(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out) == {"rows": 42}
 
 
-def test_how_it_ends(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exit_codes_and_reports(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["load", "ks.t", "a.csv", "--checkpoint", "point"]
     report = LoadReport("ks.t", read=3, written=2, seconds=1.0)
     report.note_failure(RowFailure("a.csv, line 3", ValueError("wrong")))
@@ -255,9 +255,9 @@ def test_how_it_ends(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["failures"] == ["a.csv, line 3: wrong"]
     calls.outcome = LoadError("a.csv, line 3: wrong", report)
     assert cli.main(command) == 1
-    said = capsys.readouterr()
-    assert "2 rows written" in said.out
-    assert said.err == "error: a.csv, line 3: wrong\n"
+    output = capsys.readouterr()
+    assert "2 rows written" in output.out
+    assert output.err == "error: a.csv, line 3: wrong\n"
     for error in (
         NoHostAvailable("nobody is there", {}),
         FileNotFoundError("no file"),

@@ -1,14 +1,24 @@
-"""Copies between tables: what is refused before anything is read."""
+"""Copies between tables refuse wrong arguments before they read anything."""
 
 from __future__ import annotations
 
+import asyncio
+import uuid
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
-from cassandra.bulk.copy import _check_fields, copy
+from cassandra import aio
+from cassandra.bulk import LoadError
+from cassandra.bulk.copy import _check_fields, acopy, copy
 from cassandra.cluster import Cluster
+from cassandra.codecs import Converter
 from cassandra.metadata.schema.elements import UserType
-from cassandra.testing.fake import FakeCluster
+from cassandra.testing.fake import FakeCluster, FakeNode, Opcode, Request, paged
+from cassandra.testing.fake.answers import Answer
 from tests.unit.bulk.test_scan import nodes, settings
+from tests.unit.metadata.schema.rows import OPTIONS, column, keyspace
 
 __all__ = ["nodes"]
 
@@ -38,3 +48,94 @@ def test_fields_that_the_other_type_lacks_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             _check_fields(mine, theirs, types)
+
+
+# -- values that arrive ----------------------------------------------------------------------------
+
+SELECT = 'SELECT id, c, v FROM "ks"."t" WHERE token("id") > ? AND token("id") <= ?'
+INSERT = "INSERT INTO ks.u (id, c, v) VALUES (?, ?, ?)"
+STATIC = "INSERT INTO ks.u (id, v) VALUES (?, ?)"
+COLUMNS = [("id", "int"), ("c", "text"), ("v", "text")]
+
+
+def by_copy(node: FakeNode, prepare: Callable[[Any], None]) -> Any:
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        prepare(session)
+        return copy(session, "ks.t", session, "ks.u")
+
+
+def by_acopy(node: FakeNode, prepare: Callable[[Any], None]) -> Any:
+    async def main() -> Any:
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            session = await cluster.connect()
+            prepare(session)
+            return await acopy(session, "ks.t", session, "ks.u")
+
+    return asyncio.run(main())
+
+
+COPIERS = pytest.mark.parametrize("copier", [by_copy, by_acopy], ids=["blocking", "asyncio"])
+
+
+def prime(node: FakeNode, row: tuple[Any, ...], kinds: dict[str, str]) -> None:
+    """Have a table ``t`` with one row, and a table ``u`` with columns of these kinds."""
+    node.schema = {"system_schema.keyspaces": [keyspace("ks")]}
+    node.schema["system_schema.columns"] = [
+        column("ks", table, name, kind, 0 if kind != "regular" else -1, type=cql_type)
+        for table, columns in (("t", {"id": "partition_key"}), ("u", kinds))
+        for name, cql_type in COLUMNS
+        for kind in [columns.get(name, "regular")]
+    ]
+    node.schema["system_schema.tables"] = [
+        {"keyspace_name": "ks", "table_name": name, **OPTIONS, "id": uuid.uuid4()} for name in "tu"
+    ]
+    select = node.prime_prepare(SELECT, [("a", "bigint"), ("b", "bigint")], COLUMNS)
+    select.keyspace, select.table = "ks", "t"
+    for text, columns in ((INSERT, COLUMNS), (STATIC, [COLUMNS[0], COLUMNS[2]])):
+        insert = node.prime_prepare(text, columns, pk_indexes=[0])
+        insert.keyspace, insert.table = "ks", "u"
+
+    def answer(request: Request) -> Answer:
+        bounds: Any = request.values
+        begin, end = (int.from_bytes(value, "big", signed=True) for value in bounds)
+        return paged(COLUMNS, [row] if begin < 0 <= end else [], keyspace="ks", table="t")
+
+    node.prime(SELECT, answer)
+
+
+def written(node: FakeNode) -> list[Any]:
+    """Return the values of each request that wrote a row."""
+    return [
+        request.values
+        for request in node.requests
+        if request.opcode == Opcode.EXECUTE and request.values[0] == b"\0\0\0\1"
+    ]
+
+
+@COPIERS
+def test_converters_of_the_session_that_writes_get_no_values(copier: Any) -> None:
+    def register(session: Any) -> None:
+        session.codecs.register_type("text", Converter(str.lower, str.upper))
+        session.codecs.register_column("ks.u.c", Converter(lambda value: f"{value}00"))
+
+    with FakeNode() as node:
+        prime(node, (1, "Ada", "Lovelace"), {"id": "partition_key"})
+        assert copier(node, register).written == 1
+        assert written(node) == [[b"\0\0\0\1", b"Ada", b"Lovelace"]]
+
+
+@COPIERS
+@pytest.mark.parametrize("kind", ["regular", "static"])
+def test_rows_without_a_clustering_column_are_not_lost(copier: Any, kind: str) -> None:
+    """The column may be no key in the source. Only rows of static columns need no value for it."""
+    kinds = {"id": "partition_key", "c": "clustering", "v": kind}
+    with FakeNode() as node:
+        prime(node, (1, None, "precious"), kinds)
+        if kind == "static":
+            assert copier(node, lambda session: None).written == 1
+            assert written(node) == [[b"\0\0\0\1", b"precious"]]
+        else:
+            with pytest.raises(LoadError, match="column 'c' of the primary key has no value"):
+                copier(node, lambda session: None)
+            assert written(node) == []

@@ -1,4 +1,4 @@
-"""Files of CSV as parts of rows: values, lines, texts of rows that fail, and damage."""
+"""CSV files as parts of rows: values, lines, texts of failed rows, and damage."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ COLUMNS = (Column("id", Int32Type), Column("name", UTF8Type))
 
 
 class Files:
-    """Reads files, and gives their rows as values: bound ones are read back.
+    """Reads files, and returns their rows as values, decoding those that are bound.
 
-    :param twins: the implementation that binds usual rows at once; None for values of texts.
+    :param twins: the implementation that binds ordinary rows at once; None converts strings to
+    values.
     """
 
     def __init__(self, folder: Path, twins: Twins | None) -> None:
@@ -50,7 +51,7 @@ class Files:
         self.chunks = []
         first = 1
         for part in csv_parts(self.write(content, name), how):
-            self.chunks.append(part.made(0, first))
+            self.chunks.append(part.make_chunk(0, first))
             assert part.size == self.chunks[-1].size
             first += part.size
         return [row for chunk in self.chunks for row in self.rows(chunk, how.columns)]
@@ -92,7 +93,7 @@ def test_rows_by_the_names_of_the_header(files: Files) -> None:
     assert files.raw == [['Smith, "J"', "x", "1"], ["", "y", "2"]]
     (chunk,) = files.chunks
     assert (chunk.names, chunk.first, chunk.position) == (["name", "ignored", "id"], 1, (0, 0))
-    assert str(chunk.place(1)).endswith("a.csv, line 4")
+    assert str(chunk.location(1)).endswith("a.csv, line 4")
 
 
 FORMS: list[tuple[str, dict[str, Any]]] = [
@@ -136,7 +137,7 @@ def test_columns_that_a_file_lacks_are_left_as_they_are(files: Files) -> None:
         files.read("id\n1\n")
 
 
-def test_nothing_of_a_key_is_null(files: Files) -> None:
+def test_key_columns_are_never_null(files: Files) -> None:
     for cqltype, empty in ((UTF8Type, ""), (BytesType, b"")):
         columns = (Column("k", cqltype, is_key=True),)
         assert files.read("k,x\n,1\n", columns=columns) == [(empty,)]
@@ -196,7 +197,7 @@ def test_a_row_that_the_csv_module_refuses_is_one_row(files: Files) -> None:
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "CHUNK_BYTES", 200)
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 20)
     monkeypatch.setattr(chunks, "TEXT_ROWS", 15)
@@ -205,7 +206,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_files, "FIRST_BYTES", 32)
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("small_chunks")
 def test_parts_follow_each_other(files: Files) -> None:
     count = 100
     rows = files.read("id,name\n" + "".join(f"{n},name {n}\n" for n in range(count)))
@@ -218,7 +219,7 @@ def test_parts_follow_each_other(files: Files) -> None:
     assert firsts == [1 + sum(c.size for c in files.chunks[:n]) for n in range(len(firsts))]
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("small_chunks")
 def test_odd_rows_between_usual_ones(files: Files) -> None:
     lines = [f"{n},name {n}" for n in range(60)]
     lines[20] = "20,a,b"
@@ -230,39 +231,42 @@ def test_odd_rows_between_usual_ones(files: Files) -> None:
     assert files.lines == [*range(2, 43), *range(44, 63)]
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("small_chunks")
 def test_a_row_longer_than_a_part(files: Files) -> None:
     long = "x" * 5000
     assert files.read(f"id,name\n1,{long}\n2,b\n") == [(1, long), (2, "b")]
     assert files.lines == [2, 3]
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("small_chunks")
 def test_a_long_header(files: Files) -> None:
-    names = ",".join(f"n{at}" for at in range(50))
+    names = ",".join(f"n{number}" for number in range(50))
     assert files.read(f"id,name,{names}\n1,x{',' * 50}\n") == [(1, "x")]
     assert files.read(f'id,name,"{names}\n"\n1,x,\n') == [(1, "x")]
     assert files.lines == [3]
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("small_chunks")
 def test_a_line_without_end_is_refused(files: Files) -> None:
     with pytest.raises(ValueError, match="has a line of more than 20,000 bytes"):
         files.read("id,name\n" + "x" * 100_000)
 
 
 def test_a_part_may_be_begun_in_its_middle(files: Files) -> None:
-    """A load goes on where it was interrupted."""
+    """A load resumes in the middle of a part, where it was interrupted."""
     path = files.write("id,name\n1,a\n2,b\nmany,c\n")
     how = files.reading()
-    found: list[Any] = []
+    rows: list[Any] = []
     for part in csv_parts(path, how):
-        chunk = part.made(1, 10) if not found else part.made(0, 12)
-        found += [(str(chunk.place(n)).rpartition(" ")[2], chunk.raw[n]) for n in range(chunk.size)]  # type: ignore[index]
+        chunk = part.make_chunk(1, 10) if not rows else part.make_chunk(0, 12)
+        assert chunk.raw is not None
+        rows += [
+            (str(chunk.location(n)).rpartition(" ")[2], chunk.raw[n]) for n in range(chunk.size)
+        ]
         assert chunk.first in (11, 12)
         assert len(files.rows(chunk, how.columns)) == chunk.size
-    assert found[0] == ("3", ["2", "b"])
-    assert found[-1] == ("4", ["many", "c"])
+    assert rows[0] == ("3", ["2", "b"])
+    assert rows[-1] == ("4", ["many", "c"])
 
 
 # -- damage ----------------------------------------------------------------------------------------
@@ -279,22 +283,22 @@ DAMAGED: list[tuple[str, bytes, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "content", "message"), DAMAGED, ids=[one[0] for one in DAMAGED])
+@pytest.mark.parametrize(("name", "content", "message"), DAMAGED, ids=[case[0] for case in DAMAGED])
 def test_damage_says_where(files: Files, name: str, content: bytes, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         files.read(content, name)
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("small_chunks")
 def test_rows_before_the_damage_are_read(files: Files) -> None:
     digits = random.Random(5)
     lines = [f"{n},{digits.random()}" for n in range(5000)]
-    whole = gzip.compress(("id,name\n" + "\n".join(lines)).encode(), mtime=0)
+    archive = gzip.compress(("id,name\n" + "\n".join(lines)).encode(), mtime=0)
     with pytest.raises(ValueError, match=r"a\.csv\.gz, line \d+: Compressed file ended") as caught:
-        files.read(whole[: len(whole) * 3 // 4], "a.csv.gz")
+        files.read(archive[: len(archive) * 3 // 4], "a.csv.gz")
     count = sum(chunk.size for chunk in files.chunks)
     assert count > 500
-    # A line that was cut through, or the one behind the rows that were read.
+    # The error names the cut line, or the line after the rows that were read.
     assert int(str(caught.value).partition("line ")[2].partition(":")[0]) >= count + 1
 
 

@@ -1,4 +1,4 @@
-"""CSV that is bound while it is read, beside the csv module and the readers of texts."""
+"""CSV that is bound while it is read, compared with the csv module and the string converters."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Row(NamedTuple):
     """A row: its line, and its bytes or its error."""
 
     line: int
-    found: bytes | str
+    content: bytes | str
 
 
 def reading(twins: Twins, *types: str, header: Any = True, **formats: Any) -> Reading:
     columns = [
-        Column(f"c{at}", lookup_casstype("ListType(Int32Type)") if kind == "list" else lookup_cqltype(kind))  # noqa: E501
-        for at, kind in enumerate(types)
+        Column(f"c{number}", lookup_casstype("ListType(Int32Type)") if kind == "list" else lookup_cqltype(kind))  # noqa: E501
+        for number, kind in enumerate(types)
     ]  # fmt: skip
     is_key = formats.pop("is_key", False)
     columns = [column._replace(is_key=is_key) for column in columns]
@@ -44,14 +44,14 @@ def reading(twins: Twins, *types: str, header: Any = True, **formats: Any) -> Re
 
 
 def rows(path: Path, how: Reading, is_short: list[bool] | None = None) -> list[Row]:
-    """Return all rows of a file; if it cannot be read on, that is the last one."""
+    """Return all rows of a file; an error that ends the reading is the last row."""
     assert how.binding is not None
     plan, version = how.binding
-    found: list[Row] = []
+    result: list[Row] = []
     first = 1
     try:
         for part in csv_parts(str(path), how):
-            chunk = part.made(0, first)
+            chunk = part.make_chunk(0, first)
             first += part.size
             assert chunk.size == part.size == len(chunk.lines or ())
             assert chunk.raw is not None
@@ -62,16 +62,16 @@ def rows(path: Path, how: Reading, is_short: list[bool] | None = None) -> list[R
             if is_bound:
                 assert chunk.rows.width == len(how.columns)
                 values = [row.data for row in chunk.rows.rows()]
-                rest = part.made(1, first) if part.size > 1 else chunk
+                rest = part.make_chunk(1, first) if part.size > 1 else chunk
                 assert [row.data for row in rest.rows.rows()] == values[chunk.size - rest.size :]
                 assert rest.lines == list(chunk.lines or ())[chunk.size - rest.size :] or isinstance(rest.lines, range)  # fmt: skip  # noqa: E501
             else:
                 values = [_bound(plan, row, version) for row in chunk.rows]
-            for at, value in enumerate(values):
-                found.append(Row(chunk.place(at).line or 0, value))
+            for index, value in enumerate(values):
+                result.append(Row(chunk.location(index).line or 0, value))
     except ValueError as error:
-        found.append(Row(-1, str(error).partition(", ")[2]))
-    return found
+        result.append(Row(-1, str(error).partition(", ")[2]))
+    return result
 
 
 def _bound(plan: Any, row: Any, version: int) -> bytes | str:
@@ -85,17 +85,17 @@ def _bound(plan: Any, row: Any, version: int) -> bytes | str:
 
 
 @pytest.fixture
-def beside(
+def read_both_ways(
     twins: Twins, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., tuple[list[Row], list[Row]]]:
-    """Read a file by the csv module, and as the implementation does it."""
+    """Read a file with the csv module, and with the implementation."""
 
     def read(path: Path, *types: str, **how: Any) -> tuple[list[Row], list[Row]]:
-        asked = reading(twins, *types, **how)
+        settings = reading(twins, *types, **how)
         monkeypatch.setattr(csv_files, "csv_rows", twins.csv_rows)
-        ours = rows(path, asked)
+        ours = rows(path, settings)
         monkeypatch.setattr(csv_files, "csv_rows", Twins("python").csv_rows)
-        return rows(path, asked), ours
+        return rows(path, settings), ours
 
     return read
 
@@ -136,38 +136,40 @@ VALUES: dict[str, list[str]] = {
 
 
 def field(text: str, force: bool = False) -> str:
-    if force or any(one in text for one in ',"\n\r'):
+    if force or any(character in text for character in ',"\n\r'):
         return '"' + text.replace('"', '""') + '"'
     return text
 
 
 @pytest.mark.parametrize("kind", sorted(VALUES))
 def test_each_text_is_the_same_value(
-    kind: str, beside: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
+    kind: str, read_both_ways: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
 ) -> None:
     path = tmp_path / "a.csv"
     usual = "1" if kind != "text" else "x"
     for text in VALUES[kind]:
         for force in (False, True):
             path.write_text(f"c0,c1\n1,{field(text, force)}\n2,{usual}\n", newline="")
-            expected, found = beside(path, "int", kind)
-            assert found == expected, text
+            expected, ours = read_both_ways(path, "int", kind)
+            assert ours == expected, text
             path.write_text(f"1;'{text}'\n".replace('"', ""), newline="")
-            expected, found = beside(
+            expected, ours = read_both_ways(
                 path, "int", kind, header=False, delimiter=";", quote="'", null="NULL"
             )
-            assert found == expected, text
+            assert ours == expected, text
 
 
 def test_formats_of_the_program_count(
-    beside: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
+    read_both_ways: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
 ) -> None:
     path = tmp_path / "a.csv"
     path.write_text("c0,c1\n23.11.2026,23.11.2026 12h\n2026-11-23,2026-11-23 12:00:00\n")
-    expected, found = beside(path, "date", "timestamp", date="%d.%m.%Y", timestamp="%d.%m.%Y %Hh")
-    assert found == expected
-    assert isinstance(found[0].found, bytes)
-    assert "does not match format" in str(found[1].found)
+    expected, ours = read_both_ways(
+        path, "date", "timestamp", date="%d.%m.%Y", timestamp="%d.%m.%Y %Hh"
+    )
+    assert ours == expected
+    assert isinstance(ours[0].content, bytes)
+    assert "does not match format" in str(ours[1].content)
 
 
 FILES = {
@@ -206,22 +208,22 @@ FILES = {
 def test_files_are_parted_in_the_same_way(
     name: str,
     more: int,
-    beside: Callable[..., tuple[list[Row], list[Row]]],
+    read_both_ways: Callable[..., tuple[list[Row], list[Row]]],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    """However few bytes are read at a time."""
+    """Files are split in the same way, however few bytes are read at a time."""
     monkeypatch.setattr(csv_files, "MORE_BYTES", more)
     monkeypatch.setattr(csv_files, "FIRST_BYTES", max(more, 12))
     monkeypatch.setattr(chunks, "CHUNK_BYTES", max(more, 12))
     path = tmp_path / "a.csv"
     path.write_bytes(FILES[name])
-    expected, found = beside(path, "int", "text")
-    assert found == expected
+    expected, ours = read_both_ways(path, "int", "text")
+    assert ours == expected
 
 
 def test_random_files(
-    beside: Callable[..., tuple[list[Row], list[Row]]],
+    read_both_ways: Callable[..., tuple[list[Row], list[Row]]],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
@@ -246,8 +248,8 @@ def test_random_files(
         monkeypatch.setattr(csv_files, "MORE_BYTES", generator.choice((5, 64, 1 << 20)))
         monkeypatch.setattr(chunks, "CHUNK_BYTES", generator.choice((16, 300, 1 << 20)))
         monkeypatch.setattr(chunks, "CHUNK_ROWS", generator.choice((3, 1000)))
-        expected, found = beside(path, *types)
-        assert found == expected
+        expected, ours = read_both_ways(path, *types)
+        assert ours == expected
 
 
 def test_usual_files_go_the_short_way(
@@ -263,28 +265,28 @@ def test_usual_files_go_the_short_way(
     (row,) = rows(path, reading(compiled, *TYPES), short)
     assert short == [True]
     assert row.line == 2
-    # A type that only Python reads is read by Python, and the rest of the row is not.
+    # If only Python reads a type, Python reads that value, and compiled code the rest of the row.
     path.write_text("c0,c1,c2\n1,[1],1.5\n")
     (row,) = rows(path, reading(compiled, "int", "list", "decimal"), short := [])
     assert short == [True]
-    # One wrong value has its chunk looked at; the next one goes the short way again.
+    # A wrong value makes Python read its chunk; the next chunk takes the short way again.
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 2)
     path.write_text("c0\n1\nx\n3\n4\n")
-    found = rows(path, reading(compiled, "int"), short := [])
-    assert [row.line for row in found] == [2, 3, 4, 5]
+    read_rows = rows(path, reading(compiled, "int"), short := [])
+    assert [row.line for row in read_rows] == [2, 3, 4, 5]
     assert short == [False, True]
 
 
 def test_null_is_a_text_of_the_program(
-    beside: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
+    read_both_ways: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
 ) -> None:
     path = tmp_path / "a.csv"
     path.write_text('c0,c1\nNULL,NULL\n1,\n2,"NULL"\n')
-    expected, found = beside(path, "int", "text", null="NULL")
+    expected, ours = read_both_ways(path, "int", "text", null="NULL")
     null = struct.pack(">i", -1)
-    assert found == expected
-    assert found[0].found == null + null
-    assert found[1].found == struct.pack(">iii", 4, 1, 0)
+    assert ours == expected
+    assert ours[0].content == null + null
+    assert ours[1].content == struct.pack(">iii", 4, 1, 0)
 
 
 @pytest.mark.parametrize(
@@ -298,7 +300,7 @@ def test_null_is_a_text_of_the_program(
     ],
 )
 def test_several_texts_may_be_null_and_no_key_is_so_if_it_is_empty(
-    beside: Callable[..., tuple[list[Row], list[Row]]],
+    read_both_ways: Callable[..., tuple[list[Row], list[Row]]],
     tmp_path: Path,
     nulls: tuple[str, ...],
     is_key: bool,
@@ -306,16 +308,16 @@ def test_several_texts_may_be_null_and_no_key_is_so_if_it_is_empty(
     path = tmp_path / "a.csv"
     path.write_text('c0,c1\nNULL,NULL\n1,\n2,"NULL"\n3,\\N\n\\N,x\n,""\n4,NULLS\n')
     for kind in ("text", "blob", "int"):
-        expected, found = beside(path, "int", kind, null=nulls, is_key=is_key)
-        assert found == expected
-        assert len(found) == 7
+        expected, ours = read_both_ways(path, "int", kind, null=nulls, is_key=is_key)
+        assert ours == expected
+        assert len(ours) == 7
         nothing = struct.pack(">iii", 4, 1, -1)
         if kind == "text":
             is_empty = is_key or "" not in nulls
-            assert found[1].found == (struct.pack(">iii", 4, 1, 0) if is_empty else nothing)
+            assert ours[1].content == (struct.pack(">iii", 4, 1, 0) if is_empty else nothing)
 
 
-def test_what_it_does_not_know_it_leaves(compiled: Twins) -> None:
+def test_unsupported_options_are_left_to_python(compiled: Twins) -> None:
     plan = compiled.bind.BindPlan([Column("c0", lookup_cqltype("int"))])
     field_of = Field(0, "int", int)
     make = compiled.csv_rows.csv_reader

@@ -1,4 +1,4 @@
-"""Pages of rows as lines of CSV."""
+"""Pages of rows are written as lines of CSV."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ CELLS: dict[str, list[bytes]] = {
         ]
         for kind, code in INTS.items()
     },
-    "float": [struct.pack(">f", one) for one in (0.0, -0.0, 0.1, 1e10, 3.4e38, float("nan"), float("inf"))],  # noqa: E501
-    "double": [struct.pack(">d", one) for one in (0.0, -0.0, 0.1, 1e16, 1e-5, 123456789.125, 1e300, 5e-324, float("nan"), float("-inf"))],  # noqa: E501
+    "float": [struct.pack(">f", number) for number in (0.0, -0.0, 0.1, 1e10, 3.4e38, float("nan"), float("inf"))],  # noqa: E501
+    "double": [struct.pack(">d", number) for number in (0.0, -0.0, 0.1, 1e16, 1e-5, 123456789.125, 1e300, 5e-324, float("nan"), float("-inf"))],  # noqa: E501
     "boolean": [b"\0", b"\1", b"\2"],
     "text": [b"", b"plain", "é".encode(), b"a,b", b'a"b', b'"', b"a\nb", b"a\rb", b" ", b"''", b"\0", "\u2028".encode()],  # noqa: E501
     "ascii": [b"", b"plain", b"a,b"],
@@ -33,14 +33,14 @@ CELLS: dict[str, list[bytes]] = {
     "uuid": [bytes(range(16)), b"\xff" * 16],
     "timeuuid": [bytes.fromhex("8e14e7601d3511eb9a660242ac110002")],
     "timestamp": [
-        struct.pack(">q", one)
-        for one in (
+        struct.pack(">q", number)
+        for number in (
             0, 1, -1, 999, 1000, -62135596800000, -62135596800001, 253402300799999, 253402300800000, 2**63 - 1, -(2**63),  # noqa: E501
             1_767_225_600_000, 951_782_400_000, 951_868_800_000, 4_107_542_400_000, 86_399_999, 1_735_603_200_123,  # noqa: E501
         )
     ],
-    "date": [struct.pack(">I", 2**31 + one) for one in (0, 1, -1, -719162, -719163, 2932896, 2932897, 11016, 11017, -(2**31), 2**31 - 1, 20_000)],  # noqa: E501
-    "time": [struct.pack(">q", one) for one in (0, 86_399_999_999_999)],
+    "date": [struct.pack(">I", 2**31 + number) for number in (0, 1, -1, -719162, -719163, 2932896, 2932897, 11016, 11017, -(2**31), 2**31 - 1, 20_000)],  # noqa: E501
+    "time": [struct.pack(">q", number) for number in (0, 86_399_999_999_999)],
     "inet": [bytes([127, 0, 0, 1]), bytes(16)],
     "varint": [b"\1", b"\xff" * 20],
     "decimal": [struct.pack(">i", 2) + b"\x7b"],
@@ -50,8 +50,8 @@ CELLS: dict[str, list[bytes]] = {
 
 
 def codec_of(kind: str) -> Any:
-    found = lookup_casstype(kind) if "(" in kind else lookup_cqltype(kind)
-    return found.codec()
+    cqltype = lookup_casstype(kind) if "(" in kind else lookup_cqltype(kind)
+    return cqltype.codec()
 
 
 def page(rows: list[list[bytes | None]]) -> bytes:
@@ -62,29 +62,29 @@ def page(rows: list[list[bytes | None]]) -> bytes:
     )
 
 
-def lines(
+def csv_lines_of(
     twins: Twins, kinds: list[str], rows: list[list[bytes | None]], begin: bytes = b""
 ) -> bytes:
-    names = [f"c{at}" for at in range(len(kinds))]
-    found: bytes = twins.csv_texts.csv_lines(
+    names = [f"c{number}" for number in range(len(kinds))]
+    text: bytes = twins.csv_texts.csv_lines(
         names, list(map(codec_of, kinds)), begin + page(rows), len(begin), len(rows)
     )
-    return found
+    return text
 
 
 @pytest.mark.parametrize("kind", CELLS)
 def test_each_value_is_its_text(twins: Twins, kind: str) -> None:
     cells: list[bytes | None] = [*CELLS[kind], None]
     if kind not in ("text", "ascii", "blob"):
-        cells.append(b"")  # legacy empties
-    made = lines(twins, ["int", kind], [[b"\0\0\0\7", cell] for cell in cells]).decode()
+        cells.append(b"")  # empty legacy values
+    text = csv_lines_of(twins, ["int", kind], [[b"\0\0\0\7", cell] for cell in cells]).decode()
     codec = codec_of(kind)
-    read = list(csv.reader(io.StringIO(made, newline=""), strict=True))
+    read = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     assert read == [["7", text_of(codec.decode_nullable(cell))] for cell in cells]
-    # As the csv module writes it, but for a lone carriage return, which it leaves without quotes.
+    # The csv module writes the same, except that it does not quote a lone carriage return.
     expected = io.StringIO(newline="")
     csv.writer(expected, lineterminator="\n").writerows(row for row in read if "\r" not in row[1])
-    assert made.replace('7,"a\rb"\n', "") == expected.getvalue()
+    assert text.replace('7,"a\rb"\n', "") == expected.getvalue()
 
 
 def test_random_pages_are_the_same_bytes(compiled: Twins) -> None:
@@ -96,18 +96,20 @@ def test_random_pages_are_the_same_bytes(compiled: Twins) -> None:
             [generator.choice([*CELLS[kind], None]) for kind in kinds]
             for _ in range(generator.randrange(30))
         ]
-        assert lines(compiled, kinds, rows, b"xyz") == lines(python, kinds, rows, b"xyz")
+        assert csv_lines_of(compiled, kinds, rows, b"xyz") == csv_lines_of(
+            python, kinds, rows, b"xyz"
+        )
 
 
 def test_a_field_that_is_empty_and_alone(twins: Twins) -> None:
-    """Without quotes its line would be empty, and readers pass over it."""
-    assert lines(twins, ["text"], [[b""], [None], [b"a"]]) == b'""\n""\na\n'
+    """A lone empty field is quoted, since readers skip empty lines."""
+    assert csv_lines_of(twins, ["text"], [[b""], [None], [b"a"]]) == b'""\n""\na\n'
 
 
 def test_days_of_many_years(compiled: Twins) -> None:
     days = [*range(-800, 800), *range(-719_162, 2_932_897, 9_973)]
     rows: list[list[bytes | None]] = [[struct.pack(">I", 2**31 + day)] for day in days]
-    assert lines(compiled, ["date"], rows) == lines(Twins("python"), ["date"], rows)
+    assert csv_lines_of(compiled, ["date"], rows) == csv_lines_of(Twins("python"), ["date"], rows)
 
 
 @pytest.mark.parametrize(
@@ -123,6 +125,6 @@ def test_days_of_many_years(compiled: Twins) -> None:
 def test_damaged_pages(
     twins: Twins, kinds: list[str], body: bytes, count: int, message: str
 ) -> None:
-    names = [f"c{at}" for at in range(len(kinds))]
+    names = [f"c{number}" for number in range(len(kinds))]
     with pytest.raises(DecodeError, match=message):
         twins.csv_texts.csv_lines(names, list(map(codec_of, kinds)), body, 0, count)

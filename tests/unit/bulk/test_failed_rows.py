@@ -1,28 +1,40 @@
-"""The file of failed rows: nothing of a row is lost there."""
+"""The file of failed rows keeps everything of a row."""
 
 from __future__ import annotations
 
 import json
 import os
 import stat
+import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cassandra.bulk.chunks import Chunk, Column, Place, Position
-from cassandra.bulk.failed_rows import FailedRows
-from cassandra.cqltypes import Int32Type, UTF8Type
+from cassandra.bulk.chunks import Chunk, Column, Position, RowLocation
+from cassandra.bulk.failed_rows import FailedRows, check_failed_rows
+from cassandra.cqltypes import DateType, DoubleType, Int32Type, SimpleDateType, UTF8Type
+from cassandra.sentinels import UNSET_VALUE
 
 COLUMNS = (Column("id", Int32Type, is_key=True), Column("name", UTF8Type))
 
 
-def kept(path: Path, raw: Any = None, row: Any = None, names: Any = None, **more: Any) -> Any:
-    """Return the text and the fields of a line of a row that failed."""
-    made = {"columns": COLUMNS, "fields": ["id", "name"], "mapping": {}, "nulls": ("", "NULL")}
-    file = FailedRows(path, **{**made, "is_continued": False, **more})
-    chunk = Chunk([row], 1, "a", 1, None, Position(0, 1), None if raw is None else [raw], names)
-    file.keep(chunk, 0, Place("a", 1, 7), "is wrong")
+def failed_row(
+    path: Path,
+    raw: Any = None,
+    row: Any = None,
+    names: Any = None,
+    is_table: bool = False,
+    **more: Any,
+) -> Any:
+    """Return the text and the fields of a failed row's line."""
+    settings = {"columns": COLUMNS, "fields": ["id", "name"], "mapping": {}, "nulls": ("", "NULL")}
+    path.unlink(missing_ok=True)
+    file = FailedRows(path, **{**settings, **more})
+    rows = row if is_table else [row]
+    source = None if raw is None else "a"
+    chunk = Chunk(rows, 1, source, 1, None, Position(0, 1), None if raw is None else [raw], names)
+    file.keep(chunk, 0, RowLocation("a", 1, 7), "is wrong")
     file.sync()
     file.close()
     (line,) = path.read_text(encoding="utf-8").splitlines()
@@ -36,7 +48,7 @@ NOTES = {"_source": "a", "_row": 1, "_line": 7, "_error": "is wrong"}
     ("raw", "names", "fields"),
     [
         (["x", "NULL"], ("id", "name"), {"id": "x", "name": None}),
-        (["", ""], ("id", "name"), {"id": "", "name": None}),  # an empty key is no null
+        (["", ""], ("id", "name"), {"id": "", "name": None}),  # an empty key is not null
         (["1", "a", "b"], ("id", "name"), {"_fields": ["1", "a", "b"]}),
         (["1"], ("id", "name"), {"_fields": ["1"]}),
         (["1", "2"], ("id", "id"), {"_fields": ["1", "2"]}),
@@ -48,24 +60,24 @@ NOTES = {"_source": "a", "_row": 1, "_line": 7, "_error": "is wrong"}
     ],
 )
 def test_rows_of_files(tmp_path: Path, raw: Any, names: Any, fields: dict[str, Any]) -> None:
-    assert kept(tmp_path / "f", raw, None, names)[1] == {**fields, **NOTES}
+    assert failed_row(tmp_path / "f", raw, None, names)[1] == {**fields, **NOTES}
 
 
 def test_lines_of_json_keep_each_digit(tmp_path: Path) -> None:
-    line, fields = kept(tmp_path / "f", '{"d": 12345678901234567890.50, "e": 1e400}\n')
+    line, fields = failed_row(tmp_path / "f", '{"d": 12345678901234567890.50, "e": 1e400}\n')
     assert line.startswith('{"d": 12345678901234567890.50, "e": 1e400, "_source": "a"')
     assert fields["_line"] == 7
-    # A byte that is no UTF-8 stays what it was, and stays wrong.
-    _, fields = kept(tmp_path / "f", '{"d": "\udce9"}')
+    # A byte that is not UTF-8 stays the same, and stays wrong.
+    _, fields = failed_row(tmp_path / "f", '{"d": "\udce9"}')
     assert fields == {"_text": '{"d": "\udce9"}', **NOTES}
 
 
 def test_notes_do_not_clash_with_fields(tmp_path: Path) -> None:
-    _, fields = kept(tmp_path / "f", ["x", "y"], None, ("_row", "__line"))
+    _, fields = failed_row(tmp_path / "f", ["x", "y"], None, ("_row", "__line"))
     assert fields == {"_row": "x", "__line": "y", **{f"__{k}": v for k, v in NOTES.items()}}
-    _, fields = kept(tmp_path / "f", '{"_error": 5}')
+    _, fields = failed_row(tmp_path / "f", '{"_error": 5}')
     assert (fields["_error"], fields["__error"]) == (5, "is wrong")
-    _, fields = kept(tmp_path / "f", ["x"], None, ("id",), fields=["id", "_source"])
+    _, fields = failed_row(tmp_path / "f", ["x"], None, ("id",), fields=["id", "_source"])
     assert fields == {"id": "x", **{f"_{k}": v for k, v in NOTES.items()}}
 
 
@@ -78,29 +90,124 @@ def test_rows_of_the_program(tmp_path: Path) -> None:
             raise ValueError("no repr")
 
     for row, fields in (
-        ((1, b"\1"), {"id": 1, "name": "0x01"}),
+        (("1", "a"), {"id": "1", "name": "a"}),
+        ((b"\1", "a"), {"id": "0x01", "name": "a"}),
         ([1], {"_fields": [1]}),
         ({"name": None, "id": 7}, {"name": None, "id": 7}),
         (Plain(), {"id": 5, "name": "e"}),
     ):
-        assert kept(tmp_path / "f", row=row)[1] == {**fields, **NOTES}, row
-    assert "_text" in kept(tmp_path / "f", row=Silent())[1]
-    # By the names that the fields have in the source: it is loaded by the same columns= again.
-    _, fields = kept(tmp_path / "f", row={"id": 1}, mapping={"id": "number"})
-    assert fields["number"] == 1
+        assert failed_row(tmp_path / "f", row=row)[1] == {**fields, **NOTES}, row
+    assert "_text" in failed_row(tmp_path / "f", row=Silent())[1]
+
+
+def test_fields_have_their_names_in_the_source(tmp_path: Path) -> None:
+    """The same columns= then loads the row again, also if it exchanges two names."""
+    exchanged: dict[str, Any] = {"mapping": {"id": "name", "name": "id"}, "fields": ["name", "id"]}
+    _, fields = failed_row(tmp_path / "f", row={"id": "x", "name": 1, "more": 5}, **exchanged)
+    assert fields == {"id": "x", "name": 1, "more": 5, **NOTES}
+    _, fields = failed_row(tmp_path / "g", row=(1, "x"), **exchanged)
+    assert fields == {"id": "x", "name": 1, **NOTES}
+    numpy = pytest.importorskip("numpy")
+    array = numpy.array([(1, "x")], dtype=[("id", "i4"), ("name", "U1")])
+    _, fields = failed_row(tmp_path / "h", row=array, is_table=True, **exchanged)
+    assert fields == {"id": "x", "name": 1, **NOTES}
+    # The columns of an array without names are in the order of the fields.
+    array = numpy.array([["x", 1]], dtype=object)
+    _, fields = failed_row(tmp_path / "i", row=array, is_table=True, fields=["name", "id"])
+    assert fields == {"id": 1, "name": "x", **NOTES}
+
+
+def test_values_that_are_missing_or_unset_stay_so(tmp_path: Path) -> None:
+    class Part:
+        id = 5
+
+    for row in ((5, UNSET_VALUE), {"id": 5, "name": UNSET_VALUE}, Part()):
+        assert failed_row(tmp_path / "f", row=row)[1] == {"id": 5, **NOTES}
+    pandas = pytest.importorskip("pandas")
+    numpy = pytest.importorskip("numpy")
+    for missing in (pandas.NA, pandas.NaT, None):
+        assert failed_row(tmp_path / "f", row=(5, missing))[1] == {"id": 5, "name": None, **NOTES}
+    for missing in (pandas.NA, pandas.NaT, None, float("nan"), numpy.float64("nan")):
+        frame = pandas.DataFrame({"id": [70000], "name": pandas.Series([missing], dtype=object)})
+        _, fields = failed_row(tmp_path / "f", row=frame, is_table=True)
+        assert fields == {"id": 70000, "name": None, **NOTES}
+
+
+def test_rows_of_files_without_lines_are_in_the_order_of_the_columns(tmp_path: Path) -> None:
+    file = FailedRows(tmp_path / "f", COLUMNS, ["name", "id"], {}, ())
+    chunk = Chunk([(5, UNSET_VALUE)], 1, "a.parquet", 1, None, Position(0, 1), None)
+    file.keep(chunk, 0, RowLocation("a", 1, 7), "is wrong")
+    file.close()
+    assert json.loads((tmp_path / "f").read_text()) == {"id": 5, **NOTES}
+
+
+@pytest.mark.filterwarnings("ignore:.* milliseconds are a moment after the year 9999")
+def test_values_are_those_that_would_be_written(tmp_path: Path) -> None:
+    numpy = pytest.importorskip("numpy")
+    pyarrow = pytest.importorskip("pyarrow")
+    for cql_type, array, expected in (
+        (
+            DateType,
+            numpy.array([1577836800], "M8[s]").astype("M8[ns]"),
+            "2020-01-01 00:00:00+00:00",
+        ),
+        (DateType, pyarrow.array([1 << 60], pyarrow.timestamp("ms")), 1 << 60),
+        (SimpleDateType, pyarrow.array([10**7], "int32").cast("date32"), "+29349-01-26"),
+        (DoubleType, numpy.array([float("nan")]), "nan"),
+    ):
+        table: Any = pyarrow.table({"id": [5], "name": array})
+        if isinstance(array, numpy.ndarray):
+            table = numpy.zeros(1, dtype=[("id", "i4"), ("name", array.dtype)])
+            table["id"], table["name"] = 5, array
+        columns = (COLUMNS[0], COLUMNS[1]._replace(type=cql_type))
+        _, fields = failed_row(tmp_path / "f", row=table, is_table=True, columns=columns)
+        assert fields == {"id": 5, "name": expected, **NOTES}
+
+
+def test_a_value_that_json_cannot_have_is_not_loaded_as_another(tmp_path: Path) -> None:
+    """JSON has only one NaN, for example."""
+    columns = (COLUMNS[0], COLUMNS[1]._replace(type=DoubleType))
+    odd = struct.unpack(">d", b"\x7f\xf8\0\0\0\0\0\1")[0]
+    _, fields = failed_row(tmp_path / "f", row=(5, odd), columns=columns)
+    assert fields["_fields"] == {"name": "nan"}
+    assert fields["id"] == 5
+    assert "name" not in fields
+    # Nor is the JSON of a value that the column did not take.
+    for value in (b"\1", object):
+        _, fields = failed_row(tmp_path / "f", row=(5, value))
+        assert (fields["id"], list(fields["_fields"])) == (5, ["name"])
+    assert (
+        fields["_error"] == "is wrong (JSON cannot have the value of 'name', which is in '_fields')"
+    )
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes of files")
 def test_clear_values_of_encrypted_columns_are_for_the_owner(tmp_path: Path) -> None:
     hidden = (COLUMNS[0], COLUMNS[1]._replace(is_hidden=True))
-    kept(tmp_path / "f", ["x", "y"], None, ("id", "name"), columns=hidden)
+    failed_row(tmp_path / "f", ["x", "y"], None, ("id", "name"), columns=hidden)
     assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o600
 
 
-def test_a_load_that_goes_on_appends(tmp_path: Path) -> None:
+def test_rows_of_an_earlier_load_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "f"
-    path.write_text("before\n")
-    file = FailedRows(path, COLUMNS, ["id"], {}, (), True)
-    file.keep(Chunk([(1,)], 1, None, 0, None, Position(0, 1), None), 0, Place(None, 0, None), "x")
-    file.close()
-    assert len(path.read_text().splitlines()) == 2
+    path.write_text('{"id": 5, "_error": "is wr')  # cut off
+    for row in ((1,), (2,)):
+        file = FailedRows(path, COLUMNS, ["id"], {}, ())
+        chunk = Chunk([row], 1, None, 0, None, Position(0, 1), None)
+        file.keep(chunk, 0, RowLocation(None, 0, None), "x")
+        file.close()
+    lines = path.read_text().splitlines()
+    assert lines[0] == '{"id": 5, "_error": "is wr'
+    assert [json.loads(line)["id"] for line in lines[1:]] == [1, 2]
+
+
+def test_failed_rows_are_not_appended_to_something_else(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    check_failed_rows(path)
+    for text in ("", '{"id": 5, "__error": "is wrong"}\n', '{"id": 5, "_row": 1}'):
+        path.write_text(text)
+        check_failed_rows(path)
+    for text in ("id,name\n1,a\n", '{"id": 5}\n', "[]", '{"id'):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=r"'.*f' has something else than failed rows"):
+            check_failed_rows(path)

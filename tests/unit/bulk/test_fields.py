@@ -1,4 +1,4 @@
-"""Names of fields, and the columns that they are for."""
+"""The names of fields are matched with columns."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 from cassandra.bulk.chunks import Column, Reading
 from cassandra.bulk.fields import (
     check_names,
-    chosen,
     is_note,
-    names_of_row,
     positions_of,
+    select_columns,
     unknown_field,
+    values_by_name,
 )
 from cassandra.bulk.texts import Formats
 from cassandra.cqltypes import Int32Type, SimpleDateType, UTF8Type
@@ -60,9 +60,9 @@ def test_positions_of_columns() -> None:
 
 def test_names_of_rows() -> None:
     point = collections.namedtuple("point", "y x")
-    assert names_of_row({"id": 1, 2: 3}) == ["id", "2"]
-    assert names_of_row(point(1, 2)) == ("y", "x")
-    assert names_of_row((1, 2)) is names_of_row([1, 2]) is names_of_row("ab") is None
+    assert values_by_name({"id": 1, 2: 3}) == {"id": 1, "2": 3}
+    assert values_by_name(point(1, 2)) == {"y": 1, "x": 2}
+    assert values_by_name((1, 2)) is values_by_name([1, 2]) is values_by_name("ab") is None
     assert unknown_field(["id", "_error"], {"id"}) is None
     assert "it has a field '_id'" in str(unknown_field(["id", "_id"], {"id"}))
 
@@ -80,18 +80,33 @@ def tables(columns: dict[str, list[Any]]) -> dict[str, Any]:
 
 def test_columns_of_tables_are_chosen() -> None:
     for kind, table in tables({"other": [5, 6], "name": ["a", "b"], "number": [1, 2]}).items():
-        found = chosen(table, reading(mapping={"id": "number"}))
+        chosen_columns = select_columns(table, reading(mapping={"id": "number"}))
         if kind == "frame":
-            assert found.to_dict("list") == {"id": [1, 2], "name": ["a", "b"]}
+            assert chosen_columns.to_dict("list") == {"id": [1, 2], "name": ["a", "b"]}
         elif kind == "array":
-            assert found.dtype.names == ("id", "name")
-            assert found.tolist() == [(1, "a"), (2, "b")]
+            assert chosen_columns.dtype.names == ("id", "name")
+            assert chosen_columns.tolist() == [(1, "a"), (2, "b")]
         else:
-            assert found.to_pydict() == {"id": [1, 2], "name": ["a", "b"]}
+            assert chosen_columns.to_pydict() == {"id": [1, 2], "name": ["a", "b"]}
         with pytest.raises(ValueError, match="the source has no column 'id', but other"):
-            chosen(table, reading())
+            select_columns(table, reading())
         with pytest.raises(ValueError, match="it has a field 'other', which is not a column"):
-            chosen(table, reading(mapping={"id": "number"}, is_closed=True))
+            select_columns(table, reading(mapping={"id": "number"}, is_closed=True))
+
+
+def test_columns_of_masked_arrays_keep_their_mask() -> None:
+    numpy = pytest.importorskip("numpy")
+    array = numpy.ma.zeros(2, dtype=[("name", "U4"), ("x", "i4"), ("id", "i4")])
+    array["name"], array["id"] = ["old", "b"], [1, 2]
+    array["name"][0] = numpy.ma.masked
+    assert select_columns(array, reading()).tolist() == [(1, None), (2, "b")]
+
+
+def test_columns_of_frames_whose_names_are_no_strings() -> None:
+    pandas = pytest.importorskip("pandas")
+    columns = (COLUMNS[0], Column("1", UTF8Type))
+    frame = select_columns(pandas.DataFrame({"id": [1], 1: ["a"]}), reading(columns=columns))
+    assert frame.to_dict("list") == {"id": [1], "1": ["a"]}
 
 
 def test_a_column_that_stands_twice() -> None:
@@ -101,18 +116,33 @@ def test_a_column_that_stands_twice() -> None:
     table = pyarrow.Table.from_arrays([[1], ["a"], [2]], names=["id", "name", "id"])
     for source in (frame, table):
         with pytest.raises(ValueError, match="two columns with the name 'id'"):
-            chosen(source, reading())
-        assert len(chosen(source, reading(columns=COLUMNS[1:]))) == 1
+            select_columns(source, reading())
+        assert len(select_columns(source, reading(columns=COLUMNS[1:]))) == 1
 
 
 def test_integers_are_no_dates() -> None:
     how = reading(columns=(Column("d", SimpleDateType),))
-    for table in tables({"d": [0, 1]}).values():
+    with_flags = tables({"d": [False, True]}).values()
+    pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    others = [
+        pyarrow.table({"d": pyarrow.array([19000, None], "int32").dictionary_encode()}),
+        pandas.DataFrame({"d": pandas.Categorical([19000, 19001])}),
+        pandas.DataFrame({"d": pandas.array([True, None], "boolean")}),
+        pandas.DataFrame({"d": pandas.Series([None, True], dtype=object)}),
+        pandas.DataFrame({"d": pandas.Series([19000, None], dtype=object)}),
+    ]
+    for table in [*tables({"d": [0, 1]}).values(), *with_flags, *others]:
         with pytest.raises(ValueError, match="column 'd' is a date, and the source has integers"):
-            chosen(table, how)
+            select_columns(table, how)
+    pyarrow = pytest.importorskip("pyarrow")
+    for array in (pyarrow.array([True]), pyarrow.array([19000]).dictionary_encode()):
+        with pytest.raises(ValueError, match="column 'd' is a date"):
+            select_columns(pyarrow.table({"d": array}), how)
+    dates = pyarrow.array([19000], "int32").cast("date32")
+    assert select_columns(pyarrow.table({"d": dates.dictionary_encode()}), how).num_rows == 1
     pandas = pytest.importorskip("pandas")
     with pytest.raises(ValueError, match="column 'd' is a date"):
-        chosen(pandas.DataFrame({"d": [None, 5]}, dtype=object), how)
+        select_columns(pandas.DataFrame({"d": [None, 5]}, dtype=object), how)
 
 
 @pytest.mark.parametrize(
@@ -126,6 +156,6 @@ def test_integers_are_no_dates() -> None:
         ("nmae", "did you mean 'name'"),
     ],
 )
-def test_what_a_name_that_the_table_does_not_have_may_mean(name: str, meant: str) -> None:
+def test_suggestions_for_names_that_the_table_lacks(name: str, meant: str) -> None:
     with pytest.raises(ValueError, match=meant):
         check_names([name], "a.csv", (), None, TABLE)

@@ -1,7 +1,8 @@
-"""Files of JSON lines and Parquet as parts of rows, and the names of their fields."""
+"""JSON lines and Parquet files as parts of rows, and the names of their fields."""
 
 from __future__ import annotations
 
+import datetime
 import os
 import sys
 from pathlib import Path
@@ -13,10 +14,12 @@ from cassandra.bulk import chunks
 from cassandra.bulk.chunks import Chunk, Column, Reading
 from cassandra.bulk.files import READERS, fields_of_file
 from cassandra.bulk.texts import Formats
-from cassandra.cqltypes import Int32Type, UTF8Type
+from cassandra.cqltypes import DateType, Int32Type, ListType, UTF8Type
 from cassandra.errors import DependencyException
+from cassandra.query.tables.rows import rows_of
 from cassandra.sentinels import UNSET_VALUE
 
+EPOCH = datetime.datetime(1970, 1, 1)
 COLUMNS = (Column("id", Int32Type), Column("name", UTF8Type, is_needed=False))
 
 
@@ -25,12 +28,12 @@ def reading(**changes: Any) -> Reading:
 
 
 def read(path: Any, **changes: Any) -> list[Chunk]:
-    found, first = [], 1
+    read_chunks, first = [], 1
     for part in READERS[Path(path).suffix[1:]](str(path), reading(**changes)):
-        found.append(part.made(0, first))
-        assert part.size == found[-1].size
+        read_chunks.append(part.make_chunk(0, first))
+        assert part.size == read_chunks[-1].size
         first += part.size
-    return found
+    return read_chunks
 
 
 def json_lines(folder: Path, *lines: str | bytes) -> Path:
@@ -64,7 +67,7 @@ FAILING: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("line", "message"), FAILING, ids=[one[1] for one in FAILING])
+@pytest.mark.parametrize(("line", "message"), FAILING, ids=[case[1] for case in FAILING])
 def test_rows_that_cannot_be_read(tmp_path: Path, line: Any, message: str) -> None:
     (chunk,) = read(json_lines(tmp_path, '{"id": 1}', line, '{"id": 2}'))
     assert (chunk.rows[0][0], chunk.rows[2][0]) == (1, 2)
@@ -90,19 +93,19 @@ def test_values_of_hidden_columns_show_nowhere(tmp_path: Path) -> None:
 def test_chunks_of_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = json_lines(tmp_path, *(f'{{"id": {n}}}' for n in range(10)))
     monkeypatch.setattr(chunks, "TEXT_ROWS", 4)
-    found = read(path)
-    assert [chunk.size for chunk in found] == [4, 4, 2]
-    assert [chunk.first for chunk in found] == [1, 5, 9]
+    read_chunks = read(path)
+    assert [chunk.size for chunk in read_chunks] == [4, 4, 2]
+    assert [chunk.first for chunk in read_chunks] == [1, 5, 9]
     monkeypatch.setattr(chunks, "CHUNK_BYTES", 25)
     assert [chunk.size for chunk in read(path)] == [3, 3, 3, 1]
     part = next(iter(READERS["jsonl"](str(path), reading())))
-    chunk = part.made(1, 10)
+    chunk = part.make_chunk(1, 10)
     assert (chunk.size, chunk.first, chunk.lines) == (2, 11, [2, 3])
 
 
 def test_rows_before_the_damage_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "LONGEST_LINE", 1000)
-    # More than is read ahead, so that rows come before the error.
+    # The file is longer than the read-ahead, so that rows come before the error.
     path = json_lines(tmp_path, *['{"id": 1}'] * 20_000, "x" * 100_000)
     parts = READERS["jsonl"](str(path), reading())
     assert next(parts).size > 1000
@@ -132,10 +135,10 @@ def test_tables(parquet: Any) -> None:
     (chunk,) = read(path)
     assert chunk.rows.to_pylist() == [{"id": n, "name": str(n)} for n in range(3)]
     assert (chunk.lines, chunk.raw, chunk.source) == (None, None, str(path))
-    assert str(chunk.place(1)) == f"{path}, row 2"
+    assert str(chunk.location(1)) == f"{path}, row 2"
     (part,) = READERS["parquet"](str(path), reading())
-    assert part.made(2, 10).rows.to_pylist() == [{"id": 2, "name": "2"}]
-    assert part.made(2, 10).first == 12
+    assert part.make_chunk(2, 10).rows.to_pylist() == [{"id": 2, "name": "2"}]
+    assert part.make_chunk(2, 10).first == 12
 
 
 def test_columns_that_are_not_there(parquet: Any) -> None:
@@ -148,13 +151,43 @@ def test_columns_that_are_not_there(parquet: Any) -> None:
 
 def test_chunks_of_tables(parquet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 40)
-    found = read(parquet(100))
-    assert [chunk.size for chunk in found] == [40, 40, 20]
-    assert [chunk.first for chunk in found] == [1, 41, 81]
-    assert [row["id"] for chunk in found for row in chunk.rows.to_pylist()] == list(range(100))
+    read_chunks = read(parquet(100))
+    assert [chunk.size for chunk in read_chunks] == [40, 40, 20]
+    assert [chunk.first for chunk in read_chunks] == [1, 41, 81]
+    assert [row["id"] for chunk in read_chunks for row in chunk.rows.to_pylist()] == list(
+        range(100)
+    )
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 1000)
     monkeypatch.setattr(chunks, "CHUNK_BYTES", 300)
     assert len(read(parquet(100))) > 3
+
+
+def test_int96_timestamps_keep_their_years(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    module = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "a.parquet"
+    moments = [
+        datetime.datetime(1, 1, 1),
+        datetime.datetime(1600, 2, 29, 23, 59, 59, 999_999),
+        datetime.datetime(2024, 1, 1, 0, 0, 0, 1_000),
+        None,
+        datetime.datetime(9999, 12, 31),
+    ]
+    array = pyarrow.array(moments, pyarrow.timestamp("us"))
+    lists = pyarrow.array([[moment] for moment in moments])
+    for cql_type, column in ((DateType, array), (ListType.apply_parameters([DateType]), lists)):
+        module.write_table(
+            pyarrow.table({"id": column}), path, use_deprecated_int96_timestamps=True
+        )
+        assert module.ParquetFile(path).schema.column(0).physical_type == "INT96"
+        target: Any = (Column("id", cql_type),)
+        (chunk,) = read(path, columns=target)
+        millis = [
+            None if moment is None else (moment - EPOCH) // datetime.timedelta(milliseconds=1)
+            for moment in moments
+        ]
+        expected = millis if cql_type is DateType else [[value] for value in millis]
+        assert [value for (value,) in rows_of(chunk.rows, target)] == expected
 
 
 def test_files_that_are_no_parquet(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Rows as requests."""
+"""Rows are grouped into requests."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ KEYS = Keys((0,), (1,))
 
 
 def block(twins: Twins, rows: list[tuple[int, ...]], size: int = 4) -> Any:
-    """Rows of integers; those after the key have `size` bytes."""
-    made = []
+    """Return rows of integers; the values after the key have `size` bytes."""
+    packed_rows = []
     for row in rows:
-        values = [struct.pack(">ii", 4, one) for one in row]
+        values = [struct.pack(">ii", 4, number) for number in row]
         if size != 4:
             values[-1] = struct.pack(">i", size) + bytes(size)
-        made.append(b"".join(values))
-    return twins.bind.RowsBlock(len(rows[0]) if rows else 3, made)
+        packed_rows.append(b"".join(values))
+    return twins.bind.RowsBlock(len(rows[0]) if rows else 3, packed_rows)
 
 
 class Owners:
-    """Replicas as a function of the key."""
+    """A token map that computes replicas with a function of the key."""
 
     def __init__(self, owner_of: Any) -> None:
         self.asked: list[bytes] = []
@@ -76,7 +76,7 @@ def test_rows_of_a_partition_go_together(twins: Twins) -> None:
         (Keys((), ()), "replica"),
     ):
         assert rows_of(twins, rows, keys, by, by_last_bit) == [[[0], [1], [2], [3]]]
-    # Owners that are not known: by partition.
+    # If the owners are unknown, rows are grouped by partition.
     for owners in (None, Owners(lambda key: None)):
         assert rows_of(twins, rows, owners=owners) == [[[0, 2], [1], [3]]]
 
@@ -84,22 +84,22 @@ def test_rows_of_a_partition_go_together(twins: Twins) -> None:
 def test_groups_stay_below_the_servers_warnings(twins: Twins) -> None:
     same = Owners(lambda key: ONE)
     many = block(twins, [(n, 0, 0) for n in range(25)])
-    (found,) = rows_of(twins, many, owners=same)
-    assert [len(rows) for rows in found] == [10, 10, 5]
+    (wave,) = rows_of(twins, many, owners=same)
+    assert [len(rows) for rows in wave] == [10, 10, 5]
     large = block(twins, [(n % 2, n, 0) for n in range(12)], size=1000)
-    (made,) = twins.grouping.request_waves(large, KEYS, "replica", same)
-    assert all(group.size <= groups.MOST_BYTES for group in made)
-    assert sorted(row for group in made for row in group.rows) == list(range(12))
+    (wave,) = twins.grouping.request_waves(large, KEYS, "replica", same)
+    assert all(group.size <= groups.MOST_BYTES for group in wave)
+    assert sorted(row for group in wave for row in group.rows) == list(range(12))
     huge = block(twins, [(0, n, 0) for n in range(2)], size=9000)
     assert rows_of(twins, huge, by="partition") == [[[0], [1]]]
 
 
 def test_one_key_many_times_takes_a_wave_for_each_row(twins: Twins) -> None:
-    # With the square of their number this would take minutes.
+    # A quadratic algorithm would take minutes here.
     count = 20_000
     rows = block(twins, [(1, 1, n) for n in range(count)])
-    found = rows_of(twins, rows, by="partition")
-    assert found == [[[row]] for row in range(count)]
+    waves = rows_of(twins, rows, by="partition")
+    assert waves == [[[row]] for row in range(count)]
 
 
 def test_rows_of_a_partition_are_parted_in_their_order(twins: Twins) -> None:
@@ -109,10 +109,12 @@ def test_rows_of_a_partition_are_parted_in_their_order(twins: Twins) -> None:
 
 @pytest.mark.parametrize("host_count", [3, 60])
 def test_both_make_the_same_requests(compiled: Twins, host_count: int) -> None:
-    """Of the same rows, with a ring and without, and keys of one and of several columns."""
+    """Both implementations group the same rows alike, with or without a ring, and with keys of one
+    or more columns.
+    """
     python = Twins("python")
     texts = [[str(n * 1000) for n in range(host, 60, host_count)] for host in range(host_count)]
-    texts = [[str((int(one) - 30_000) * 2**48) for one in own] for own in texts]
+    texts = [[str((int(token) - 30_000) * 2**48) for token in tokens] for tokens in texts]
     hosts = [f"host {number}" for number in range(host_count)]
     rings = [
         twins.ring.simple_map(twins.ring.TokenRing(texts), hosts, 2, 2)
@@ -137,8 +139,8 @@ def test_both_make_the_same_requests(compiled: Twins, host_count: int) -> None:
             packed = b"".join(
                 struct.pack(">i", -1)
                 if generator.random() < 0.03
-                else struct.pack(">i", len(one)) + one
-                for one in values
+                else struct.pack(">i", len(cell)) + cell
+                for cell in values
             )
             rows.append(packed + struct.pack(">i", width) + bytes(width))
         keys = generator.choice(
@@ -151,13 +153,13 @@ def test_both_make_the_same_requests(compiled: Twins, host_count: int) -> None:
             )
         )
         by = generator.choice(("replica", "replica", "partition", None))
-        found = []
+        outcomes = []
         for twins, ring in zip((python, compiled), rings, strict=True):
             owners = None if number % 3 == 0 else ring
-            made = twins.grouping.request_waves(twins.bind.RowsBlock(5, rows), keys, by, owners)
-            found.append([[(group.rows, group.size) for group in wave] for wave in made])
-        assert found[0] == found[1]
-        met = sorted(row for wave in found[1] for members, _ in wave for row in members)
+            waves = twins.grouping.request_waves(twins.bind.RowsBlock(5, rows), keys, by, owners)
+            outcomes.append([[(group.rows, group.size) for group in wave] for wave in waves])
+        assert outcomes[0] == outcomes[1]
+        met = sorted(row for wave in outcomes[1] for members, _ in wave for row in members)
         assert met == list(range(len(rows)))
 
 
@@ -175,9 +177,9 @@ def test_parts_of_rows(twins: Twins) -> None:
 
 def test_positions_of_keys_are_checked(twins: Twins) -> None:
     rows = block(twins, [(1, 2, 3)])
-    for places in (Keys((3,), ()), Keys((0,), (-1,))):
+    for keys in (Keys((3,), ()), Keys((0,), (-1,))):
         with pytest.raises(ValueError, match="of 3 values"):
-            twins.grouping.request_waves(rows, places, "replica", None)
+            twins.grouping.request_waves(rows, keys, "replica", None)
 
 
 def test_a_row_without_a_partition_key_stands_alone(twins: Twins) -> None:
@@ -186,7 +188,7 @@ def test_a_row_without_a_partition_key_stands_alone(twins: Twins) -> None:
     owners = Owners(lambda key: None)
     assert rows_of(twins, rows, owners=owners) == [[[0], [1]]]
     assert owners.asked == [struct.pack(">i", 1)]
-    # Nor does a server take one of several columns that is so long.
+    # Servers also refuse a composite key with such a long column.
     long = struct.pack(">i", 70_000) + bytes(70_000)
     rows = twins.bind.RowsBlock(3, [long + struct.pack(">ii", 4, 1) + null])
     assert rows_of(twins, rows, Keys((0, 1), (2,)), owners=owners) == [[[0]]]
@@ -206,8 +208,8 @@ def test_rows_of_a_group_alone(twins: Twins) -> None:
     rows = block(twins, [(1, n, n * 10) for n in range(5)])
     group = twins.grouping.Group(rows, [4, 1, 3])
     assert (len(group), group.rows, group.size, group.tries) == (3, [4, 1, 3], 72, 0)
-    alone = group.alone()
-    assert [one.rows for one in alone] == [[4], [1], [3]]
-    assert [one.block.row(0).data for one in alone] == [rows.row(n).data for n in (4, 1, 3)]
+    alone = group.single_rows()
+    assert [single.rows for single in alone] == [[4], [1], [3]]
+    assert [single.block.row(0).data for single in alone] == [rows.row(n).data for n in (4, 1, 3)]
     with pytest.raises(IndexError, match="row 5 of 5"):
         twins.grouping.Group(rows, [5])

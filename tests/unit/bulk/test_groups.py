@@ -1,4 +1,4 @@
-"""Where the primary key is among the values of a row."""
+"""The positions of the primary key among the values of a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads by both faces: what is sent, tried again, refused, kept and resumed."""
+"""Loads through both APIs: rows that are sent, retried, refused, kept and resumed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from cassandra.bulk import LoadError, LoadReport, chunks, load as load_module, r
 from cassandra.cluster import Cluster
 from cassandra.errors import InvalidRequest, SessionShutdown
 from cassandra.policies import RoundRobinPolicy
-from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, Opcode, error
+from cassandra.protocol import NumpyProtocolHandler
+from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, Opcode, error, rows
 from tests.unit.engine.faults import WAIT
 
 INSERT = "INSERT INTO t (id, name) VALUES (?, ?)"
@@ -98,7 +99,7 @@ def test_a_wrong_row_ends_it_unless_some_may_fail(
     failed = tmp_path / "failed.jsonl"
     report = load(node, path, max_errors=2, failed_rows=failed)
     assert (report.read, report.written, report.failed) == (4, 2, 2)
-    assert [str(one).removeprefix(f"{path}, ") for one in report.failures] == [
+    assert [str(failure).removeprefix(f"{path}, ") for failure in report.failures] == [
         "line 3: column 'id': 'many' is not an integer",
         "line 5: 1 fields, but the header has 2",
     ]
@@ -118,7 +119,7 @@ def test_a_wrong_row_ends_it_unless_some_may_fail(
     ) as caught:
         load(node, path, max_errors=1)
     assert caught.value.report.failed == 2
-    # Mended, the file of failed rows is a source like any other; it fails as long as it is not.
+    # The file of failed rows is an ordinary source once it is corrected; until then it fails.
     failed.write_text(failed.read_text().replace("many", "2"))
     with pytest.raises(LoadError, match="line 2: it failed in another load, and '_fields' was not"):
         load(node, failed)
@@ -132,12 +133,12 @@ def test_wrong_rows_of_the_program_are_found_among_many(node: FakeNode, load: Lo
     rows[137], rows[941] = ("x", "x"), (1 << 40, "x")
     report = load(node, rows, max_errors=None)
     assert (report.written, report.failed) == (998, 2)
-    assert [one.place for one in report.failures] == ["row 137", "row 941"]
+    assert [failure.place for failure in report.failures] == ["row 137", "row 941"]
     assert "'x' (str) is not an integer" in str(report.failures[0])
 
 
 @LOADERS
-def test_what_a_server_cannot_do_now_is_tried_again(node: FakeNode, load: Load) -> None:
+def test_overloaded_servers_are_tried_again(node: FakeNode, load: Load) -> None:
     node.prime(Opcode.EXECUTE, error(ErrorCode.OVERLOADED), times=3)
     report = load(node, [(n, "x") for n in range(20)])
     assert (report.written, report.failed) == (20, 0)
@@ -146,7 +147,7 @@ def test_what_a_server_cannot_do_now_is_tried_again(node: FakeNode, load: Load) 
 
 
 @LOADERS
-def test_what_may_not_be_repeated_fails(node: FakeNode, load: Load) -> None:
+def test_writes_that_are_not_idempotent_fail_without_a_retry(node: FakeNode, load: Load) -> None:
     node.prime(Opcode.EXECUTE, error(ErrorCode.IS_BOOTSTRAPPING), times=1)
     report = load(node, [(1, "x"), (2, "y")], is_idempotent=False, max_errors=None)
     assert (report.written, report.failed, report.retries) == (1, 1, 0)
@@ -173,11 +174,11 @@ def test_a_dry_run_sends_nothing(node: FakeNode, load: Load) -> None:
 
 
 class Stopped(BaseException):
-    """A program that is ended from outside."""
+    """Raised to end a program from outside."""
 
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, chunk_count: int) -> type[Stopped]:
-    """End the next load when so many chunks are written, and no load after that one."""
+    """End the next load after `chunk_count` chunks, and no load after that one."""
     end_of = load_module.Load._end_of
     left = [chunk_count]
 
@@ -192,7 +193,7 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, chunk_count: int) -> type[Stoppe
 
 
 @LOADERS
-def test_it_goes_on_from_its_checkpoint(
+def test_a_load_resumes_from_its_checkpoint(
     node: FakeNode, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 10)
@@ -214,7 +215,7 @@ def test_it_goes_on_from_its_checkpoint(
 @LOADERS
 def test_the_settings_of_requests(node: FakeNode, load: Load) -> None:
     load(node, [(1, "x")], consistency_level=ConsistencyLevel.ALL, timeout=5.0, concurrency=1)
-    (request,) = [one for one in node.requests if one.opcode == Opcode.EXECUTE]
+    (request,) = [sent for sent in node.requests if sent.opcode == Opcode.EXECUTE]
     assert request.consistency == ConsistencyLevel.ALL
 
 
@@ -284,12 +285,16 @@ def test_a_node_that_dies_in_the_middle_loses_nothing(monkeypatch: pytest.Monkey
             prepared.is_idempotent = True
             report = session.load(prepared, rows())
         assert (report.read, report.written, report.failed) == (400, 400, 0)
-        written = {one.values[0] for node in nodes.nodes for one in node.requests if one.values}
+        written = {
+            request.values[0] for node in nodes.nodes for request in node.requests if request.values
+        }
         assert written == {struct.pack(">i", number) for number in range(400)}
 
 
 def test_a_session_that_is_shut_down_ends_a_load(node: FakeNode, tmp_path: Path) -> None:
-    """No row counts as failed: another run goes on from the checkpoint."""
+    """If the session is shut down, the load ends without failed rows, and another run
+    resumes it.
+    """
     failed, point = tmp_path / "failed.jsonl", tmp_path / "point"
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
@@ -312,3 +317,136 @@ def test_a_session_that_is_shut_down_ends_a_load(node: FakeNode, tmp_path: Path)
         assert caught.value.report.written == 0  # type: ignore[attr-defined]
     assert not failed.exists()
     assert not point.exists()
+
+
+# -- the columns of a prepared statement -----------------------------------------------------------
+
+
+def values_sent(node: FakeNode) -> list[Any]:
+    """Return the values of each request that wrote a row."""
+    return [request.values for request in node.requests if request.opcode == Opcode.EXECUTE]
+
+
+@LOADERS
+@pytest.mark.parametrize("columns", [["name", "id"], {"town": "name", "number": "id"}])
+def test_rows_by_position_go_in_the_order_of_columns(
+    node: FakeNode, load: Load, tmp_path: Path, columns: Any
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("Oslo,1\n")
+    failed = tmp_path / "failed.jsonl"
+    assert load(node, [("Oslo", 1), ["Oslo", 1]], columns=columns).written == 2
+    assert load(node, path, columns=columns, header=False).written == 1
+    assert values_sent(node) == [[b"\0\0\0\1", b"Oslo"]] * 3
+    report = load(node, [("Oslo", "x")], columns=columns, max_errors=1, failed_rows=failed)
+    assert report.failed == 1
+    fields = list(columns)
+    assert {name: json.loads(failed.read_text())[name] for name in fields} == dict(
+        zip(fields, ["Oslo", "x"], strict=True)
+    )
+
+
+@LOADERS
+def test_columns_may_rename_some_fields_of_a_prepared_statement(node: FakeNode, load: Load) -> None:
+    rows = [{"id": 1, "town": "Oslo"}, (1, "Oslo")]
+    assert load(node, rows, columns={"town": "name"}).written == 2
+    assert values_sent(node) == [[b"\0\0\0\1", b"Oslo"]] * 2
+
+
+@LOADERS
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"columns": ["id", "nmae"]}, "columns= has 'nmae', and the bind markers .* are id, name"),
+        ({"columns": {"x": "y"}}, "columns= has 'y', and the bind markers"),
+        ({"columns": ["id", "id", "name"]}, "columns= has 'id' twice"),
+        ({"columns": ["id"]}, "columns= does not have 'name', which the statement binds"),
+        ({"ignore": ["name"]}, "ignore= has the field 'name', which the statement binds"),
+    ],
+)
+def test_columns_that_a_prepared_statement_does_not_bind(
+    node: FakeNode, load: Load, options: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        load(node, [{"id": 1, "name": "a"}], **options)
+    assert values_sent(node) == []
+
+
+@LOADERS
+def test_columns_of_arrays_go_in_the_order_of_columns(node: FakeNode, load: Load) -> None:
+    numpy = pytest.importorskip("numpy")
+    columns = ["name", "id"]
+    array = numpy.array([["Oslo", 1], ["Rome", 2]], dtype=object)
+    assert load(node, array, columns=columns, batch=None).written == 2
+    masked = numpy.ma.array(array[:1], mask=[[True, False]])
+    assert load(node, masked, columns=columns).written == 1
+    assert sorted(values_sent(node)[:2]) == [[b"\0\0\0\1", b"Oslo"], [b"\0\0\0\2", b"Rome"]]
+    assert values_sent(node)[2] == [b"\0\0\0\1", None]
+    with pytest.raises(LoadError, match="an array of 3 columns, and 2 columns are written: name"):
+        load(node, numpy.array([["Oslo", 1, 2]], dtype=object), columns=columns)
+
+
+@LOADERS
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"ttl": 60}, "ttl= has no effect on a prepared .* write USING TTL 60 in the statement"),
+        ({"timestamp": 1 << 50}, "timestamp= has no effect .* write USING TIMESTAMP 11258999068"),
+        ({"ttl_column": "t"}, r"ttl_column= has no effect .* without USING TTL \?: write it in"),
+        ({"timestamp_column": "t"}, r"timestamp_column= .* without USING TIMESTAMP \?: write it"),
+    ],
+)
+def test_options_of_a_table_are_refused_for_a_prepared_statement(
+    node: FakeNode, load: Load, options: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        load(node, [{"id": 1, "name": "a", "t": 5}], **options)
+    assert values_sent(node) == []
+
+
+def test_a_prepared_statement_may_bind_the_time_to_live_of_each_row(node: FakeNode) -> None:
+    text = f"{INSERT} USING TTL ?"
+    node.prime_prepare(text, [*COLUMNS, ("[ttl]", "int")], pk_indexes=[0])
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        rows = [{"id": 1, "name": "a", "life": 5}]
+        assert session.load(session.prepare(text), rows, ttl_column="life").written == 1
+    assert values_sent(node) == [[b"\0\0\0\1", b"a", b"\0\0\0\5"]]
+
+
+def test_counters_of_a_prepared_statement_are_sent_once_and_alone(node: FakeNode) -> None:
+    text = "UPDATE t SET n = n + ? WHERE id = ?"
+    node.prime_prepare(text, [("n", "counter"), ("id", "int")], pk_indexes=[1])
+    node.prime(text, error(ErrorCode.OVERLOADED))
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        prepared = session.prepare(text)
+        prepared.is_idempotent = True
+        report = session.load(prepared, [(1, 5), (2, 5)], counters=True, max_errors=None)
+    assert (report.failed, report.retries, report.requests) == (2, 0, 2)
+    assert node.count(Opcode.BATCH) == 0
+
+
+def test_conditions_do_not_depend_on_the_handler_of_the_session(node: FakeNode) -> None:
+    pytest.importorskip("numpy")
+    text = f"{INSERT} IF NOT EXISTS"
+    node.prime_prepare(text, COLUMNS, pk_indexes=[0])
+    node.prime(text, rows([("[applied]", "boolean"), *COLUMNS], [(False, 1, "x")]))
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        session.client_protocol_handler = NumpyProtocolHandler
+        report = session.load(session.prepare(text), [(1, "a"), (2, "b")])
+        assert session.client_protocol_handler is NumpyProtocolHandler
+    assert (report.written, report.not_applied, report.failed) == (0, 2, 0)
+
+
+@LOADERS
+def test_rows_that_failed_before_are_kept(node: FakeNode, load: Load, tmp_path: Path) -> None:
+    failed = tmp_path / "failed.jsonl"
+    for name in ("x", "y"):
+        load(node, [(name, "a")], max_errors=1, failed_rows=failed)
+    assert [json.loads(line)["id"] for line in failed.read_text().splitlines()] == ["x", "y"]
+    failed.write_text("id,name\n")
+    with pytest.raises(ValueError, match="has something else than failed rows"):
+        load(node, [(1, "a")], failed_rows=failed)
+    assert failed.read_text() == "id,name\n"

@@ -1,4 +1,4 @@
-"""Loads that must not lose anything in silence: checkpoints, damage, conditions, full queues."""
+"""Loads lose no row silently: checkpoints, damage, conditions, full queues."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def node() -> Iterator[FakeNode]:
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retrying, "LONGEST_DELAY", 0.0)
     monkeypatch.setattr(load_module, "LONGEST_WAIT", 0.0)
     for name in ("CHUNK_ROWS", "TEXT_ROWS", "OBJECT_ROWS"):
@@ -53,12 +53,14 @@ def load(
         return session.load(prepared, source, **options)
 
 
-def sent(node: FakeNode, begin: int = 0) -> set[int]:
-    """Return the ids that arrived, after so many requests."""
+def ids_sent(node: FakeNode, begin: int = 0) -> set[int]:
+    """Return the ids that arrived, after the first `begin` requests."""
     return {
-        struct.unpack(">i", one.values[0])[0]
-        for one in node.requests[begin:]
-        if one.opcode == Opcode.EXECUTE and one.values and isinstance(one.values[0], bytes)
+        struct.unpack(">i", request.values[0])[0]
+        for request in node.requests[begin:]
+        if request.opcode == Opcode.EXECUTE
+        and request.values
+        and isinstance(request.values[0], bytes)
     }
 
 
@@ -68,11 +70,11 @@ def csv_file(path: Path, *numbers: int) -> Path:
 
 
 class Stopped(BaseException):
-    """A program that is ended from outside."""
+    """Raised to end a program from outside."""
 
 
 def stopped(node: FakeNode, source: Any, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
-    """Run a load that ends when two chunks are written."""
+    """Run a load that ends after two chunks."""
     end_of = load_module.Load._end_of
     done: list[Any] = []
 
@@ -89,6 +91,17 @@ def stopped(node: FakeNode, source: Any, monkeypatch: pytest.MonkeyPatch, **opti
 
 
 # -- checkpoints -----------------------------------------------------------------------------------
+
+
+def test_a_checkpoint_is_that_of_its_cluster(
+    node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    point = tmp_path / "point"
+    source = csv_file(tmp_path / "a.csv", *range(30))
+    stopped(node, source, monkeypatch, checkpoint=point)
+    node.cluster_name = "production"
+    with pytest.raises(ValueError, match="its cluster is 'Fake Cluster', and not 'production'"):
+        load(node, source, checkpoint=point)
 
 
 def test_a_checkpoint_is_that_of_its_files(
@@ -111,10 +124,10 @@ def test_a_checkpoint_is_that_of_its_files(
         assert point.read_bytes() == before
     assert load(node, [first], checkpoint=point, dry_run=True).read == 5
     assert point.read_bytes() == before
-    # One file by its name alone is the same files.
+    # A single file name means the same files as a list of it.
     report = load(node, str(first), checkpoint=point)
     assert (report.skipped, report.written, point.exists()) == (20, 5, False)
-    assert sent(node) == set(range(25))
+    assert ids_sent(node) == set(range(25))
 
 
 def test_a_file_that_was_replaced_or_came_before_is_refused(
@@ -136,12 +149,12 @@ def test_a_file_that_was_replaced_or_came_before_is_refused(
     assert (report.skipped, report.written, point.exists()) == (0, 29, False)
 
 
-def test_it_goes_on_in_the_file_that_it_was_in(
+def test_a_load_resumes_in_the_interrupted_file(
     node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    point = folder / "point.csv"  # which is not a file of the source, though it looks like one
+    point = folder / "point.csv"  # not a file of the source, in spite of its name
     for number in range(3):
         csv_file(folder / f"{number}.csv", *range(number * 10, number * 10 + 7))
     stopped(node, folder, monkeypatch, checkpoint=point)
@@ -149,7 +162,7 @@ def test_it_goes_on_in_the_file_that_it_was_in(
     assert (state["file"], state["row"], state["rows"]) == (1, 7, 14)
     before = len(node.requests)
     report = load(node, str(folder / "*.csv"), checkpoint=point)
-    assert (report.skipped, report.written, sent(node, before)) == (14, 7, set(range(20, 27)))
+    assert (report.skipped, report.written, ids_sent(node, before)) == (14, 7, set(range(20, 27)))
     assert not point.exists()
 
 
@@ -169,7 +182,9 @@ def test_rows_of_the_program_need_a_name(
             load(node, rows_of, **option)
 
 
-def test_what_must_not_be_written_twice_has_no_checkpoint(node: FakeNode, tmp_path: Path) -> None:
+def test_writes_that_must_not_be_repeated_refuse_a_checkpoint(
+    node: FakeNode, tmp_path: Path
+) -> None:
     options: dict[str, Any] = {"checkpoint": tmp_path / "point", "checkpoint_name": "mine"}
     with pytest.raises(ValueError, match="needs a statement that may be executed twice"):
         load(node, [(1, "a")], is_idempotent=False, **options)
@@ -182,7 +197,7 @@ def test_what_must_not_be_written_twice_has_no_checkpoint(node: FakeNode, tmp_pa
     assert node.count(Opcode.EXECUTE) == 0
 
 
-# -- rows and files that are damaged ---------------------------------------------------------------
+# -- damaged rows and files ------------------------------------------------------------------------
 
 
 def test_each_bad_row_is_one_row(node: FakeNode, tmp_path: Path) -> None:
@@ -190,9 +205,9 @@ def test_each_bad_row_is_one_row(node: FakeNode, tmp_path: Path) -> None:
     damaged = b'1,a\n2,\xe9\n3,c,\n4,"d"x\n5,"e\ne"\nsix,f\n7,g\n8,"['
     path.write_bytes(b"id,name\n" + damaged + b"\n9,i\n")
     report = load(node, path, max_errors=None, failed_rows=failed)
-    assert sent(node) == {1, 5, 7}
+    assert ids_sent(node) == {1, 5, 7}
     assert (report.read, report.written, report.failed) == (8, 3, 5)
-    assert [str(one).removeprefix(f"{path}, ") for one in report.failures] == [
+    assert [str(failure).removeprefix(f"{path}, ") for failure in report.failures] == [
         "line 3: byte 0xe9 is not UTF-8: write encoding='latin-1', 'cp1252' or whatever the file "
         "is in",
         "line 4: 3 fields, but the header has 2",
@@ -200,9 +215,9 @@ def test_each_bad_row_is_one_row(node: FakeNode, tmp_path: Path) -> None:
         "line 8: column 'id': 'six' is not an integer",
         "line 10: unexpected end of data",
     ]
-    # They fail again until they are mended.
-    again = load(node, failed, max_errors=None)
-    assert (again.written, again.failed) == (0, 5)
+    # The rows fail again until they are corrected.
+    second = load(node, failed, max_errors=None)
+    assert (second.written, second.failed) == (0, 5)
 
 
 def test_deep_values_and_lone_surrogates_are_bad_rows(node: FakeNode, tmp_path: Path) -> None:
@@ -210,7 +225,7 @@ def test_deep_values_and_lone_surrogates_are_bad_rows(node: FakeNode, tmp_path: 
     lines = ["[" * 100_000, '{"id": 1, "name": "\\ud800"}', '{"id": 2, "name": "b"}', '{"id": tru']
     path.write_text("\n".join(lines))
     report = load(node, path, max_errors=None, failed_rows=tmp_path / "failed")
-    assert (report.written, report.failed, sent(node)) == (1, 3, {2})
+    assert (report.written, report.failed, ids_sent(node)) == (1, 3, {2})
 
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {
@@ -224,10 +239,10 @@ def packed(ending: str) -> Callable[[bytes], bytes]:
     if ending in PACKED:
         return PACKED[ending]
     if ending == ".lz4":
-        made: Callable[[bytes], bytes] = pytest.importorskip("lz4.frame").compress
-        return made
-    made = pytest.importorskip("zstandard").ZstdCompressor().compress
-    return lambda data: bytes(made(data))
+        compress: Callable[[bytes], bytes] = pytest.importorskip("lz4.frame").compress
+        return compress
+    compress = pytest.importorskip("zstandard").ZstdCompressor().compress
+    return lambda data: bytes(compress(data))
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
@@ -302,7 +317,7 @@ def test_rows_whose_condition_is_not_met_are_not_written(node: FakeNode) -> None
     node.prime(Opcode.EXECUTE, answer)
     report = load(node, [(n, "x") for n in range(25)], f"{INSERT} IF NOT EXISTS")
     assert (report.written, report.not_applied, report.failed) == (13, 12, 0)
-    assert report.requests == 25  # none of them is in a batch with others
+    assert report.requests == 25  # no row is in a batch with others
     assert "12 rows were not applied" in str(report)
     assert report.as_dict()["not_applied"] == 12
 
@@ -327,7 +342,7 @@ def test_a_throttler_that_never_has_room_is_an_error(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Closed(ConcurrencyLimitingThrottler):
-        """Lets the connection's own requests pass, and no others."""
+        """A throttler that accepts only the connection's own requests."""
 
         def may_begin(self) -> bool:
             return False

@@ -1,4 +1,4 @@
-"""Files as bytes: compressed ones, pipes, encodings, and lines without an end."""
+"""Files as bytes: compressed files, pipes, encodings, and endless lines."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import gzip
 import io
 import lzma
 import os
+import random
 import sys
 import threading
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.bulk import chunks
+from cassandra.bulk import chunks, opened as opened_module
 from cassandra.bulk.opened import (
     Limited,
     Pipes,
@@ -56,7 +57,7 @@ def test_compressed_files(tmp_path: Path, ending: str) -> None:
     upper.write_bytes(path.read_bytes())
     with opened_bytes(str(upper)) as file:
         assert whole(file) == TEXT.encode()
-    assert file._file.closed
+    assert getattr(file._file, "_file", file._file).closed
     if ending:
         path.write_bytes(path.read_bytes()[:-3])
         with opened_bytes(str(path)) as file, pytest.raises((EOFError, OSError)):
@@ -64,6 +65,62 @@ def test_compressed_files(tmp_path: Path, ending: str) -> None:
         path.write_bytes(b"")
         with pytest.raises(ValueError, match="has no bytes, and so is not a compressed file"):
             opened_bytes(str(path)).__enter__()
+
+
+def flipped(data: bytes, offset: int) -> bytes:
+    return data[:offset] + bytes([data[offset] ^ 0xFF]) + data[offset + 1 :]
+
+
+STREAMS = pytest.mark.parametrize("ending", [".bz2", ".xz"])
+
+
+@STREAMS
+def test_each_stream_is_read(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / f"a.csv{ending}"
+    # Random bytes have compressed streams of more than one step.
+    parts = [b"x" * 300_000, random.Random(1).randbytes(5000), b"", b"end"]
+    path.write_bytes(b"".join(map(PACKED[ending], parts)))
+    for step in (opened_module._STEP, 1, 1000):
+        monkeypatch.setattr(opened_module, "_STEP", step)
+        with opened_bytes(str(path)) as file:
+            assert whole(file) == b"".join(parts)
+    with opened_bytes(str(path)) as file:
+        # Unpacked in parts: a small file may expand a lot.
+        assert max(len(file.read1(1000)) for _ in range(50)) <= 1000
+
+
+@STREAMS
+def test_a_damaged_stream_is_an_error_wherever_it_is(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"a.csv{ending}"
+    first, second = map(PACKED[ending], (b"id\n1\n", b"2\n" * 500))
+    begin = len(first)
+    for damaged, message in (
+        (flipped(second, 0), f"the stream at byte {begin} is not valid"),
+        (flipped(second, len(second) // 2), f"the stream at byte {begin} is not valid"),
+        (b"garbage behind", f"the stream at byte {begin} is not valid"),
+        (second + b"garbage", f"the stream at byte {begin + len(second)} is not valid"),
+        (second[:-3], "ended before the end"),
+        (second[:3], "ended before the end"),
+        (bytes(3), "3 zero bytes" if ending == ".xz" else "ended before|is not valid"),
+        (bytes(6) + second, "6 zero bytes" if ending == ".xz" else "is not valid"),
+    ):
+        path.write_bytes(first + damaged)
+        with opened_bytes(str(path)) as file:
+            assert file.read1() == b"id\n1\n"
+            with pytest.raises((EOFError, OSError), match=message):
+                whole(file)
+    path.write_bytes(flipped(first, begin // 2))
+    with opened_bytes(str(path)) as file, pytest.raises(OSError, match="at byte 0 is not valid"):
+        whole(file)
+
+
+def test_padding_between_streams_of_xz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.csv.xz"
+    path.write_bytes(lzma.compress(b"a") + bytes(8) + lzma.compress(b"b") + bytes(64))
+    for step in (opened_module._STEP, 3):
+        monkeypatch.setattr(opened_module, "_STEP", step)
+        with opened_bytes(str(path)) as file:
+            assert whole(file) == b"ab"
 
 
 def test_frames_of_zstd(tmp_path: Path) -> None:
@@ -146,7 +203,7 @@ def test_bytes_that_are_no_text() -> None:
 
 
 class Pieces:
-    """A file that gives these bytes, one piece at a time."""
+    """A file that returns these bytes, one piece at a time."""
 
     def __init__(self, *pieces: bytes) -> None:
         self.pieces = [*pieces]
@@ -219,7 +276,7 @@ def test_a_pipe_is_opened_once(tmp_path: Path) -> None:
     assert pipes._open == {}
 
 
-def test_what_is_no_pipe(tmp_path: Path) -> None:
+def test_files_are_not_pipes(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.touch()
     assert not is_pipe(str(path))

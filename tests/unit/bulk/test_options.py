@@ -1,4 +1,4 @@
-"""The options of a load: one list, and its types."""
+"""The options of a load and their types come from one list."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def test_values_that_they_cannot_have(
         load_options(options)
 
 
-def test_those_that_change_rows_are_json() -> None:
-    found = LoadOptions(columns={"a": "b"}, null=("", "x"), encoding="UTF8").that_change_rows()
-    assert json.loads(json.dumps(found))["columns"] == {"a": "b"}
-    assert found["encoding"] == LoadOptions().that_change_rows()["encoding"] == "utf-8"
-    assert not {"concurrency", "max_errors", "checkpoint", "dry_run"} & found.keys()
+def test_options_that_change_rows_are_json() -> None:
+    options = LoadOptions(columns={"a": "b"}, null=("", "x"), encoding="UTF8").subject_options()
+    assert json.loads(json.dumps(options))["columns"] == {"a": "b"}
+    assert options["encoding"] == LoadOptions().subject_options()["encoding"] == "utf-8"
+    assert not {"concurrency", "max_errors", "checkpoint", "dry_run"} & options.keys()
 
 
 def test_unknown_ones_are_refused_by_name() -> None:

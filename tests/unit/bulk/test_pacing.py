@@ -1,11 +1,11 @@
-"""How many requests are in flight."""
+"""The pace decides how many requests are in flight."""
 
 from __future__ import annotations
 
 from cassandra.bulk.pacing import Pace
 
 
-def test_it_rises_while_answers_are_quick() -> None:
+def test_the_limit_rises_while_answers_are_quick() -> None:
     pace = Pace(100, first=10)
     for _ in range(20):
         pace.note(pace.slice, 0.008, is_overloaded=False)
@@ -13,7 +13,7 @@ def test_it_rises_while_answers_are_quick() -> None:
     assert pace.slice == 800
 
 
-def test_it_falls_if_servers_cannot_keep_up() -> None:
+def test_the_limit_falls_if_servers_cannot_keep_up() -> None:
     pace = Pace(100, first=64)
     pace.note(pace.slice, 0.1, is_overloaded=True)
     assert pace.limit == 32
@@ -26,7 +26,7 @@ def test_it_falls_if_servers_cannot_keep_up() -> None:
     assert pace.limit == 1
 
 
-def test_it_rises_slowly_once_the_throttler_had_no_room() -> None:
+def test_the_limit_rises_slowly_after_the_throttler_was_full() -> None:
     pace = Pace(1000, first=64)
     pace.give_way()
     assert pace.limit == 32

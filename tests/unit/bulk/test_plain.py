@@ -1,4 +1,4 @@
-"""What bulk code reads does not depend on what the application has set on its session."""
+"""Settings of the application's session do not change the rows that bulk code reads."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ESTIMATES = [
 
 
 class Address:
-    """A class of an application that keeps its fields for itself."""
+    """An application's class that shows no fields."""
 
     __slots__ = ()
 
@@ -57,7 +57,7 @@ class Address:
 
 
 class OwnHandler(ProtocolHandler):
-    """A handler that reads the answers in a way of its own."""
+    """A handler that reads results in its own way."""
 
     @classmethod
     def decode_message(cls, *arguments: Any, **named: Any) -> Any:
@@ -67,7 +67,7 @@ class OwnHandler(ProtocolHandler):
 
 
 def frame_factory(names: Any, _: Any) -> Any:
-    """Make columns by name, as a factory of frames does."""
+    """Return a dict of columns, as a data frame factory would."""
     return {name: [] for name in names}
 
 
@@ -115,9 +115,10 @@ def check(folder: Path) -> None:
     expected = [{"id": n, "home": home, "way": list(way)} for n, home, way in ROWS]
     assert [json.loads(line) for line in lines] == expected
     with open(folder / "csv" / "part-00000.csv", newline="") as file:
-        found = list(csv.DictReader(file))
+        records = list(csv.DictReader(file))
     assert [
-        (int(row["id"]), json.loads(row["home"] or "null"), json.loads(row["way"])) for row in found
+        (int(row["id"]), json.loads(row["home"] or "null"), json.loads(row["way"]))
+        for row in records
     ] == ROWS
 
 
@@ -135,7 +136,7 @@ def test_files_have_what_is_stored(
         assert session.count("a.t0") == len(ranges)
         assert sum(page._message.row_count for page in session.scan("a.t0").pages()) == len(ROWS)
         assert session.client_protocol_handler is handler
-    # By all of the estimates: a range for each 32 MiB of 20 GiB.
+    # All estimates count: a range for each 32 MiB of 20 GiB.
     assert len(ranges) > 600
     check(tmp_path)
 
@@ -161,8 +162,8 @@ async def test_files_have_what_is_stored_on_asyncio(
 def test_rows_of_a_scan_are_those_of_the_row_factory(nodes: FakeCluster, handler: Any) -> None:
     with Cluster(**hostile(nodes, dict_factory)) as cluster, cluster.connect() as session:
         session.client_protocol_handler = handler
-        found = sorted(session.scan("a.t0"), key=lambda row: row["id"])
-        assert [(row["id"], list(row["way"])) for row in found] == [(n, w) for n, _, w in ROWS]
+        records = sorted(session.scan("a.t0"), key=lambda row: row["id"])
+        assert [(row["id"], list(row["way"])) for row in records] == [(n, w) for n, _, w in ROWS]
 
 
 def test_a_factory_that_makes_no_rows_is_refused_by_iteration(nodes: FakeCluster) -> None:
@@ -211,9 +212,9 @@ def test_elements_that_are_equal_in_python_are_not_one(nodes: FakeCluster) -> No
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         for node in nodes.nodes:
             node.prime("SELECT it", rows(columns, [row]))
-        (found,) = plain.tuples(session.execute("SELECT it"))
-    assert repr(found[0]) == "[-0.0, 0.0]"
-    assert repr(found[2]) == "[([-0.0, 0.0], 1)]"
+        (record,) = plain.tuples(session.execute("SELECT it"))
+    assert repr(record[0]) == "[-0.0, 0.0]"
+    assert repr(record[2]) == "[([-0.0, 0.0], 1)]"
 
 
 def test_keys_that_are_equal_in_python_are_read() -> None:
@@ -222,14 +223,14 @@ def test_keys_that_are_equal_in_python_are_read() -> None:
 
 
 class Iterable_:
-    """Not a value of CQL, though it can be iterated over."""
+    """An iterable class that is not a CQL value."""
 
     def __iter__(self) -> Iterator[int]:
         return iter([1])
 
 
 @pytest.mark.parametrize("value", [object(), Iterable_(), 1j, range(3)])
-def test_what_no_reader_would_understand_is_refused(value: Any) -> None:
+def test_values_without_a_readable_text_are_refused(value: Any) -> None:
     for nested in (value, [value], {"a": [value]}, (1, value)):
         with pytest.raises(TypeError, match="cannot be written as CSV or JSON"):
             text_of(nested)

@@ -1,4 +1,4 @@
-"""What people at a terminal see."""
+"""Progress as people at a terminal see it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ def test_one_line_without_tqdm(
 ) -> None:
     monkeypatch.setitem(sys.modules, "tqdm", None)
     monkeypatch.setattr(progress, "_INTERVAL", 0.0)
-    with Progress(True, "ks.t") as shown:
-        shown.add(1500)
-        shown.add(1)
-    said = capsys.readouterr().err
-    assert "\rks.t: 1,500 rows, " in said
-    assert said.endswith(" a second\n")
-    assert "\rks.t: 1,501 rows, " in said
+    with Progress(True, "ks.t") as bar:
+        bar.add(1500)
+        bar.add(1)
+    output = capsys.readouterr().err
+    assert "\rks.t: 1,500 rows, " in output
+    assert output.endswith(" a second\n")
+    assert "\rks.t: 1,501 rows, " in output
 
 
-def test_nothing_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_progress_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     with Progress(False) as hidden:
         hidden.add(10)
-    with Progress() as unknown:  # standard error is captured here, and so no terminal
+    with Progress() as unknown:  # standard error is captured here, so it is not a terminal
         unknown.add(10)
     assert capsys.readouterr().err == ""

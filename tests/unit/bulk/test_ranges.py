@@ -1,4 +1,4 @@
-"""Ranges of the token ring: together they cover it once."""
+"""Ranges of the token ring cover it exactly once."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Ring:
         self.ring = [Murmur3Token(token) for token, _ in self.owners]
 
     def get_replicas(self, keyspace: str, token: Any) -> list[Host]:
-        at = next((i for i, (own, _) in enumerate(self.owners) if own >= token.value), 0)
-        return list({id(h): h for _, h in (self.owners * 2)[at : at + 2]}.values())
+        index = next((i for i, (owned, _) in enumerate(self.owners) if owned >= token.value), 0)
+        return list({id(h): h for _, h in (self.owners * 2)[index : index + 2]}.values())
 
 
 class Tablets:
@@ -56,10 +56,10 @@ class Metadata:
 
 
 def check_cover(ranges: list[TokenRange]) -> None:
-    """Each token but the first, which no key has, is in exactly one range."""
+    """Check that each token is in exactly one range, except the first, which no key has."""
     assert ranges[0].start == FIRST
     assert ranges[-1].end == LAST
-    assert all(one.start < one.end for one in ranges)
+    assert all(token_range.start < token_range.end for token_range in ranges)
     assert all(a.end == b.start for a, b in itertools.pairwise(ranges))
 
 
@@ -76,19 +76,23 @@ def test_ranges_of_any_ring_cover_it_once_and_so_do_their_splits(seed: int) -> N
     rng = random.Random(seed)
     ranges = ring_ranges(Metadata(ring), "ks")  # type: ignore[arg-type]
     check_cover(ranges)
-    for one in ranges:
-        for token in (one.start + 1, one.end, rng.randint(one.start + 1, one.end)):
+    for token_range in ranges:
+        for token in (
+            token_range.start + 1,
+            token_range.end,
+            rng.randint(token_range.start + 1, token_range.end),
+        ):
             hosts = {h.endpoint for h in ring.get_replicas("ks", Murmur3Token(token))}
-            assert set(one.replicas) == hosts
+            assert set(token_range.replicas) == hosts
     for parts in (1, 2, 7, 64, 1000):
         weights = [rng.choice([0.0, 1.0, rng.random() * 1000]) for _ in ranges]
         split = split_ranges(ranges, weights, parts)
         check_cover(split)
         assert len(split) <= parts * 2 + len(ranges)
         for piece in split:
-            for one in ranges:
-                if max(piece.start, one.start) < min(piece.end, one.end):
-                    assert set(piece.replicas) <= set(one.replicas)
+            for token_range in ranges:
+                if max(piece.start, token_range.start) < min(piece.end, token_range.end):
+                    assert set(piece.replicas) <= set(token_range.replicas)
 
 
 def test_without_a_ring_and_with_tablets_there_is_one_range() -> None:
@@ -107,12 +111,12 @@ def test_no_range_has_parts_of_several_tablets(splits: int, tablets: int) -> Non
     assert len(ranges) == parts
     # The last tokens of tablets, as ScyllaDB computes them.
     ends = {-(2**63) + (number + 1) * 2**64 // tablets - 1 for number in range(tablets)}
-    for one in ranges:
-        inside = [end for end in ends if one.start < end < one.end]
+    for token_range in ranges:
+        inside = [end for end in ends if token_range.start < end < token_range.end]
         if parts >= tablets:
             assert inside == []
         else:
-            assert one.end in ends
+            assert token_range.end in ends
     assert at_tablets(Metadata(None), "ks", splits) == splits  # type: ignore[arg-type]
 
 
@@ -130,7 +134,7 @@ def test_heavy_ranges_are_cut_and_light_ones_joined() -> None:
 
 def test_weights_are_those_of_the_estimates_also_of_a_range_that_wraps_around() -> None:
     ranges = [TokenRange(FIRST, 0), TokenRange(0, LAST)]
-    assert weigh(ranges, []) == [float(one.width) for one in ranges]
+    assert weigh(ranges, []) == [float(token_range.width) for token_range in ranges]
     half = 1 << 62
     first, second = weigh(ranges, [Estimate(half, -half, 800), Estimate(-half, half, 100)])
     assert first == pytest.approx(450)
@@ -163,25 +167,31 @@ def test_weights_are_the_sums_of_what_ranges_and_estimates_have_in_common() -> N
         for _ in range(generator.randrange(1, 12)):
             start, end = sorted(generator.sample(range(-120, 120), 2))
             estimates.append(Estimate(start, end, generator.randrange(1, 1000)))
-        known = {(one.start, one.end): 0 for one in estimates}
-        for one in estimates:
-            known[one.start, one.end] = max(known[one.start, one.end], one.bytes)
+        sizes = {(estimate.start, estimate.end): 0 for estimate in estimates}
+        for estimate in estimates:
+            sizes[estimate.start, estimate.end] = max(
+                sizes[estimate.start, estimate.end], estimate.bytes
+            )
         expected = [
             sum(
-                size * max(min(end, one.end) - max(start, one.start), 0) / (end - start)
-                for (start, end), size in known.items()
+                size
+                * max(min(end, token_range.end) - max(start, token_range.start), 0)
+                / (end - start)
+                for (start, end), size in sizes.items()
             )
-            for one in ranges
+            for token_range in ranges
         ]
         assert weigh(ranges, estimates) == pytest.approx(expected)
 
 
 def test_many_ranges_and_many_estimates_are_joined_in_one_pass() -> None:
-    # With the product of their numbers this would take minutes.
+    # An algorithm that compares all pairs would take minutes here.
     count = 20_000
     step = (LAST - FIRST) // count
     bounds = [FIRST + number * step for number in range(count)] + [LAST]
     ranges = [TokenRange(start, end) for start, end in itertools.pairwise(bounds)]
-    weights = weigh(ranges, [Estimate(one.start, one.end, 7) for one in ranges])
+    weights = weigh(
+        ranges, [Estimate(token_range.start, token_range.end, 7) for token_range in ranges]
+    )
     assert weights == [7.0] * count
     assert len(split_ranges(ranges, weights, count)) == count

@@ -1,11 +1,11 @@
-"""What a load says of itself."""
+"""The report of a load and its display."""
 
 from __future__ import annotations
 
 from cassandra.bulk.report import MOST_FAILURES, LoadReport, RowFailure
 
 
-def test_it_is_one_line_if_all_went_well() -> None:
+def test_a_report_without_failures_is_one_line() -> None:
     report = LoadReport("ks.t", read=2000, written=2000, seconds=2.0, bytes=9000, requests=200)
     assert str(report) == (
         "2,000 rows written to ks.t in 2.0 s (1,000 rows/s, 9,000 bytes, 200 requests)"
@@ -14,7 +14,7 @@ def test_it_is_one_line_if_all_went_well() -> None:
     assert LoadReport("ks.t").rows_per_second == 0.0
 
 
-def test_it_counts_in_english_and_names_retries_if_there_were_any() -> None:
+def test_a_report_has_singulars_and_retries() -> None:
     report = LoadReport("ks.t", read=1, written=1, seconds=1.0, bytes=9, requests=1, retries=2)
     assert str(report) == (
         "1 row written to ks.t in 1.0 s (1 rows/s, 9 bytes, 1 request, 2 retried)"

@@ -1,4 +1,4 @@
-"""Which errors of loads and scans are worth another attempt."""
+"""Which errors of loads and scans are retried."""
 
 from __future__ import annotations
 
@@ -44,5 +44,5 @@ def test_which_errors_are_worth_another_attempt() -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_may_pass(error: BaseException, passes: bool) -> None:
+def test_which_errors_are_temporary(error: BaseException, passes: bool) -> None:
     assert may_pass(error) is passes

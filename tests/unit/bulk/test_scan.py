@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cassandra import aio
-from cassandra.bulk.ranges import LAST
+from cassandra.bulk.ranges import FIRST, LAST, TokenRange
 from cassandra.bulk.tasks import scan_tasks
 from cassandra.cluster import Cluster
 from cassandra.errors import InvalidRequest
@@ -21,6 +21,7 @@ from cassandra.testing.fake import (
     Answer,
     ErrorCode,
     FakeCluster,
+    FakeNode,
     Request,
     close,
     error,
@@ -34,12 +35,12 @@ from tests.waiting import cancelled_after, until_on_loop
 QUERY = 'SELECT "id", "c0" FROM "a"."t0" WHERE token("id") > ? AND token("id") <= ?'
 COLUMNS = [("id", "int"), ("c0", "int")]
 ROWS = 1000
-# Row n has a token of its own; tokens are spread over the ring.
+# Row n has its own token; tokens are spread over the ring.
 TOKENS = {n: n * ((1 << 64) // ROWS) - LAST for n in range(ROWS)}
 
 
 class Table:
-    """Answers a scan by the range that is asked for; `faults` decides what fails instead."""
+    """Answers a scan by the requested range, unless `faults` returns another answer."""
 
     def __init__(self, faults: Callable[[int], Answer | None]) -> None:
         self.asked = 0
@@ -55,8 +56,8 @@ class Table:
         start, end = (int.from_bytes(value, "big", signed=True) for value in request.values)  # type: ignore[arg-type]
         if request.paging_state is None:
             self.ranges[start, end] += 1
-        found = [(n, n * 2) for n, token in TOKENS.items() if start < token <= end]
-        return paged(COLUMNS, found, keyspace="a", table="t0")
+        matching_rows = [(n, n * 2) for n, token in TOKENS.items() if start < token <= end]
+        return paged(COLUMNS, matching_rows, keyspace="a", table="t0")
 
 
 @pytest.fixture
@@ -81,8 +82,8 @@ def no_fault(_: int) -> None:
     return None
 
 
-def each_fifth(asked: int) -> Answer | None:
-    if asked % 5:
+def each_fifth(count: int) -> Answer | None:
+    if count % 5:
         return None
     kinds = [
         close(),
@@ -90,7 +91,7 @@ def each_fifth(asked: int) -> Answer | None:
         reset(),
         error(ErrorCode.READ_TIMEOUT, consistency=1, received=0, block_for=1, data_present=False),
     ]
-    return kinds[asked // 5 % len(kinds)]
+    return kinds[count // 5 % len(kinds)]
 
 
 EXPECTED = [(n, n * 2) for n in range(ROWS)]
@@ -128,7 +129,7 @@ async def test_a_scan_cancelled_at_any_turn_leaves_nothing(
         turns = 0
         while turns < 1_000_000:
             was_over = await cancelled_after(turns, scan)
-            # Its requests may be answered yet, for connections to be free of them.
+            # Answers to its requests may still arrive and free the connections.
             await until_on_loop(lambda: asyncio.all_tasks() <= idle)
             await until_on_loop(
                 lambda: all(
@@ -168,6 +169,134 @@ def test_a_checkpoint_is_that_of_the_whole_table(nodes: FakeCluster, tmp_path: P
     assert path.read_bytes() == before
 
 
+def test_a_checkpoint_is_that_of_its_cluster(nodes: FakeCluster, tmp_path: Path) -> None:
+    nodes.prime(QUERY, Table(no_fault))
+    path = tmp_path / "point"
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        list(session.scan("a.t0", splits=4, checkpoint=path))
+    for node in nodes.nodes:
+        node.cluster_name = "production"
+    with (
+        Cluster(**settings(nodes)) as cluster,
+        cluster.connect() as session,
+        pytest.raises(ValueError, match="its cluster is 'Fake Cluster', and not 'production'"),
+    ):
+        list(session.scan("a.t0", checkpoint=path))
+
+
+def test_a_checkpoint_is_that_of_its_ranges(nodes: FakeCluster, tmp_path: Path) -> None:
+    nodes.prime(QUERY, Table(no_fault))
+    path = tmp_path / "point"
+    low, high = TokenRange(FIRST, -1), TokenRange(-1, LAST)
+    lower_half = [n for n, token in TOKENS.items() if token <= -1]
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        options: Any = {"page_size": 100, "checkpoint": path}
+        rows_of_low: Any = iter(session.scan("a.t0", ranges=[low], in_order=True, **options))
+        numbers = [next(rows_of_low).id for _ in range(150)]
+        rows_of_low.close()
+        before = path.read_bytes()
+        for ranges in ([high], [low, high], [], None):
+            with pytest.raises(ValueError, match=r"it is of other token ranges \(ranges=\)"):
+                list(session.scan("a.t0", ranges=ranges, **options))
+        assert path.read_bytes() == before
+        # The replicas may change in the meantime.
+        moved = TokenRange(*low[:2], ("h",))
+        numbers += [row.id for row in session.scan("a.t0", ranges=[moved], **options)]
+        assert sorted(set(numbers)) == lower_half
+        # A checkpoint of the whole table is not one of ranges.
+        path.unlink()
+        list(session.scan("a.t0", **options))
+        with pytest.raises(ValueError, match="it is of other token ranges"):
+            list(session.scan("a.t0", ranges=[low], **options))
+
+
+def test_ranges_of_a_table_without_tokens_are_refused() -> None:
+    columns = [("id", "int"), ("c0", "int")]
+    with FakeNode() as node:
+        node.partitioner = "org.apache.cassandra.dht.RandomPartitioner"
+        node.schema = schema("a")
+        query = 'SELECT "id", "c0" FROM "a"."t0"'
+        prepared = node.prime_prepare(query, [], columns)
+        prepared.keyspace, prepared.table = "a", "t0"
+        node.prime(query, rows(columns, [(1, 2)], keyspace="a", table="t0"))
+        with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
+            whole = TokenRange(FIRST, LAST)
+            for ranges in ([TokenRange(FIRST, 0), TokenRange(0, LAST)], [whole, whole]):
+                with pytest.raises(ValueError, match=r"ranges= .* a\.t0 is not read by token"):
+                    list(session.scan("a.t0", ranges=ranges))
+            # A task has the range of the whole table.
+            for task in scan_tasks(session, "a.t0"):
+                assert [tuple(row) for row in task.rows(session)] == [(1, 2)]
+
+
+COLLECTING = ["to_arrow", "to_pandas", "to_polars", "to_numpy"]
+
+
+@pytest.mark.parametrize("method", COLLECTING)
+async def test_methods_that_collect_rows_have_no_checkpoint(
+    nodes: FakeCluster, tmp_path: Path, method: str
+) -> None:
+    # The checkpoint would count pages as used that an error in a later page throws away.
+    table = Table(no_fault)
+    nodes.prime(QUERY, table)
+    path = tmp_path / "point"
+    message = f"{method} does not have the option 'checkpoint': after an error the rows"
+    async with aio.Cluster(**settings(nodes)) as aio_cluster:
+        aio_session = await aio_cluster.connect()
+        with pytest.raises(TypeError, match=message):
+            await getattr(aio_session.scan("a.t0", checkpoint=path), method)()
+    with (
+        Cluster(**settings(nodes)) as cluster,
+        cluster.connect() as session,
+        pytest.raises(TypeError, match=message),
+    ):
+        getattr(session.scan("a.t0", checkpoint=path), method)()
+    assert not table.asked
+    assert not path.exists()
+
+
+def test_a_stopped_iteration_repeats_its_last_page(nodes: FakeCluster, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "point"
+    is_damaged = True
+
+    def fault(count: int) -> Answer | None:
+        return error(ErrorCode.INVALID) if is_damaged and count > 3 else None
+
+    nodes.prime(QUERY, Table(fault))
+    options: Any = {"splits": 4, "page_size": 100, "concurrency": 1, "checkpoint": path}
+    for form in ("__iter__", "arrow_batches", "reader"):
+        path.unlink(missing_ok=True)
+        is_damaged = True
+        numbers: list[Any] = []
+        with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+            table = Table(fault)
+            nodes.prime(QUERY, table)
+            for attempt in range(2):
+                items = iter(getattr(session.scan("a.t0", **options), form)())
+                try:
+                    for item in items:
+                        numbers += item["id"].to_pylist() if form != "__iter__" else [item.id]
+                except InvalidRequest:
+                    assert attempt == 0
+                is_damaged = False
+        assert sorted(set(numbers)) == [n for n, _ in EXPECTED]
+
+
+@pytest.mark.parametrize("method", COLLECTING)
+def test_a_scan_of_no_ranges_has_no_columns(nodes: FakeCluster, method: str) -> None:
+    pytest.importorskip("pyarrow")
+    pytest.importorskip({"to_numpy": "numpy"}.get(method, "pandas"))
+    if method == "to_polars":
+        pytest.importorskip("polars")
+    with (
+        Cluster(**settings(nodes)) as cluster,
+        cluster.connect() as session,
+        pytest.raises(ValueError, match="ranges= is empty"),
+    ):
+        getattr(session.scan("a.t0", ranges=[]), method)()
+
+
 def test_a_range_is_asked_of_a_replica(nodes: FakeCluster) -> None:
     tables = [Table(no_fault) for _ in nodes.nodes]
     for node, table in zip(nodes.nodes, tables, strict=True):
@@ -176,11 +305,13 @@ def test_a_range_is_asked_of_a_replica(nodes: FakeCluster) -> None:
         scan = session.scan("a.t0", splits=30)
         ranges = scan.token_ranges()
         assert len(list(scan)) == ROWS
-        owners = {(one.start, one.end): one.replicas for one in ranges}
+        owners = {
+            (token_range.start, token_range.end): token_range.replicas for token_range in ranges
+        }
     for node, table in zip(nodes.nodes, tables, strict=True):
         assert table.ranges
-        for asked in table.ranges:
-            assert [at.rpartition(":")[0] for at in owners[asked]] == [node.address]
+        for token_range in table.ranges:
+            assert [replica.rpartition(":")[0] for replica in owners[token_range]] == [node.address]
 
 
 def test_a_virtual_table_is_one_range_without_tokens(nodes: FakeCluster) -> None:
@@ -211,7 +342,7 @@ def test_pages_ahead_are_bounded_by_their_bytes(nodes: FakeCluster) -> None:
         pages = session.scan("a.t0", page_size=10, max_buffered_bytes=1, concurrency=4).pages()
         for _ in range(8):
             next(pages)
-        # The first ones were asked for before anything was known of their size.
+        # The first pages were requested before their size was known.
         assert table.asked <= 8 + 4
         pages.close()  # type: ignore[attr-defined]
 
@@ -269,10 +400,10 @@ async def test_arrays_of_all_pages(nodes: FakeCluster) -> None:
         arrays = session.scan("a.t0", page_size=70, splits=4).to_numpy()
     async with aio.Cluster(**settings(nodes)) as other:
         others = await (await other.connect()).scan("a.t0", page_size=70, splits=4).to_numpy()
-    for found in (arrays, others):
-        order = numpy.argsort(found["id"])
-        assert found["id"][order].tolist() == list(range(ROWS))
-        assert found["c0"][order].tolist() == [n * 2 for n in range(ROWS)]
+    for columns in (arrays, others):
+        order = numpy.argsort(columns["id"])
+        assert columns["id"][order].tolist() == list(range(ROWS))
+        assert columns["c0"][order].tolist() == [n * 2 for n in range(ROWS)]
 
 
 @pytest.mark.parametrize(
@@ -288,13 +419,23 @@ async def test_arrays_of_all_pages(nodes: FakeCluster) -> None:
     ],
 )
 def test_an_unknown_option_says_what_to_write(nodes: FakeCluster, option: str, advice: str) -> None:
-    given: Any = {option: 1}
+    options: Any = {option: 1}
     with (
         Cluster(**settings(nodes)) as cluster,
         cluster.connect() as session,
         pytest.raises(TypeError, match=f"does not have the option '{option}'; .*{advice}"),
     ):
-        session.scan("a.t0", **given)
+        session.scan("a.t0", **options)
+
+
+@pytest.mark.parametrize("where", ["WHERE c0 = 1", " where c0 = 1"])
+def test_a_condition_with_where_is_refused(nodes: FakeCluster, where: str) -> None:
+    with (
+        Cluster(**settings(nodes)) as cluster,
+        cluster.connect() as session,
+        pytest.raises(ValueError, match=f"the condition alone, without WHERE, but is '{where}'"),
+    ):
+        list(session.scan("a.t0", where=where))
 
 
 @pytest.mark.parametrize("limit", [1, 7, 70, 500, ROWS - 1, ROWS, ROWS + 1])
@@ -303,11 +444,11 @@ async def test_a_limit_is_exact(nodes: FakeCluster, limit: int, in_order: bool) 
     nodes.prime(QUERY, Table(no_fault))
     options: Any = {"page_size": 70, "splits": 10, "limit": limit, "in_order": in_order}
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
-        found = [tuple(row) for row in session.scan("a.t0", **options)]
+        blocking = [tuple(row) for row in session.scan("a.t0", **options)]
     async with aio.Cluster(**settings(nodes)) as other:
         session_there = await other.connect()
         others = [tuple(row) async for row in session_there.scan("a.t0", **options)]
-    for got in (found, others):
+    for got in (blocking, others):
         assert len(set(got)) == len(got) == min(limit, ROWS)
         assert set(got) <= set(EXPECTED)
         if in_order:
@@ -340,7 +481,7 @@ def test_polars_have_the_limit(nodes: FakeCluster) -> None:
         assert session.scan("a.t0", limit=33).to_polars().height == 33
 
 
-def test_nothing_is_asked_for_after_the_limit(nodes: FakeCluster) -> None:
+def test_no_page_is_requested_after_the_limit(nodes: FakeCluster) -> None:
     table = Table(no_fault)
     nodes.prime(QUERY, table)
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
@@ -349,7 +490,7 @@ def test_nothing_is_asked_for_after_the_limit(nodes: FakeCluster) -> None:
     assert table.asked == 2
 
 
-def test_where_a_limit_is_refused(nodes: FakeCluster, tmp_path: Path) -> None:
+def test_calls_that_refuse_a_limit(nodes: FakeCluster, tmp_path: Path) -> None:
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         with pytest.raises(ValueError, match="with a checkpoint does not have the option 'limit'"):
             session.scan("a.t0", limit=5, checkpoint=tmp_path / "point")

@@ -1,4 +1,4 @@
-"""The order in which a scan asks for pages, and its checkpoint."""
+"""The order in which a scan requests pages, and its checkpoint."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_in_order_the_next_page_is_asked_for_whatever_the_limits_are() -> None:
     queue = PageQueue(RANGES, 2, 100, True)
     first, second = queue.to_send()
     queue.arrived(first, b"1", 90)
-    # There is room for no page more, but this one comes before that of the second range.
+    # The queue is full, but this page comes before that of the second range.
     (again,) = queue.to_send()
     assert (again.number, again.state) == (0, b"1")
     assert queue.oldest() is again
@@ -110,7 +110,7 @@ def test_a_checkpoint_has_what_was_used(tmp_path: Path) -> None:
         return Checkpoint(path, {"work": "scan", "table": what})
 
     queue = PageQueue(RANGES, 4, 1000, False)
-    queue.resume(point("it"))  # there is none: from the beginning
+    queue.resume(point("it"))  # there is no checkpoint, so it begins anew
     pages = list(queue.to_send())
     queue.used(pages[0], None)
     queue.used(pages[1], b"\x01\xff")
@@ -118,8 +118,8 @@ def test_a_checkpoint_has_what_was_used(tmp_path: Path) -> None:
     resumed = PageQueue(RANGES[:1], 4, 1000, False)
     resumed.resume(point("it"))
     assert resumed.ranges == RANGES
-    found = [(fetch.number, fetch.state) for fetch in resumed.to_send()]
-    assert found == [(1, b"\x01\xff"), (2, None), (3, None)]
+    fetches = [(fetch.number, fetch.state) for fetch in resumed.to_send()]
+    assert fetches == [(1, b"\x01\xff"), (2, None), (3, None)]
     with pytest.raises(ValueError, match="its table is 'it', and not 'that'"):
         resumed.resume(point("that"))
     damaged = point("it")

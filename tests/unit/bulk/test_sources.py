@@ -1,4 +1,4 @@
-"""Chunks of rows, and where each row stands."""
+"""Sources yield chunks of rows, with the position of each row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from cassandra.bulk import chunks, sources
 from cassandra.bulk.chunks import Chunk, Column, Position, Reading
-from cassandra.bulk.sources import chunks_of, fields_of_each, kind_of
+from cassandra.bulk.sources import chunks_of, fields_of_each, format_of
 from cassandra.bulk.texts import Formats
 from cassandra.cqltypes import Int32Type, UTF8Type
 from cassandra.sentinels import UNSET_VALUE
@@ -29,8 +29,8 @@ def read(source: object, **changes: Any) -> list[Chunk]:
     return list(chunks_of(source, reading(**changes)))
 
 
-def rows_of(found: Sequence[Chunk]) -> list[Any]:
-    return [row for chunk in found for row in chunk.rows]
+def rows_of(read_chunks: Sequence[Chunk]) -> list[Any]:
+    return [row for chunk in read_chunks for row in chunk.rows]
 
 
 def write(path: Path, text: str) -> Path:
@@ -42,7 +42,10 @@ def test_csv_by_the_names_of_its_header(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", '\ufeffname,ignored,id\n"Smith, ""J""",x,1\n\n,y,2\n')
     (chunk,) = read(path)
     assert chunk.rows == [(1, 'Smith, "J"'), (2, None)]
-    assert [str(chunk.place(at)) for at in range(2)] == [f"{path}, line 2", f"{path}, line 4"]
+    assert [str(chunk.location(number)) for number in range(2)] == [
+        f"{path}, line 2",
+        f"{path}, line 4",
+    ]
     assert (chunk.first, chunk.position) == (1, (0, 2))
     assert read(str(path))[0].rows == chunk.rows
 
@@ -61,7 +64,7 @@ def test_rows_that_cannot_be_read_are_errors_of_their_own(tmp_path: Path) -> Non
     assert "the line is a JSON array, not an object" in str(chunk.rows[1])
     assert str(chunk.rows[2]) == "column 'id': 'x' is not an integer"
     assert "the line is not JSON" in str(chunk.rows[3])
-    assert [chunk.place(at).line for at in range(4)] == [1, 3, 4, 5]
+    assert [chunk.location(number).line for number in range(4)] == [1, 3, 4, 5]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +103,8 @@ def test_empty_files_have_no_rows(tmp_path: Path) -> None:
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "LONGEST_LINE", 100_000)
-    many = write(tmp_path / "old.csv", "id,name\r" + "1,a\r" * 50_000)  # lines end so, too
+    # lines may also end with a carriage return
+    many = write(tmp_path / "old.csv", "id,name\r" + "1,a\r" * 50_000)
     assert sum(chunk.size for chunk in read(many)) == 50_000
     for name in ("a.csv", "a.jsonl"):
         path = write(tmp_path / name, "id,name\n" + "x" * 300_000)
@@ -116,9 +120,9 @@ def test_compressed_files_and_globs(tmp_path: Path) -> None:
     everything = [(1, "a"), (2, "b"), (3, "c")]
     assert rows_of(read(str(tmp_path / "part-*"))) == everything
     assert rows_of(read(tmp_path)) == everything
-    found = read([tmp_path / "part-3.jsonl", str(tmp_path / "part-1.csv.gz")])
-    assert rows_of(found) == [(3, "c"), (1, "a")]
-    assert [chunk.position for chunk in found] == [(0, 1), (1, 1)]
+    read_chunks = read([tmp_path / "part-3.jsonl", str(tmp_path / "part-1.csv.gz")])
+    assert rows_of(read_chunks) == [(3, "c"), (1, "a")]
+    assert [chunk.position for chunk in read_chunks] == [(0, 1), (1, 1)]
     for number in range(3):
         assert rows_of(read(tmp_path, skip=Position(number, 0))) == everything[number:]
         assert rows_of(read(tmp_path, skip=Position(number, 1))) == everything[number + 1 :]
@@ -126,25 +130,29 @@ def test_compressed_files_and_globs(tmp_path: Path) -> None:
         read(tmp_path, skip=Position(2, 2))
     with pytest.raises(FileNotFoundError, match="no file is named"):
         read(tmp_path / "part-9.csv")
+    with pytest.raises(FileNotFoundError, match=r"the table comes first, load\(table, source\)"):
+        read("orders")
+    with pytest.raises(FileNotFoundError, match="a list of strings is a list of paths"):
+        read("1,a")
     with pytest.raises(ValueError, match=r"the format of '.*\.xlsx' is not known"):
         read(write(tmp_path / "a.xlsx", ""))
-    assert kind_of("a.CSV.GZ", None) == "csv"
-    assert kind_of("a.xlsx", "csv") == "csv"
+    assert format_of("a.CSV.GZ", None) == "csv"
+    assert format_of("a.xlsx", "csv") == "csv"
     with pytest.raises(ValueError, match="format must be"):
-        kind_of("a.csv", "excel")
+        format_of("a.csv", "excel")
 
 
 def test_rows_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 2)
     rows = [(n, str(n)) for n in range(5)]
-    found = read(iter(rows))
-    assert [chunk.size for chunk in found] == [2, 2, 1]
-    assert rows_of(found) == rows
-    assert str(found[1].place(1)) == "row 3"
+    read_chunks = read(iter(rows))
+    assert [chunk.size for chunk in read_chunks] == [2, 2, 1]
+    assert rows_of(read_chunks) == rows
+    assert str(read_chunks[1].location(1)) == "row 3"
     for skip in range(6):
         left = read(iter(rows), skip=Position(0, skip))
         assert rows_of(left) == rows[skip:]
-        assert all(chunk.place(0).row == chunk.rows[0][0] for chunk in left)
+        assert all(chunk.location(0).row == chunk.rows[0][0] for chunk in left)
     for wrong in ({"id": 1}, b"x", 5):
         with pytest.raises(
             TypeError, match="rows come from a file, a frame, a mapping of columns or an iterable"
@@ -160,24 +168,24 @@ def test_frames_and_arrow(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     frame = pandas.DataFrame({"number": [1, 2, 3], "name": ["a", "b", "c"]})
     table = pyarrow.Table.from_pandas(frame)
     parquet.write_table(table, tmp_path / "a.parquet")
-    made = {
+    tables = {
         "frame": frame,
         "table": table,
         "reader": table.to_reader(),
         "batch": table.to_batches()[0],
     }
-    for name, source in made.items():
-        found = read(source, mapping={"id": "number"})
-        assert [chunk.size for chunk in found] == [2, 1], name
-        rows = found[0].rows
+    for name, source in tables.items():
+        read_chunks = read(source, mapping={"id": "number"})
+        assert [chunk.size for chunk in read_chunks] == [2, 1], name
+        rows = read_chunks[0].rows
         names = list(rows.columns) if name == "frame" else rows.schema.names
         assert names == ["id", "name"]
-    found = read(tmp_path / "a.parquet", mapping={"id": "number"})
-    assert [str(chunk.place(0)) for chunk in found] == [
+    read_chunks = read(tmp_path / "a.parquet", mapping={"id": "number"})
+    assert [str(chunk.location(0)) for chunk in read_chunks] == [
         f"{tmp_path / 'a.parquet'}, row 1",
         f"{tmp_path / 'a.parquet'}, row 3",
     ]
-    assert found[0].rows.to_pylist() == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
+    assert read_chunks[0].rows.to_pylist() == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
     (last,) = read(table, mapping={"id": "number"}, skip=Position(0, 2))
     assert last.rows.to_pylist() == [{"id": 3, "name": "c"}]
     with pytest.raises(ValueError, match="has no column 'id', but number, name"):
@@ -189,17 +197,19 @@ def test_wide_rows_come_in_smaller_chunks(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     name = ["x" * 10_000] * 4000
     table = pyarrow.table({"id": list(range(4000)), "name": name})
-    found = read(table)
-    assert len(found) > 3
-    assert [row["id"] for chunk in found for row in chunk.rows.to_pylist()] == list(range(4000))
+    read_chunks = read(table)
+    assert len(read_chunks) > 3
+    assert [row["id"] for chunk in read_chunks for row in chunk.rows.to_pylist()] == list(
+        range(4000)
+    )
     parquet.write_table(table, tmp_path / "a.parquet", compression="none", use_dictionary=False)
-    assert [chunk.size for chunk in read(tmp_path / "a.parquet")] == [c.size for c in found]
+    assert [chunk.size for chunk in read(tmp_path / "a.parquet")] == [c.size for c in read_chunks]
     assert [chunk.size for chunk in read([(n, "") for n in range(12_000)])] == [5000, 5000, 2000]
 
 
 def test_names_of_fields(tmp_path: Path) -> None:
     def names(source: object, **changes: Any) -> Any:
-        return [found for _, found in fields_of_each(source, reading(**changes))]
+        return [fields for _, fields in fields_of_each(source, reading(**changes))]
 
     path = write(tmp_path / "a.csv", "name,id\n")
     assert names(path) == [["name", "id"]]
@@ -221,15 +231,29 @@ def test_names_of_fields(tmp_path: Path) -> None:
 
 
 def test_columns_of_the_program_are_rows_by_name() -> None:
-    found = sources.rows_of_columns({"id": (1, 2), "name": ["a", "b"]})
-    assert isinstance(found, sources.RowsOfColumns)
-    assert list(found) == found[:] == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
+    by_name = sources.rows_of_columns({"id": (1, 2), "name": ["a", "b"]})
+    assert isinstance(by_name, sources.RowsOfColumns)
+    assert list(by_name) == by_name[:] == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
     for other in ({}, {"id": 1}, {"id": "abc"}, [1], "a.csv"):
         assert sources.rows_of_columns(other) is other
     with pytest.raises(ValueError, match="different lengths: 'id' has 1, 'name' has 2"):
         sources.rows_of_columns({"id": [1], "name": ["a", "b"]})
     with pytest.raises(TypeError, match=r"a single dict: write \[row\] for one row"):
         sources.chunks_of({"id": 1}, reading())
+
+
+def test_columns_of_the_program_go_by_position() -> None:
+    pandas = pytest.importorskip("pandas")
+    names = pandas.Series(["x", "y", "z"]).sort_values(ascending=False)
+    dates = pandas.Series(pandas.to_datetime(["2020-01-02", "2020-01-01"]), index=[1, 0])
+    by_name = sources.RowsOfColumns({"id": {5: 0, 6: 0, 7: 0}.values(), "name": names})
+    assert [row["name"] for row in by_name] == ["z", "y", "x"]
+    assert by_name[2] == {"id": 0, "name": "x"}
+    assert sources.RowsOfColumns({"id": {5: 0, 6: 0}.keys()})[1] == {"id": 6}
+    assert sources.RowsOfColumns({"at": dates})[0] == {"at": pandas.Timestamp("2020-01-02")}
+    for values in ({0: "a", 1: "b"}, {"a", "b"}):
+        with pytest.raises(TypeError, match=r"the column 'name' is a .*, whose values have no pos"):
+            sources.rows_of_columns({"id": [1, 2], "name": values})
 
 
 def test_an_empty_file_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.bulk.target import plan_of, static_plan, table_of
+from cassandra.bulk.target import plan_of, positions_in, static_plan, table_of
 from cassandra.metadata import ColumnMetadata, KeyspaceMetadata, TableMetadata
 
 NOTHING: dict[str, Any] = {
@@ -16,24 +16,26 @@ NOTHING: dict[str, Any] = {
 
 
 def table(**types: str) -> TableMetadata:
-    made = TableMetadata("ks", "Orders")
+    metadata = TableMetadata("ks", "Orders")
     for name, kind in types.items():
-        made.columns[name] = ColumnMetadata(made, name, kind, is_static=name.startswith("all_"))
-    made.partition_key = [made.columns["customer"]]
-    made.clustering_key = [made.columns["placed"]]
-    return made
+        metadata.columns[name] = ColumnMetadata(
+            metadata, name, kind, is_static=name.startswith("all_")
+        )
+    metadata.partition_key = [metadata.columns["customer"]]
+    metadata.clustering_key = [metadata.columns["placed"]]
+    return metadata
 
 
 ORDERS = table(customer="uuid", placed="timestamp", total="decimal", all_names="text")
 
 
-def text(made: TableMetadata, *wanted: str, **options: Any) -> str:
-    return plan_of(made, wanted, **{**NOTHING, **options}).text
+def text(metadata: TableMetadata, *columns: str, **options: Any) -> str:
+    return plan_of(metadata, columns, **{**NOTHING, **options}).text
 
 
 def test_rows_of_static_columns_alone_have_a_statement() -> None:
-    def made(*wanted: str, **using: Any) -> str | None:
-        plan = plan_of(ORDERS, wanted, **NOTHING)
+    def made(*columns: str, **using: Any) -> str | None:
+        plan = plan_of(ORDERS, columns, **NOTHING)
         both = {"TTL": (None, None), "TIMESTAMP": (None, None), **using}
         return static_plan(ORDERS, plan, both)
 
@@ -41,7 +43,7 @@ def test_rows_of_static_columns_alone_have_a_statement() -> None:
     assert made() == insert
     assert made(TTL=(5, None), TIMESTAMP=(None, "at")) == f"{insert} USING TTL 5 AND TIMESTAMP ?"
     assert made("customer", "placed", "total") is None
-    assert made("customer", "all_names") is None  # all rows are of this kind already
+    assert made("customer", "all_names") is None  # all rows are ordinary already
 
 
 def test_tables_are_found_by_their_names() -> None:
@@ -74,14 +76,14 @@ def test_all_columns_or_those_that_are_wanted() -> None:
         'INSERT INTO ks."Orders" (total, customer, placed) VALUES (?, ?, ?)'
     )
     assert text(ORDERS, "customer", "all_names").endswith("(customer, all_names) VALUES (?, ?)")
-    for wanted, words in (
+    for columns, words in (
         (("customer", "totall"), "has no column 'totall', but customer, placed, total"),
         (("customer", "total"), "column 'placed' of the primary key of ks.Orders is not among"),
         (("placed", "total"), "column 'customer' of the primary key"),
         (("customer",), "column 'placed' of the primary key"),
     ):
         with pytest.raises(ValueError, match=words):
-            text(ORDERS, *wanted)
+            text(ORDERS, *columns)
 
 
 def test_times_to_live_and_write_times() -> None:
@@ -102,3 +104,15 @@ def test_counters_are_added_if_asked_for() -> None:
     assert (plan.is_idempotent, plan.is_counter) == (False, True)
     with pytest.raises(ValueError, match="counters have no time to live"):
         text(hits, counters=True, ttl=5)
+
+
+def test_counters_of_a_table_without_counters() -> None:
+    with pytest.warns(RuntimeWarning, match=r"counters=True has no effect: .* ks\.Orders"):
+        assert text(ORDERS, "customer", "placed", "total", counters=True).startswith("INSERT")
+
+
+def test_positions_of_bind_markers_in_rows_without_names() -> None:
+    assert positions_in(["b", "a"], ["a", "b"]) == [1, 0]
+    # A column that the statement binds twice has two values, or one that is used twice.
+    assert positions_in(["a", "id", "a"], ["a", "id", "a"]) == [0, 1, 2]
+    assert positions_in(["id", "a"], ["a", "id", "a"]) == [1, 0, 1]

@@ -11,7 +11,8 @@ from cassandra.bulk import tasks as tasks_module
 from cassandra.bulk.tasks import scan_tasks, worker_session
 from cassandra.cluster import Cluster
 from cassandra.testing.fake import FakeCluster, FakeNode
-from tests.unit.bulk.test_scan import EXPECTED, QUERY, Table, no_fault, nodes, settings
+from tests.unit.bulk.test_scan import COLUMNS, EXPECTED, QUERY, Table, no_fault, nodes, settings
+from tests.unit.metadata.schema.rows import add_table, schema
 
 __all__ = ["nodes"]
 
@@ -23,12 +24,39 @@ def test_pickled_tasks_have_each_row_once(nodes: FakeCluster) -> None:
     assert len(tasks) == 12
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         got = [tuple(row) for task in tasks for row in task.rows(session)]
-        # As a retried task is.
+        # A retried task reads the same rows again.
         assert list(tasks[3].rows(session)) == list(tasks[3].rows(session))
         pytest.importorskip("pyarrow")
         batches = [batch for task in tasks for batch in task.arrow_batches(session)]
     assert sorted(got) == EXPECTED
     assert sum(batch.num_rows for batch in batches) == len(EXPECTED)
+
+
+@pytest.mark.parametrize(
+    ("keyspace", "name", "full_name"),
+    [
+        ("MyKs", "t0", '"MyKs".t0'),
+        ("myks", "T0", "myks.t0"),
+        ("myks", '"a.b"', 'myks."a.b"'),
+        ("myks", '"MyKs".T0', '"MyKs".t0'),
+        (None, "myks.t0", "myks.t0"),
+    ],
+)
+def test_tasks_read_the_keyspace_of_the_session(
+    keyspace: str | None, name: str, full_name: str
+) -> None:
+    with FakeNode() as node:
+        node.schema = schema("MyKs", "myks")
+        add_table(node.schema, "myks", "a.b")
+        with Cluster([node.address], port=node.port) as cluster:
+            session = cluster.connect(keyspace)
+            for owner, table in (("MyKs", "t0"), ("myks", "t0"), ("myks", "a.b")):
+                text = QUERY.replace('"a"."t0"', f'"{owner}"."{table}"')
+                node.prime_prepare(text, [("a", "bigint"), ("b", "bigint")], COLUMNS)
+            tasks = scan_tasks(session, name, splits=2)
+            assert {task.table for task in tasks} == {full_name}
+            with pytest.raises(ValueError, match=r"has no table|is of no keyspace"):
+                scan_tasks(session, "t9")
 
 
 def test_tasks_have_no_checkpoint(nodes: FakeCluster) -> None:

@@ -1,4 +1,4 @@
-"""Texts and JSON as CQL values, and back."""
+"""Strings and JSON are converted to CQL values, and back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cassandra.bulk.texts import (
     json_of,
     json_reader,
     parsed_json,
-    shown,
+    short_repr,
     text_of,
     text_reader,
 )
@@ -81,7 +81,7 @@ PERSON = (
         (PERSON, '{"ages": [1, 2]}', (None, [1, 2])),
     ],
 )  # fmt: skip
-def test_what_texts_are(kind: str, text: str, value: Any) -> None:
+def test_texts_are_read_as_values(kind: str, text: str, value: Any) -> None:
     assert text_reader(lookup_casstype(kind), PLAIN)(text) == value
 
 
@@ -134,7 +134,7 @@ def test_what_texts_are(kind: str, text: str, value: Any) -> None:
         (PERSON, '{"age": 1}', "the type has no field 'age': name, ages"),
     ],
 )
-def test_what_they_are_not(kind: str, text: str, words: str) -> None:
+def test_invalid_texts_are_refused(kind: str, text: str, words: str) -> None:
     with pytest.raises((ValueError, TypeError)) as caught:
         text_reader(lookup_casstype(kind), PLAIN)(text)
     assert words in str(caught.value)
@@ -196,10 +196,10 @@ def test_values_of_json_that_do_not_fit(kind: str, value: Any, words: str) -> No
 
 def test_json_keeps_all_digits_and_has_each_name_once() -> None:
     nines = "9" * 6000
-    found = parsed_json('{"a": 12345678901234567890.50, "b": [1e400], "c": ' + nines + "}")
-    assert str(found["a"]) == "12345678901234567890.50"
-    assert found["b"] == [Decimal("1e400")]
-    assert Decimal(found["c"]) == Decimal(nines)
+    document = parsed_json('{"a": 12345678901234567890.50, "b": [1e400], "c": ' + nines + "}")
+    assert str(document["a"]) == "12345678901234567890.50"
+    assert document["b"] == [Decimal("1e400")]
+    assert Decimal(document["c"]) == Decimal(nines)
     for text, words in (
         ('{"a": {"b": 1, "b": 2}}', "the name 'b' stands twice in an object"),
         ("[" * 100_000, "it is nested too deep"),
@@ -210,7 +210,9 @@ def test_json_keeps_all_digits_and_has_each_name_once() -> None:
 
 
 def test_digits_alone_are_milliseconds() -> None:
-    """On every Python: from 3.11 on `fromisoformat` takes some of them for dates of 1711, say."""
+    """Digits alone are milliseconds on every Python, although `fromisoformat` reads some as dates
+    since 3.11.
+    """
     read = text_reader(lookup_casstype("TimestampType"), PLAIN)
     for millis in (1711113022222, 20261123, 17111130222, 171111302222201, -5, 0):
         expected = EPOCH + datetime.timedelta(milliseconds=millis)
@@ -220,8 +222,8 @@ def test_digits_alone_are_milliseconds() -> None:
         millis = generator.randrange(10**12, 2 * 10**12)
         assert read(str(millis)) == EPOCH + datetime.timedelta(milliseconds=millis)
     for millis in (253_402_300_800_000, -(2**63), 2**63 - 1):
-        found = read(str(millis))
-        assert (found, type(found)) == (millis, MillisTimestamp)
+        moment = read(str(millis))
+        assert (moment, type(moment)) == (millis, MillisTimestamp)
 
 
 @pytest.mark.parametrize("days", [-(2**31), 2**31 - 1, 2_932_896, 2_932_897, -719_162, -719_163, 0])
@@ -245,14 +247,14 @@ def test_values_that_are_not_shown() -> None:
 
 
 def test_values_in_errors_are_short() -> None:
-    assert shown("a") == "'a'"
-    assert len(shown("x" * 10_000)) < 300
+    assert short_repr("a") == "'a'"
+    assert len(short_repr("x" * 10_000)) < 300
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
-    assert shown(deep) == "this list"
-    assert shown(10**5000) == "this int"
-    while deep:  # taken apart step by step, as deallocating it at once goes deep, too
+    assert short_repr(deep) == "this list"
+    assert short_repr(10**5000) == "this int"
+    while deep:  # step by step, because deallocating it at once recurses deeply too
         deep = deep.pop()
 
 
@@ -277,7 +279,7 @@ def test_values_in_errors_are_short() -> None:
         ("TupleType(Int32Type,UTF8Type)", (1, None)),
         (VECTOR, [0.5, 1.0, 2.0]),
     ],
-    ids=lambda one: one[0],
+    ids=lambda case: case[0],
 )  # fmt: skip
 def test_values_come_back_from_their_texts(kind_and_value: tuple[str, Any]) -> None:
     kind, value = lookup_casstype(kind_and_value[0]), kind_and_value[1]

@@ -1,4 +1,4 @@
-"""Unloads: files of each format, from both faces."""
+"""Unloads write files of each format, through both APIs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ import pytest
 
 import cassandra.bulk.unload as unload_module
 from cassandra import aio
+from cassandra.bulk.sources import files_of
 from cassandra.bulk.texts import json_of, text_of
 from cassandra.cluster import Cluster
-from cassandra.errors import InvalidRequest
+from cassandra.errors import DecodeError, InvalidRequest
 from cassandra.testing.fake import Answer, ErrorCode, FakeCluster, Request, error, rows
 from cassandra.util import Date, SortedSet, Time
 from tests.unit.bulk.test_scan import EXPECTED, QUERY, Table, no_fault, nodes, settings
@@ -40,25 +41,25 @@ def test_csv_in_several_files(session: Any, tmp_path: Path) -> None:
     assert report.rows == len(EXPECTED)
     assert len(report.files) > 2
     assert report.bytes == sum(path.stat().st_size for path in report.files)
-    found = []
+    rows = []
     for path in report.files:
         with open(path, newline="", encoding="utf-8") as file:
             lines = csv.reader(file)
             assert next(lines) == ["id", "c0"]
-            found += [tuple(map(int, line)) for line in lines]
-    assert sorted(found) == EXPECTED
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+            rows += [tuple(map(int, line)) for line in lines]
+    assert sorted(rows) == EXPECTED
+    manifest = json.loads((tmp_path / "out" / "_manifest.json").read_text())
     assert manifest["rows"] == len(EXPECTED)
-    assert [one["name"] for one in manifest["files"]] == [path.name for path in report.files]
-    assert sum(one["rows"] for one in manifest["files"]) == len(EXPECTED)
-    assert not list((tmp_path / "out").glob("*.tmp"))
+    assert [file["name"] for file in manifest["files"]] == [path.name for path in report.files]
+    assert sum(entry["rows"] for entry in manifest["files"]) == len(EXPECTED)
+    assert not list((tmp_path / "out").glob(".*"))
 
 
 def test_json_lines_compressed(session: Any, tmp_path: Path) -> None:
     (path,) = session.unload("a.t0", tmp_path, format="jsonl", compression="gzip").files
     with gzip.open(path, "rt") as file:
-        found = [json.loads(line) for line in file]
-    assert sorted((row["id"], row["c0"]) for row in found) == EXPECTED
+        rows = [json.loads(line) for line in file]
+    assert sorted((row["id"], row["c0"]) for row in rows) == EXPECTED
 
 
 def test_parquet(session: Any, tmp_path: Path) -> None:
@@ -84,13 +85,13 @@ def test_a_limit(session: Any, tmp_path: Path, form: str) -> None:
     assert report.rows == 33
 
 
-def test_what_fails_has_no_manifest(session: Any, nodes: FakeCluster, tmp_path: Path) -> None:
+def test_a_failed_unload_has_no_manifest(session: Any, nodes: FakeCluster, tmp_path: Path) -> None:
     for node in nodes.nodes:
         node.clear_primes()
     nodes.prime(QUERY, error(ErrorCode.INVALID, "no"))
     with pytest.raises(InvalidRequest):
         session.unload("a.t0", tmp_path / "out", format="csv")
-    assert not (tmp_path / "out" / "manifest.json").exists()
+    assert not (tmp_path / "out" / "_manifest.json").exists()
 
 
 def test_mistakes(session: Any, tmp_path: Path) -> None:
@@ -99,6 +100,8 @@ def test_mistakes(session: Any, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="compression of csv is None or 'gzip', not 'rar'"):
         session.unload("a.t0", tmp_path, format="csv", compression="rar")
     (tmp_path / "there").write_text("")
+    with pytest.raises(FileExistsError, match=r"there' is a file, but unload writes into a folder"):
+        session.unload("a.t0", tmp_path / "there", format="csv")
     with pytest.raises(FileExistsError, match="is not empty"):
         session.unload("a.t0", tmp_path, format="csv")
 
@@ -173,7 +176,7 @@ def test_decimals_of_a_frame_are_numbers(session: Any, nodes: FakeCluster) -> No
     assert frame["c0"].sum() == decimal.Decimal("1.10")
     assert frame["v"].tolist() == [10**30]
     frame = session.scan("a.t0").to_pandas(decimals=(20, 3))
-    assert [str(one) for one in frame["c0"]] == ["1.100"]
+    assert [str(number) for number in frame["c0"]] == ["1.100"]
     with pytest.raises(ValueError, match="decimals has a precision"):
         session.scan("a.t0").to_pandas(decimals=(0, 3))
 
@@ -196,7 +199,7 @@ async def test_decimals_of_a_frame_are_numbers_on_asyncio(nodes: FakeCluster) ->
         ({"decimals": (9, 1), "format": "csv"}, "decimals is an option of Parquet: csv has"),
     ],
 )
-def test_what_parquet_does_not_have_is_refused_before_anything_is_asked(
+def test_options_that_parquet_lacks_are_refused_before_any_request(
     session: Any, tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:
     pytest.importorskip("pyarrow")
@@ -210,7 +213,7 @@ def test_an_unload_that_fails_can_be_tried_again(
     session: Any, nodes: FakeCluster, tmp_path: Path, form: str
 ) -> None:
     pytest.importorskip("pyarrow")
-    table = Table(lambda asked: error(ErrorCode.INVALID, "no") if asked == 30 else None)
+    table = Table(lambda count: error(ErrorCode.INVALID, "no") if count == 30 else None)
     nodes.prime(QUERY, table)
     with pytest.raises(InvalidRequest):
         session.unload("a.t0", tmp_path / "out", format=form, page_size=20)
@@ -218,8 +221,8 @@ def test_an_unload_that_fails_can_be_tried_again(
     assert session.unload("a.t0", tmp_path / "out", format=form).rows == len(EXPECTED)
     with pytest.raises(FileExistsError, match=r"is not empty$"):
         session.unload("a.t0", tmp_path / "out", format=form)
-    (tmp_path / "out" / "manifest.json").unlink()
-    with pytest.raises(FileExistsError, match=r"is not empty, and has no manifest\.json"):
+    (tmp_path / "out" / "_manifest.json").unlink()
+    with pytest.raises(FileExistsError, match=r"is not empty, and has no _manifest\.json"):
         session.unload("a.t0", tmp_path / "out", format=form)
 
 
@@ -233,6 +236,60 @@ def test_two_columns_of_one_name_are_refused(
     with pytest.raises(ValueError, match="more than one column is called 'id'"):
         session.unload("a.t0", tmp_path / "out", format="jsonl")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("file_bytes", [1, 1 << 20])
+@pytest.mark.parametrize("later", [["id", "b"], ["id", "c0", "b"], ["id"], ["c0", "id"]])
+def test_columns_that_change_between_pages_are_refused(
+    session: Any,
+    nodes: FakeCluster,
+    tmp_path: Path,
+    form: str,
+    file_bytes: int,
+    later: list[str],
+) -> None:
+    # The header says what the fields of all rows are.
+    pytest.importorskip("pyarrow")
+    query = QUERY.replace('"id", "c0"', "*")
+    first = ["id", "c0"]
+    count = 0
+
+    def answer(_: Request) -> Answer:
+        nonlocal count
+        count += 1
+        names = first if count == 1 else later
+        columns = [(name, "int") for name in names]
+        return rows(columns, [tuple(range(len(names)))], keyspace="a", table="t0")
+
+    columns = [(name, "int") for name in first]
+    for node in nodes.nodes:
+        prepared = node.prime_prepare(query, [("a", "bigint"), ("b", "bigint")], columns)
+        prepared.keyspace, prepared.table = "a", "t0"
+    nodes.prime(query, answer)
+    options: Any = {"columns": "*", "concurrency": 1, "file_bytes": file_bytes}
+    with pytest.raises(DecodeError, match=r"the columns changed between pages, from \(id"):
+        session.unload("a.t0", tmp_path / "out", format=form, splits=4, **options)
+    assert not (tmp_path / "out" / "_manifest.json").exists()
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_a_load_skips_the_file_that_a_killed_unload_left(
+    session: Any, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow")
+    out = tmp_path / "out"
+    monkeypatch.setattr(unload_module._Writer, "_end_file", lambda self: None)
+    monkeypatch.setattr(unload_module._Writer, "abandon", lambda self: self._stack.close())
+    session.unload("a.t0", out, format=form)
+    (left,) = [path for path in out.iterdir() if path.name != "_manifest.json"]
+    assert left.stat().st_size
+    with pytest.raises(FileNotFoundError, match="has no file"):
+        files_of(str(out))
+    with pytest.raises(FileNotFoundError, match="no file is named"):
+        files_of(str(out / "*"), [str(out / "_manifest.json")])
+    with pytest.raises(FileExistsError, match="is not empty"):
+        session.unload("a.t0", out, format=form)
 
 
 async def test_a_file_is_not_closed_while_it_is_written_to(

@@ -1,4 +1,4 @@
-"""Unloads that a load with the same options reads."""
+"""Unloaded files can be loaded with the same options."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from typing import Any
 
 import pytest
 
+from cassandra.bulk.ranges import FIRST, LAST, TokenRange
 from cassandra.bulk.unload_form import FileForm, FileText
+from cassandra.testing.fake import Answer, FakeCluster, Opcode, Request, rows
 from cassandra.util import Date
-from tests.unit.bulk.test_scan import EXPECTED, nodes
+from tests.unit.bulk.test_scan import EXPECTED, QUERY, nodes
 from tests.unit.bulk.test_unload import session
 
 __all__ = ["nodes", "session"]
+
+INSERT = "INSERT INTO t (id, c0) VALUES (?, ?)"
 
 
 def line(values: list[Any], **options: Any) -> str:
@@ -42,17 +46,59 @@ def test_forms() -> None:
         (datetime.datetime(2026, 1, 2, 3, 4, 5), {"timestamp_format": "%Y-%m-%d %H:%M"}, "does not hold all"),  # noqa: E501
     ],
 )  # fmt: skip
-def test_nothing_is_altered_in_silence(value: Any, options: dict[str, Any], words: str) -> None:
+def test_values_that_a_load_would_alter_are_refused(
+    value: Any, options: dict[str, Any], words: str
+) -> None:
     with pytest.raises(ValueError, match=f'column "b": .*{words}'):
         line([1, value], **options)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize("value", ["\ufeff", "\ufeffa", "\ufeffa,b", "a\ufeff", "\ufeff\ufeff"])
+def test_a_file_may_begin_with_the_character_of_byte_order_marks(
+    nodes: FakeCluster, session: Any, tmp_path: Path, encoding: str, header: bool, value: str
+) -> None:
+    columns = [("id", "text"), ("c0", "text")]
+    count = 0
+
+    def answer(_: Request) -> Answer:
+        nonlocal count
+        count += 1
+        # The first page is empty.
+        return rows(columns, [(value, value)] * (count - 1), keyspace="a", table="t0")
+
+    for node in nodes.nodes:
+        node.clear_primes()
+        prepared = node.prime_prepare(QUERY, [("a", "bigint"), ("b", "bigint")], columns)
+        prepared.keyspace, prepared.table = "a", "t0"
+        node.prime(QUERY, answer)
+        node.prime_prepare(INSERT, columns, pk_indexes=[0])
+    options: Any = {"header": header, "encoding": encoding}
+    ranges = [TokenRange(FIRST, 0), TokenRange(0, LAST)]
+    reading = {"ranges": ranges, "concurrency": 1}
+    (path,) = session.unload("a.t0", tmp_path, format="csv", **reading, **options).files
+    if not header:
+        options["columns"] = ["id", "c0"]
+    prepared_insert = session.prepare(INSERT)
+    for node in nodes.nodes:
+        node.forget_requests()
+    assert session.load(prepared_insert, path, batch=None, **options).written == 1
+    written = [
+        request.values
+        for node in nodes.nodes
+        for request in node.requests
+        if request.opcode == Opcode.EXECUTE
+    ]
+    assert written == [[value.encode()] * 2]
 
 
 def test_files(session: Any, tmp_path: Path) -> None:
     options = {"delimiter": ";", "header": False, "encoding": "utf-16"}
     (path,) = session.unload("a.t0", tmp_path / "out", format="csv", **options).files
     with open(path, newline="", encoding="utf-16") as file:
-        found = [tuple(map(int, row)) for row in csv.reader(file, delimiter=";")]
-    assert sorted(found) == EXPECTED
+        rows = [tuple(map(int, row)) for row in csv.reader(file, delimiter=";")]
+    assert sorted(rows) == EXPECTED
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from tests.waiting import WAIT
 
 @pytest.fixture
 def worker() -> Iterator[Worker]:
-    made = Worker("a-worker")
-    yield made
-    made.shutdown()
+    new_worker = Worker("a-worker")
+    yield new_worker
+    new_worker.shutdown()
     for thread in threading.enumerate():
         if thread.name == "a-worker":
             thread.join(WAIT)

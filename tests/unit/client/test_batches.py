@@ -1,4 +1,4 @@
-"""Batches on fake nodes: prepared and forgotten statements, warnings, all faces."""
+"""Batches on fake nodes: prepared and forgotten statements, warnings, all APIs."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from cassandra.testing.fake import (
     FakeCluster,
     FakeNode,
     Opcode,
+    Prepared,
     error,
     hold,
     sequence,
@@ -51,8 +52,8 @@ async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
 @pytest.fixture
 async def nodes() -> AsyncIterator[FakeCluster]:
     with FakeCluster(3) as running:
-        for one in running.nodes:
-            primed(one)
+        for fake_node in running.nodes:
+            primed(fake_node)
         yield running
 
 
@@ -69,7 +70,7 @@ def prepares(node: FakeNode) -> Counter[Any]:
     )
 
 
-def sent(node: FakeNode) -> list[tuple[str | None, list[Any]]]:
+def statements_sent(node: FakeNode) -> list[tuple[str | None, list[Any]]]:
     (request,) = [request for request in node.requests if request.opcode == Opcode.BATCH][-1:]
     return [(statement.query, list(statement.values)) for statement in request.statements]
 
@@ -92,7 +93,7 @@ async def test_texts_are_prepared_once_and_at_the_same_time(node: FakeNode) -> N
         await thread(held.wait, 3)
         held.open()
         await task
-        assert sent(node) == EXPECTED
+        assert statements_sent(node) == EXPECTED
         await session.execute(text_batch())
         await session.execute(TEXTS[1], (5, "x"))
         assert prepares(node) == dict.fromkeys(TEXTS, 1)
@@ -103,7 +104,7 @@ async def test_each_statement_is_prepared_once_on_each_host_for_a_hundred_batche
 ) -> None:
     async with connected(nodes) as (_, session):
         await asyncio.gather(*(session.execute(text_batch(number)) for number in range(100)))
-        assert [prepares(one) for one in nodes.nodes] == [dict.fromkeys(TEXTS, 1)] * 3
+        assert [prepares(node) for node in nodes.nodes] == [dict.fromkeys(TEXTS, 1)] * 3
         batches = [request for request in nodes.requests if request.opcode == Opcode.BATCH]
         assert len(batches) == 100
 
@@ -121,7 +122,7 @@ async def test_the_blocking_and_future_faces(nodes: FakeCluster) -> None:
                 future.result()
 
     await asyncio.to_thread(work)
-    assert [prepares(one) for one in nodes.nodes] == [dict.fromkeys(TEXTS, 1)] * 3
+    assert [prepares(node) for node in nodes.nodes] == [dict.fromkeys(TEXTS, 1)] * 3
 
 
 async def test_a_text_that_cannot_be_prepared(node: FakeNode) -> None:
@@ -135,13 +136,14 @@ async def test_a_text_that_cannot_be_prepared(node: FakeNode) -> None:
         assert "no such table" in str(failure)
         assert node.count(Opcode.BATCH) == 0
         await session.execute(text_batch())
-        assert sent(node) == EXPECTED
+        assert statements_sent(node) == EXPECTED
 
 
 async def test_rows_that_do_not_fit_a_text(node: FakeNode) -> None:
     async with connected(node) as (_, session):
         batch = BatchStatement().add_many(TEXTS[0], [(1, "a"), (2, 3)])
-        for _ in range(2):  # the second time it is known, and said by the call itself
+        # the second time the statement is prepared already, and the call itself raises
+        for _ in range(2):
             with pytest.raises(
                 TypeError, match=r'row 1: column "v" \((text|varchar), \w+\): 3.*INSERT INTO t0'
             ):
@@ -173,7 +175,7 @@ async def test_only_what_is_forgotten_is_prepared_again(node: FakeNode) -> None:
         )
         result = await session.execute(batch)
         assert prepares(node) == {TEXTS[1]: 1}
-        assert sent(node) == EXPECTED
+        assert statements_sent(node) == EXPECTED
         assert len(result.attempts) == 1
 
 
@@ -204,12 +206,12 @@ async def test_another_id_after_preparing_again(node: FakeNode) -> None:
         node.prime_prepare(TEXTS[0], COLUMNS, pk_indexes=[0], query_id=b"another")
         await session.execute(batch)
         (request,) = [request for request in node.requests if request.opcode == Opcode.BATCH][-1:]
-        assert [one.query_id for one in request.statements] == [b"another"] * 2
+        assert [entry.query_id for entry in request.statements] == [b"another"] * 2
 
 
 async def test_an_id_that_another_request_has_replaced_meanwhile(node: FakeNode) -> None:
-    """The server does not know the id that was sent, which is not the statement's any more: it is
-    prepared again all the same.
+    """If the server does not know an id that another request has replaced meanwhile, the statement
+    is prepared again.
     """
     held = hold()
     async with connected(node) as (_, session):
@@ -223,7 +225,10 @@ async def test_an_id_that_another_request_has_replaced_meanwhile(node: FakeNode)
         held.release(error(ErrorCode.UNPREPARED, "gone", query_id=gone))
         await task
         (request,) = [request for request in node.requests if request.opcode == Opcode.BATCH][-1:]
-        assert [one.query_id for one in request.statements] == [statements[0].query_id, b"another"]
+        assert [entry.query_id for entry in request.statements] == [
+            statements[0].query_id,
+            b"another",
+        ]
 
 
 async def test_a_batch_that_grows_while_it_is_under_way(node: FakeNode) -> None:
@@ -248,7 +253,8 @@ async def test_texts_are_of_the_keyspace_of_the_prepared_statement(node: FakeNod
     async with connected(node) as (_, session):
         batch = BatchStatement().add(await session.prepare(TEXTS[0]), (0, "a"))
         await session.execute(batch)
-        if node.queries()[-1].version >= 4:  # which says where the partition key is
+        # these versions report the position of the partition key
+        if node.queries()[-1].version >= 4:
             assert batch.keyspace is not None
         assert node.queries()[-1].keyspace is None
         batch.add("INSERT INTO t9 (k) VALUES (1)")
@@ -276,7 +282,7 @@ async def test_listeners_and_handlers_see_every_row(node: FakeNode) -> None:
         statement = await session.prepare(TEXTS[0])
         await session.execute(BatchStatement().add_many(statement, [(0, "a"), (1, "b")]).add("x"))
         assert [query[0] for query in seen[-1].message.queries] == [True, True, False]
-        assert [values for _, values in sent(node)] == [
+        assert [values for _, values in statements_sent(node)] == [
             [b"\0\0\0\0", b"a"],
             [b"\0\0\0\1", b"b"],
             [],
@@ -322,7 +328,7 @@ async def test_batches_in_one_partition_are_not_warned_of(
     async with connected(node) as (_, session):
         statement = await session.prepare(TEXTS[0])
         await session.execute(BatchStatement().add_many(statement, [(1, "x" * 1000)] * 50))
-        # Version 3 does not say where the partition key is.
+        # Version 3 does not report the position of the partition key.
         assert len(warnings_of(caplog)) == (node.queries()[-1].version < 4)
 
 
@@ -385,7 +391,7 @@ async def test_attributes_that_are_missing(node: FakeNode) -> None:
 
 
 async def test_a_text_goes_where_its_rows_belong(nodes: FakeCluster) -> None:
-    """Once it is prepared, the first row's partition decides."""
+    """Once the statement is prepared, the partition of the first row decides the coordinator."""
 
     class Keys(RoundRobinPolicy):
         seen: list[Any] = []
@@ -399,3 +405,33 @@ async def test_a_text_goes_where_its_rows_belong(nodes: FakeCluster) -> None:
         batch = BatchStatement().add("x").add(SimpleStatement(TEXTS[0]), (7, "a"))
         await session.execute(batch, execution_profile="keys")
         assert Keys.seen[-1] == b"\0\0\0\7"
+
+
+@pytest.mark.parametrize("own_keyspace", [None, "c"])
+async def test_a_batch_runs_in_one_keyspace_each_time(
+    node: FakeNode, own_keyspace: str | None
+) -> None:
+    """The keyspace of the table of a text with markers is not the keyspace of other texts."""
+    with_markers, unqualified = "INSERT INTO b.w (k) VALUES (?)", "INSERT INTO w (k) VALUES (?)"
+    for text, keyspace in ((with_markers, "b"), (unqualified, own_keyspace or "a")):
+        node._statements[text] = Prepared(
+            text, [("k", "int")], pk_indexes=[0], keyspace=keyspace, table="w"
+        )
+    ran: list[tuple[int, Any]] = []
+
+    def note(request: Any) -> bool:
+        if request.opcode == Opcode.BATCH or request.query == unqualified:
+            ran.append((request.opcode, request.keyspace or request.connection.keyspace))
+        return False  # answered as usual
+
+    node.prime(note, void())
+    async with connected(node) as (_, session):
+        await session.set_keyspace("a")
+        batch = BatchStatement()
+        batch.keyspace = own_keyspace
+        batch.add(with_markers, (1,)).add("INSERT INTO w (k) VALUES (2)").add(unqualified, (3,))
+        for _ in range(2):
+            await session.execute(batch)
+        expected = own_keyspace or "a"
+        assert ran == [(opcode, expected) for opcode in (Opcode.PREPARE, *[Opcode.BATCH] * 2)]
+        assert (batch.keyspace, batch.routing_key, batch.table) == (own_keyspace, None, None)

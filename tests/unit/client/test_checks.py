@@ -1,4 +1,4 @@
-"""Checks of what a program passes to a call."""
+"""Checks of the arguments that an application passes to a call."""
 
 from __future__ import annotations
 

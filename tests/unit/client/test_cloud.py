@@ -1,6 +1,6 @@
 """Secure connect bundles and the metadata service, without a cluster.
 
-``security/test_astra.py`` connects to nodes behind a proxy by them.
+``security/test_astra.py`` connects to nodes behind a proxy with them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def bundle(astra: Astra, tmp_path: Path) -> str:
     return astra.bundle(tmp_path / "bundle.zip")
 
 
-def made(bundle: Any, **settings: Any) -> Cloud:
+def read_bundle(bundle: Any, **settings: Any) -> Cloud:
     return cloud_of({"secure_connect_bundle": bundle, **settings})
 
 
@@ -54,27 +54,27 @@ def made(bundle: Any, **settings: Any) -> Cloud:
 
 
 def test_the_service_says_where_the_nodes_are(astra: Astra, bundle: str) -> None:
-    found = made(bundle)
-    points = found.ask()
+    service = read_bundle(bundle)
+    points = service.ask()
     host, _, port = astra.proxy.rpartition(":")
     assert [(point.address, point.port) for point in points] == [(host, int(port))] * 2
     assert [point._server_name for point in points] == IDS  # type: ignore[attr-defined]
-    assert points == [found.factory.create_from_sni(name) for name in IDS]
-    assert found.factory.create({"host_id": IDS[0]}) == points[0]
+    assert points == [service.factory.create_from_sni(name) for name in IDS]
+    assert service.factory.create({"host_id": IDS[0]}) == points[0]
     port = json.loads(zipfile.ZipFile(bundle).read("config.json"))["port"]
-    assert repr(found) == f"<Cloud: metadata service 127.0.0.1:{port}>"
-    assert repr(found._service) == f"<metadata service 127.0.0.1:{port}>"
+    assert repr(service) == f"<Cloud: metadata service 127.0.0.1:{port}>"
+    assert repr(service._service) == f"<metadata service 127.0.0.1:{port}>"
 
 
 def test_the_service_is_asked_each_time(astra: Astra, bundle: str) -> None:
-    found = made(bundle)
-    found.ask()
-    astra.answer = (200, json.dumps(told(["c"], "proxy.example:7")).encode())
-    (point,) = found.ask()
+    service = read_bundle(bundle)
+    service.ask()
+    astra.answer = (200, json.dumps(service_answer(["c"], "proxy.example:7")).encode())
+    (point,) = service.ask()
     assert (astra.asked, point._server_name, point.port) == (2, "c", 7)  # type: ignore[attr-defined]
 
 
-def test_nothing_is_known_before_the_service_was_asked() -> None:
+def test_no_end_points_before_the_service_has_answered() -> None:
     factory = CloudEndPointFactory()
     with pytest.raises(DriverException, match="has not been asked yet"):
         factory.create({})
@@ -82,7 +82,7 @@ def test_nothing_is_known_before_the_service_was_asked() -> None:
         factory.create_from_sni("a")
 
 
-def told(ids: Any, proxy: Any) -> dict[str, Any]:
+def service_answer(ids: Any, proxy: Any) -> dict[str, Any]:
     return {"contact_info": {"contact_points": ids, "sni_proxy_address": proxy}}
 
 
@@ -96,7 +96,7 @@ GOOD: list[tuple[str, str, int]] = [
 
 @pytest.mark.parametrize(("proxy", "host", "port"), GOOD)
 def test_good_answers(proxy: str, host: str, port: int) -> None:
-    assert cloud._nodes_of(told(IDS, proxy)) == (IDS, host, port)
+    assert cloud._nodes_of(service_answer(IDS, proxy)) == (IDS, host, port)
 
 
 @pytest.mark.parametrize(
@@ -104,13 +104,13 @@ def test_good_answers(proxy: str, host: str, port: int) -> None:
 )
 def test_proxies_that_cannot_be(proxy: str) -> None:
     with pytest.raises(ValueError, match="the proxy's address is"):
-        cloud._nodes_of(told(IDS, proxy))
+        cloud._nodes_of(service_answer(IDS, proxy))
 
 
 @pytest.mark.parametrize("name", ["", "a b", "-a", 5, None, "x" * 254, "a\n"])
 def test_ids_that_cannot_be(name: Any) -> None:
     with pytest.raises(ValueError, match="a node's id is"):
-        cloud._nodes_of(told(["a", name], "a:1"))
+        cloud._nodes_of(service_answer(["a", name], "a:1"))
 
 
 ANSWERS: list[tuple[int, Any, str]] = [
@@ -122,10 +122,14 @@ ANSWERS: list[tuple[int, Any, str]] = [
         b" " * (cloud.MOST_BYTES + 1),
         "could not be asked: its answer has more than 1048576 bytes",
     ),
-    (200, told(["a"] * 1001, "a:1"), "names 1001 nodes, more than 1000"),
-    (200, told([], "a:1"), "names no nodes"),
-    (200, told("abc", "a:1"), "does not say where the nodes are: .*contact_points is a str"),
-    (200, told(["a"], None), "does not say where the nodes are: AttributeError"),
+    (200, service_answer(["a"] * 1001, "a:1"), "names 1001 nodes, more than 1000"),
+    (200, service_answer([], "a:1"), "names no nodes"),
+    (
+        200,
+        service_answer("abc", "a:1"),
+        "does not say where the nodes are: .*contact_points is a str",
+    ),
+    (200, service_answer(["a"], None), "does not say where the nodes are: AttributeError"),
     (200, {}, "does not say where the nodes are: KeyError"),
     (200, [], "does not say where the nodes are: TypeError"),
 ]
@@ -138,27 +142,27 @@ def test_bad_answers(astra: Astra, bundle: str, status: int, answer: Any, messag
     with pytest.raises(
         DriverException, match=rf"the metadata service at 127\.0\.0\.1:\d+ {message}"
     ):
-        made(bundle).ask()
+        read_bundle(bundle).ask()
 
 
 def test_a_large_answer_is_read_whole(astra: Astra, bundle: str) -> None:
-    body = json.dumps(told(["a"] * 1000, "a:1")).encode()
+    body = json.dumps(service_answer(["a"] * 1000, "a:1")).encode()
     astra.answer = (200, body + b" " * (cloud.MOST_BYTES - len(body)))
-    assert len(made(bundle).ask()) == 1000
+    assert len(read_bundle(bundle).ask()) == 1000
 
 
 def test_a_service_that_is_not_there(astra: Astra, tmp_path: Path) -> None:
     config = json.dumps({"host": "127.0.0.1", "port": 1})
-    found = made(astra.bundle(tmp_path / "b.zip", config_json=config))
+    service = read_bundle(astra.bundle(tmp_path / "b.zip", config_json=config))
     with pytest.raises(DriverException, match=r"at 127\.0\.0\.1:1 could not be asked: .*refused"):
-        found.ask()
+        service.ask()
 
 
 def test_a_service_of_another_ca(astra: Astra, tmp_path: Path) -> None:
     other = Authority(tmp_path)
     text = Path(other.path).read_text()
     with pytest.raises(DriverException, match=r"could not be asked: .*certificate verify failed"):
-        made(astra.bundle(tmp_path / "b.zip", ca_crt=text)).ask()
+        read_bundle(astra.bundle(tmp_path / "b.zip", ca_crt=text)).ask()
 
 
 def test_a_deadline_that_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,12 +174,12 @@ def test_a_deadline_that_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_address_of_the_service_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host may have an address that nothing listens on."""
+    """Each address of the service is tried, since nothing may listen on the first."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         kind = socket.SOCK_STREAM
-        found = [(2, kind, 6, "", ("127.0.0.1", 1)), (2, kind, 6, "", ("127.0.0.1", port))]
-        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+        addresses = [(2, kind, 6, "", ("127.0.0.1", 1)), (2, kind, 6, "", ("127.0.0.1", port))]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
         service: Any = SimpleNamespace(host="service.example", port=port)
         connection = cloud._TimedConnection(
             service, ssl.create_default_context(), time.monotonic() + 60
@@ -183,7 +187,7 @@ def test_each_address_of_the_service_is_tried(monkeypatch: pytest.MonkeyPatch) -
         with connection._connected() as connected:
             assert connected.getpeername() == ("127.0.0.1", port)
             assert 0 < (connected.gettimeout() or 0) <= 60
-        del found[1]
+        del addresses[1]
         with pytest.raises(ConnectionRefusedError):
             connection._connected()
 
@@ -191,17 +195,17 @@ def test_each_address_of_the_service_is_tried(monkeypatch: pytest.MonkeyPatch) -
 # -- the bundle ------------------------------------------------------------------------------------
 
 
-def test_what_a_bundle_has(astra: Astra, tmp_path: Path) -> None:
+def test_contents_of_a_bundle(astra: Astra, tmp_path: Path) -> None:
     config = {"host": "127.0.0.1", "port": "29080", "username": "u", "password": "secret"}
-    found = made(astra.bundle(tmp_path / "b.zip", config_json=json.dumps(config)))
-    assert found.credentials is not None
-    name, password = found.credentials
+    service = read_bundle(astra.bundle(tmp_path / "b.zip", config_json=json.dumps(config)))
+    assert service.credentials is not None
+    name, password = service.credentials
     assert (name, password.reveal()) == ("u", "secret")
-    assert "secret" not in repr(found) + repr(found._service)
-    assert found._service.port == 29080
-    assert found._timeout == cloud.DEFAULT_TIMEOUT == 5.0
-    assert not found.context.check_hostname
-    assert found.context.verify_mode is ssl.CERT_REQUIRED
+    assert "secret" not in repr(service) + repr(service._service)
+    assert service._service.port == 29080
+    assert service._timeout == cloud.DEFAULT_TIMEOUT == 5.0
+    assert not service.context.check_hostname
+    assert service.context.verify_mode is ssl.CERT_REQUIRED
 
 
 @pytest.mark.parametrize(
@@ -210,14 +214,15 @@ def test_what_a_bundle_has(astra: Astra, tmp_path: Path) -> None:
 def test_half_a_login_is_none(astra: Astra, tmp_path: Path, parts: dict[str, Any]) -> None:
     config = {"host": "h", "port": 1, **parts}
     assert (
-        made(astra.bundle(tmp_path / "b.zip", config_json=json.dumps(config))).credentials is None
+        read_bundle(astra.bundle(tmp_path / "b.zip", config_json=json.dumps(config))).credentials
+        is None
     )
 
 
 def test_ways_to_name_a_bundle(bundle: str) -> None:
     with open(bundle, "rb") as file:
-        for one in (bundle, Path(bundle), file, io.BytesIO(Path(bundle).read_bytes())):
-            assert made(one)._service.host == "127.0.0.1"
+        for source in (bundle, Path(bundle), file, io.BytesIO(Path(bundle).read_bytes())):
+            assert read_bundle(source)._service.host == "127.0.0.1"
 
 
 def test_a_context_of_the_users(astra: Astra, tmp_path: Path) -> None:
@@ -237,11 +242,11 @@ def test_keys_are_written_to_files_that_are_gone_at_once(
 
     class Context(ssl.SSLContext):
         def load_cert_chain(self, certfile: Any, keyfile: Any = None, password: Any = None) -> None:
-            modes.extend(Path(one).stat().st_mode & 0o777 for one in (certfile, keyfile))
+            modes.extend(Path(path).stat().st_mode & 0o777 for path in (certfile, keyfile))
             load(self, certfile, keyfile, password)
 
     monkeypatch.setattr(ssl, "SSLContext", Context)
-    made(bundle)
+    read_bundle(bundle)
     assert modes == [0o600, 0o600]
     assert list(folder.iterdir()) == []
 
@@ -267,8 +272,8 @@ def test_bad_settings(settings: Any, error: type[Exception], message: str) -> No
 
 
 def test_settings_that_are_taken(bundle: str) -> None:
-    found = made(bundle, connect_timeout=threading.TIMEOUT_MAX, use_default_tempdir=True)
-    assert found._timeout == threading.TIMEOUT_MAX
+    service = read_bundle(bundle, connect_timeout=threading.TIMEOUT_MAX, use_default_tempdir=True)
+    assert service._timeout == threading.TIMEOUT_MAX
 
 
 CONFIGS: list[tuple[Any, str]] = [
@@ -292,7 +297,7 @@ def test_bad_configs(astra: Astra, tmp_path: Path, config: Any, message: str) ->
     with pytest.raises(
         ValueError, match=rf"b\.zip cannot be used: its config\.json is not as expected: {message}"
     ):
-        made(path)
+        read_bundle(path)
 
 
 BUNDLES: list[tuple[dict[str, Any], str]] = [
@@ -309,18 +314,20 @@ BUNDLES: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("changes", "message"), BUNDLES, ids=[m for _, m in BUNDLES])
 def test_bad_bundles(astra: Astra, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=rf"b\.zip cannot be used: .*{message}"):
-        made(astra.bundle(tmp_path / "b.zip", **changes))
+        read_bundle(astra.bundle(tmp_path / "b.zip", **changes))
 
 
-def test_what_is_no_zip_file(tmp_path: Path) -> None:
+def test_a_bundle_that_is_not_a_zip_file(tmp_path: Path) -> None:
     path = tmp_path / "b.zip"
     path.write_bytes(b"no zip file")
     with pytest.raises(ValueError, match=r"b\.zip is not a zip file"):
-        made(str(path))
+        read_bundle(str(path))
 
 
 def test_a_damaged_directory(bundle: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It makes the zip's reader look for places that files refuse."""
+    """A bundle with a damaged directory is refused, although it sends the zip reader to invalid
+    offsets.
+    """
 
     def refuse(number: int) -> None:
         def opened(_: Any) -> None:
@@ -330,10 +337,10 @@ def test_a_damaged_directory(bundle: str, monkeypatch: pytest.MonkeyPatch) -> No
 
     refuse(errno.EINVAL)
     with pytest.raises(ValueError, match="is damaged: it tells of a place before its beginning"):
-        made(bundle)
+        read_bundle(bundle)
     refuse(errno.EIO)
     with pytest.raises(OSError, match="refused"):
-        made(bundle)
+        read_bundle(bundle)
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
@@ -342,7 +349,7 @@ def test_unusual_compression(tmp_path: Path, method: int) -> None:
     with zipfile.ZipFile(path, "w", method) as out:
         out.writestr("config.json", "{}")
     with pytest.raises(ValueError, match="compressed in an unusual way"):
-        made(str(path))
+        read_bundle(str(path))
 
 
 def test_members_of_a_bundle(tmp_path: Path) -> None:
@@ -351,11 +358,11 @@ def test_members_of_a_bundle(tmp_path: Path) -> None:
         files: Any = SimpleNamespace(getinfo=lambda _: about, open=lambda _: io.BytesIO(read))
         return cloud._member(files, "x")
 
-    most = cloud.MOST_BYTES
-    assert member(most, b"x" * most) == b"x" * most
-    # The directory may say less than there is.
+    limit = cloud.MOST_BYTES
+    assert member(limit, b"x" * limit) == b"x" * limit
+    # The directory may understate the size of a file.
     with pytest.raises(ValueError, match="its file x has more than 1048576 bytes"):
-        member(5, b"x" * (most + 1))
+        member(5, b"x" * (limit + 1))
     with pytest.raises(ValueError, match="its file x is encrypted"):
         member(5, b"x", bits=1)
     assert member(1, b"x", bits=2) == b"x"
@@ -365,7 +372,7 @@ def test_an_expired_certificate(astra: Astra, authority: Authority, tmp_path: Pa
     certificate, key = authority.issue("client", begins=-9 * DAY, ends=-DAY)
     changes = {"cert": Path(certificate).read_text(), "key": Path(key).read_text()}
     with pytest.raises(ValueError, match=r"its certificate expired on .*download the bundle again"):
-        made(astra.bundle(tmp_path / "b.zip", **changes))
+        read_bundle(astra.bundle(tmp_path / "b.zip", **changes))
 
 
 def test_a_key_with_a_pass_phrase(astra: Astra, authority: Authority, tmp_path: Path) -> None:
@@ -377,4 +384,4 @@ def test_a_key_with_a_pass_phrase(astra: Astra, authority: Authority, tmp_path: 
         serialization.BestAvailableEncryption(b"secret"),
     )
     with pytest.raises(ValueError, match="its key wants a password"):
-        made(astra.bundle(tmp_path / "b.zip", key=locked.decode()))
+        read_bundle(astra.bundle(tmp_path / "b.zip", key=locked.decode()))

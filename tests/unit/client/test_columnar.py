@@ -1,4 +1,4 @@
-"""Results by columns on both faces: one page, many pages, pages that change, and everything that is
+"""Results as columns in both APIs: one page, many pages, pages that change, and everything that is
 refused.
 """
 
@@ -20,7 +20,7 @@ from cassandra.cluster import Cluster, ResultSet
 from cassandra.errors import DecodeError, DependencyException
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.query.row_factories import named_tuple_factory, tuple_factory
-from cassandra.testing.fake import FakeNode, paged
+from cassandra.testing.fake import FakeNode, paged, rows
 from tests.processes import WITH_TESTS, run_python
 from tests.unit.cqltypes.samples import list_of, map_of, vector_of
 from tests.unit.protocol.pages import message_of
@@ -31,8 +31,8 @@ FORMS = ["to_arrow", "to_pandas", "to_polars", "to_numpy", "arrow_batches"]
 
 
 class FakeFuture:
-    """Pages without a server: each is there as soon as it is asked for; notes how far ahead that
-    is.
+    """Fake future whose pages arrive as soon as they are requested; records how far
+    ahead that is.
     """
 
     row_factory = staticmethod(named_tuple_factory)
@@ -42,7 +42,7 @@ class FakeFuture:
     def __init__(self, pages: Sequence[Any]) -> None:
         self.pages = list(pages)
         self.at = 0
-        self.asked = 0
+        self.page_requests = 0
 
     @property
     def has_more_pages(self) -> bool:
@@ -53,7 +53,7 @@ class FakeFuture:
         return b"more" if self.has_more_pages else None
 
     def start_fetching_next_page(self) -> None:
-        self.asked += 1
+        self.page_requests += 1
 
     def result(self) -> ResultSet[Any]:
         self.at += 1
@@ -78,15 +78,15 @@ class FakeRequest:
 
 
 class FakeSession:
-    asked = 0
+    page_requests = 0
 
     def _next_page(self, request: Any, state: bytes) -> Any:
-        self.asked += 1
+        self.page_requests += 1
         return NextPage(request, state, FakeRequest.start)  # type: ignore[arg-type]
 
 
 class Face:
-    """One of the two faces over the same pages."""
+    """The blocking or the asyncio API, over the same pages."""
 
     def __init__(self, name: str) -> None:
         self.is_aio = name == "aio"
@@ -100,18 +100,20 @@ class Face:
         return ResultSet(FakeFuture(pages), pages[0])
 
     async def make(self, result: Any, form: str, **options: Any) -> Any:
-        """What `form` gives; batches as a list."""
-        made = getattr(result, form)(**options)
+        """Return the result of `form`; batches as a list."""
+        table = getattr(result, form)(**options)
         if form == "arrow_batches":
-            return [batch async for batch in made] if self.is_aio else list(made)
-        return await made if inspect.isawaitable(made) else made
+            return [batch async for batch in table] if self.is_aio else list(table)
+        return await table if inspect.isawaitable(table) else table
 
     async def rows(self, result: Any) -> list[Any]:
         return [row async for row in result] if self.is_aio else list(result)
 
     def asked(self, result: Any) -> int:
-        asked: int = result._session.asked if self.is_aio else result.response_future.asked
-        return asked
+        count: int = (
+            result._session.page_requests if self.is_aio else result.response_future.page_requests
+        )
+        return count
 
 
 @pytest.fixture(params=["blocking", "aio"])
@@ -132,36 +134,36 @@ def page(*rows: tuple[int | None, str | None]) -> ResultMessage:
     )
 
 
-def as_lists(made: Any, form: str) -> list[list[Any]]:
-    """The columns id and name, whatever they came in."""
+def as_lists(table: Any, form: str) -> list[list[Any]]:
+    """Return the columns id and name, whatever their container."""
     import pandas
     import pyarrow
 
     if form == "arrow_batches":
-        made = pyarrow.Table.from_batches(made)
+        table = pyarrow.Table.from_batches(table)
     if form in ("to_arrow", "arrow_batches"):
-        return [made.column(name).to_pylist() for name in COLUMNS]
+        return [table.column(name).to_pylist() for name in COLUMNS]
     if form == "to_polars":
-        return [made[name].to_list() for name in COLUMNS]
+        return [table[name].to_list() for name in COLUMNS]
     if form == "to_numpy":
-        return [made[name].tolist() for name in COLUMNS]
-    return [[None if pandas.isna(item) else item for item in made[name]] for name in COLUMNS]
+        return [table[name].tolist() for name in COLUMNS]
+    return [[None if pandas.isna(item) else item for item in table[name]] for name in COLUMNS]
 
 
 @pytest.mark.parametrize("form", FORMS)
 async def test_all_pages_that_are_left(face: Face, form: str) -> None:
     result = face.result(page((1, "a"), (2, None)), page(), page((None, "é")))
-    made = await face.make(result, form)
-    assert as_lists(made, form) == [[1, 2, None], ["a", None, "é"]]
+    table = await face.make(result, form)
+    assert as_lists(table, form) == [[1, 2, None], ["a", None, "é"]]
     assert face.asked(result) == 2
 
 
 @pytest.mark.parametrize("form", FORMS)
 async def test_without_rows_the_schema_is_there(face: Face, form: str) -> None:
-    made = await face.make(face.result(page()), form)
-    assert as_lists(made, form) == [[], []]
+    table = await face.make(face.result(page()), form)
+    assert as_lists(table, form) == [[], []]
     if form == "to_arrow":
-        assert [str(field.type) for field in made.schema] == ["int32", "string"]
+        assert [str(field.type) for field in table.schema] == ["int32", "string"]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -239,7 +241,7 @@ async def test_damage_is_one_clear_error(face: Face, form: str) -> None:
         await face.make(face.result(broken()), form)
     with pytest.raises(DecodeError, match='row 1, column "id"'):
         await face.make(face.result(page((1, "a")), broken()), form)
-    # The error of the rows is kept, and is the columns' as well.
+    # The error of the rows is kept, and the columns raise it too.
     result = face.result(broken())
     for _ in range(2):
         with pytest.raises(DecodeError, match='row 1, column "id"'):
@@ -272,8 +274,8 @@ async def test_reading_that_stops_in_the_middle(face: Face) -> None:
 
 @pytest.mark.slow
 async def test_numpy_of_very_many_columns(face: Face) -> None:
-    """Looking for each name among all of them would take a minute."""
-    names = [f"column_{at}" for at in range(50_000)]
+    """Columns are not searched by name, which would take a minute here."""
+    names = [f"column_{number}" for number in range(50_000)]
     message = message_of(dict.fromkeys(names, t.ByteType), [[b"\x07"] * len(names)])
     assert len(await face.make(face.result(message), "to_numpy")) == len(names)
 
@@ -292,7 +294,7 @@ def test_rows_that_came_as_rows() -> None:
 
 
 @pytest.mark.parametrize(("form", "module"), [("to_arrow", "pyarrow"), ("arrow_batches", "pyarrow"), ("to_polars", "polars"), ("to_pandas", "pandas"), ("to_numpy", "numpy")])  # fmt: skip  # noqa: E501
-async def test_what_is_not_installed_is_named(
+async def test_missing_libraries_are_named(
     face: Face, form: str, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
@@ -446,7 +448,9 @@ def node() -> Any:
 def test_a_hundred_thousand_rows_over_many_pages(node: FakeNode) -> None:
     with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
         session.default_fetch_size = 3_333
-        expected = {name: [row[at] for row in ROWS] for at, name in enumerate(("n", "s", "d"))}
+        expected = {
+            name: [row[index] for row in ROWS] for index, name in enumerate(("n", "s", "d"))
+        }
         assert session.execute("SELECT * FROM t").to_arrow().to_pydict() == expected
         assert session.execute("SELECT * FROM t").to_polars().to_dict(as_series=False) == expected
         arrays = session.execute("SELECT * FROM t").to_numpy()
@@ -507,7 +511,7 @@ def test_a_million_rows_in_little_memory() -> None:
     assert done.returncode == 0, done.stderr
     rows, megabytes = map(int, done.stdout.split())
     assert rows == 1_000_000
-    # Python, pyarrow and the tests' own imports are most of it.
+    # Python, pyarrow and the tests' own imports take most of the memory.
     assert megabytes < 200
 
 
@@ -535,7 +539,9 @@ def int64(number: int) -> bytes:
 
 
 async def test_decimals_and_varints_of_frames_are_numbers_also_nested(face: Face) -> None:
-    """Of any size: Python's own `int` refuses texts of some thousand digits."""
+    """Decimals and varints of any size become numbers, although Python's `int` limits the length of
+    strings.
+    """
     large = 10**6000 + 7
     body = large.to_bytes(large.bit_length() // 8 + 1, "big")
     minus = (-large).to_bytes(large.bit_length() // 8 + 1, "big", signed=True)
@@ -554,3 +560,31 @@ async def test_decimals_and_varints_of_frames_are_numbers_also_nested(face: Face
         None,
     ]
     assert frame["m"].tolist() == [[("k", Decimal("1.25"))], None]
+
+
+OPTIONS_OF = ["to_arrow", "to_pandas", "to_polars", "arrow_batches"]
+
+
+@pytest.mark.parametrize("form", OPTIONS_OF)
+def test_an_unknown_option_is_named_before_anything_is_read(node: FakeNode, form: str) -> None:
+    node.prime("SELECT k", rows([("k", "int")], [(1,)]))
+    with Cluster([node.address], port=node.port) as cluster:
+        result = cluster.connect().execute("SELECT k")
+        with pytest.raises(TypeError) as caught:
+            getattr(result, form)(desimals="text")
+        assert str(caught.value) == f"{form}() has no option 'desimals'; did you mean 'decimals'?"
+        with pytest.raises(TypeError, match=rf"^{form}\(\) has no option 'q': it has decimals"):
+            getattr(result, form)(q=1)
+        assert result.to_arrow().num_rows == 1
+
+
+def test_options_of_pandas_are_known(node: FakeNode) -> None:
+    node.prime("SELECT k", rows([("k", "int")], [(1,)]))
+    with Cluster([node.address], port=node.port) as cluster:
+        result = cluster.connect().execute("SELECT k")
+        with pytest.raises(TypeError, match="'type_mapper'; did you mean 'types_mapper'"):
+            result.to_pandas(type_mapper=None)
+        assert result.to_pandas(types_mapper=None, use_threads=False, decimals="text").shape == (
+            1,
+            1,
+        )

@@ -1,4 +1,4 @@
-"""The settings of a cluster: checked where they are given, each error names the setting and the
+"""The settings of a cluster are checked when they are set, and errors name the setting and the
 value.
 """
 
@@ -60,7 +60,7 @@ def test_contact_points(face: Any) -> None:
     ]
 
 
-def test_none_stands_for_the_default_contact_points(face: Any) -> None:
+def test_none_means_the_default_contact_points(face: Any) -> None:
     assert face(None).contact_points == face().contact_points
 
 
@@ -172,10 +172,10 @@ def test_profiles_clone_and_refuse_unknown_settings() -> None:
 
 
 def test_ssl_options_of_the_old_style_become_a_context() -> None:
-    made = Cluster(ssl_options={"check_hostname": False})._settings().tls
-    assert made is not None
-    assert isinstance(made.source, ssl.SSLContext)
-    assert made.source.verify_mode == ssl.CERT_REQUIRED
+    tls = Cluster(ssl_options={"check_hostname": False})._settings().tls
+    assert tls is not None
+    assert isinstance(tls.source, ssl.SSLContext)
+    assert tls.source.verify_mode == ssl.CERT_REQUIRED
     meant = {"cert_reqs": ssl.CERT_NONE}
     assert ClusterBase(ssl_options=meant)._settings().tls is not None
 
@@ -258,16 +258,18 @@ def test_before_connect_things_say_so() -> None:
     ],
 )
 def test_a_cluster_whose_constructor_fails_can_be_shown(face: Any, settings: Any) -> None:
-    """Debuggers and reports of errors show `self` of each frame."""
+    """A cluster whose constructor failed has a repr, because debuggers show `self` of
+    each frame.
+    """
     with pytest.raises(Exception) as failed:  # noqa: PT011 - of whatever class
         face(**settings)
-    shown = [
+    descriptions = [
         repr(frame.frame.f_locals["self"])
         for frame in failed.traceback
         if isinstance(frame.frame.f_locals.get("self"), ClusterBase)
     ]
-    assert shown
-    assert all(text.startswith("<Cluster: ") and "not connected" in text for text in shown)
+    assert descriptions
+    assert all(text.startswith("<Cluster: ") and "not connected" in text for text in descriptions)
 
 
 def test_a_cluster_without_its_constructor_can_be_shown(face: Any) -> None:
@@ -285,10 +287,10 @@ def test_a_wrong_provider_is_refused_when_it_is_set(face: Any) -> None:
 
 
 @pytest.mark.parametrize("face", [Cluster, aio.Cluster])
-def test_what_is_set_on_a_copy_is_not_set_on_the_original(face: Any) -> None:
+def test_settings_of_a_copy_do_not_change_the_original(face: Any) -> None:
     cluster = face(reprepare_on_up=True)
-    made = copy.copy(cluster)
-    assert made._live["reprepare_on_up"]
-    made.reprepare_on_up = False
-    assert (made.reprepare_on_up, made._live["reprepare_on_up"]) == (False, False)
+    duplicate = copy.copy(cluster)
+    assert duplicate._live["reprepare_on_up"]
+    duplicate.reprepare_on_up = False
+    assert (duplicate.reprepare_on_up, duplicate._live["reprepare_on_up"]) == (False, False)
     assert (cluster.reprepare_on_up, cluster._live["reprepare_on_up"]) == (True, True)

@@ -1,4 +1,6 @@
-"""Profiles that a call names by themselves: their policies know the hosts while they live."""
+"""Profiles that are passed to a call without a name: their policies know the hosts
+while they live.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,9 @@ from tests.unit.engine.faults import READ, number
 from tests.waiting import until, until_on_loop
 
 
-def of_node(fake: FakeCluster, place: int) -> ExecutionProfile:
-    """Return a profile that wants one node."""
-    address = fake[place].address
+def profile_of_node(fake: FakeCluster, index: int) -> ExecutionProfile:
+    """Return a profile that uses a single node."""
+    address = fake[index].address
     return ExecutionProfile(
         load_balancing_policy=HostFilterPolicy(
             RoundRobinPolicy(), lambda host: host.address == address
@@ -31,10 +33,10 @@ def of_node(fake: FakeCluster, place: int) -> ExecutionProfile:
 
 @contextmanager
 def primed() -> Iterator[FakeCluster]:
-    """Two nodes; each answers `READ` by its place."""
+    """Yield two nodes; each answers `READ` with its position."""
     with FakeCluster(2) as fake:
-        for place, node in enumerate(fake.nodes):
-            node.prime(READ, number(place))
+        for index, node in enumerate(fake.nodes):
+            node.prime(READ, number(index))
         yield fake
 
 
@@ -48,7 +50,7 @@ def _only_one_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def forget_the_last(cluster: Any) -> None:
-    """Let go of the profile that is held for requests that may go on."""
+    """Release the profile that is held for requests in flight."""
     cluster.profile_manager._last_unnamed.clear()
     gc.collect()
 
@@ -56,7 +58,7 @@ def forget_the_last(cluster: Any) -> None:
 def test_blocking() -> None:
     with primed() as fake, Cluster([fake[0].address], port=fake.port) as cluster:
         session = cluster.connect()
-        profile = of_node(fake, 1)
+        profile = profile_of_node(fake, 1)
         for _ in range(3):
             assert session.execute(READ, execution_profile=profile).one().k == 1
         assert policies_of(cluster) == 2
@@ -74,14 +76,14 @@ def test_a_node_that_no_other_policy_wants() -> None:
         Cluster(
             [fake[0].address],
             port=fake.port,
-            load_balancing_policy=of_node(fake, 0).load_balancing_policy,
+            load_balancing_policy=profile_of_node(fake, 0).load_balancing_policy,
         ) as cluster,
     ):
         session = cluster.connect()
-        profile = of_node(fake, 1)
+        profile = profile_of_node(fake, 1)
         assert session.execute(READ, execution_profile=profile).one().k == 1
         assert len(session.get_pool_state()) == 2
-        profile.load_balancing_policy = of_node(fake, 0).load_balancing_policy
+        profile.load_balancing_policy = profile_of_node(fake, 0).load_balancing_policy
         assert session.execute(READ, execution_profile=profile).one().k == 0
         del profile
         forget_the_last(cluster)
@@ -91,7 +93,7 @@ def test_a_node_that_no_other_policy_wants() -> None:
 def test_in_a_callback() -> None:
     with primed() as fake, Cluster([fake[0].address], port=fake.port) as cluster:
         session = cluster.connect()
-        profile = of_node(fake, 1)
+        profile = profile_of_node(fake, 1)
         results: list[Any] = []
 
         def again(rows: Any) -> None:
@@ -107,7 +109,7 @@ async def test_awaited() -> None:
     with primed() as fake:
         async with aio.Cluster([fake[0].address], port=fake.port) as cluster:
             session = await cluster.connect(wait_for_all_pools=True)
-            profile = of_node(fake, 1)
+            profile = profile_of_node(fake, 1)
             for _ in range(3):
                 assert (await session.execute(READ, execution_profile=profile)).one().k == 1
             assert policies_of(cluster) == 2
@@ -120,11 +122,11 @@ def test_pages_after_the_profile_is_gone() -> None:
     with primed() as fake:
         pages = paged([("k", "int")], [(n,) for n in range(6)])
         fake.prime("PAGES", pages)
-        default = of_node(fake, 0).load_balancing_policy
+        default = profile_of_node(fake, 0).load_balancing_policy
         with Cluster([fake[0].address], port=fake.port, load_balancing_policy=default) as cluster:
             session = cluster.connect()
             rows = session.execute(
-                SimpleStatement("PAGES", fetch_size=2), execution_profile=of_node(fake, 1)
+                SimpleStatement("PAGES", fetch_size=2), execution_profile=profile_of_node(fake, 1)
             )
             gc.collect()
             assert len(list(rows)) == 6
@@ -133,7 +135,7 @@ def test_pages_after_the_profile_is_gone() -> None:
 def test_a_policy_that_is_replaced_is_forgotten() -> None:
     with primed() as fake, Cluster([fake[0].address], port=fake.port) as cluster:
         session = cluster.connect()
-        profile = of_node(fake, 1)
+        profile = profile_of_node(fake, 1)
         for _ in range(5):
             profile.load_balancing_policy = RoundRobinPolicy()
             session.execute(READ, execution_profile=profile)

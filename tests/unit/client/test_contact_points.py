@@ -1,6 +1,4 @@
-"""Contact points that are no good, each in its own way: the others are tried, and what escapes
-names each cause.
-"""
+"""Unusable contact points of each kind: the others are tried, and the error names each cause."""
 
 from __future__ import annotations
 

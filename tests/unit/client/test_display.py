@@ -1,4 +1,4 @@
-"""How results look in a shell and in a notebook, on both faces; and `one` with `strict`."""
+"""Results in a shell and in a notebook, in both APIs; and `one` with `strict`."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_table(face: Any) -> None:
 
 
 @FACES
-def test_it_is_cut(face: Any) -> None:
+def test_long_results_are_cut(face: Any) -> None:
     result = face(message(*[(number, "x" * 1000) for number in range(50)]), more=True)
     lines = str(result).splitlines()
     assert len(lines) == 3 + 20 + 1
@@ -85,12 +85,12 @@ def test_it_is_cut(face: Any) -> None:
 
 
 @FACES
-def test_what_notebooks_show_is_escaped(face: Any) -> None:
-    shown = face(message((1, "<script>alert(1)</script> & more")))._repr_html_()
-    assert "<script>" not in shown
-    assert "&lt;script&gt;" in shown
-    assert shown.startswith("<table><thead><tr><th>id<br><small>int</small></th>")
-    assert "<p>(1 row)</p>" in shown
+def test_html_for_notebooks_is_escaped(face: Any) -> None:
+    html = face(message((1, "<script>alert(1)</script> & more")))._repr_html_()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+    assert html.startswith("<table><thead><tr><th>id<br><small>int</small></th>")
+    assert "<p>(1 row)</p>" in html
 
 
 @FACES
@@ -137,24 +137,24 @@ def test_one_and_only_one(face: Any) -> None:
 
 
 def test_one_over_short_pages() -> None:
-    """Servers give empty and short pages, with filtering say: the blocking face looks on, the other
-    one says that it cannot.
+    """Servers may return empty and short pages: the blocking `one` reads on, the asyncio `one`
+    raises an error.
     """
     pages = [message(), message((1, "ada")), message()]
 
     class Future:
         row_factory = staticmethod(named_tuple_factory)
-        place = 0
+        index = 0
 
         @property
         def has_more_pages(self) -> bool:
-            return self.place + 1 < len(pages)
+            return self.index + 1 < len(pages)
 
         def start_fetching_next_page(self) -> None:
-            self.place += 1
+            self.index += 1
 
         def result(self) -> ResultSet[Any]:
-            return ResultSet(self, pages[self.place])
+            return ResultSet(self, pages[self.index])
 
     assert ResultSet(Future(), pages[0]).one(strict=True) == (1, "ada")
     pages[2] = message((2, "bob"))
@@ -184,7 +184,7 @@ def test_rows_of_any_form_print() -> None:
 
 
 class Printer:
-    """What IPython hands to `_repr_pretty_`."""
+    """Fake of the printer that IPython passes to `_repr_pretty_`."""
 
     def __init__(self) -> None:
         self.shown = ""
@@ -204,7 +204,7 @@ VALUES = [(1, "x" * 50, "y" * 50), (2, "short", "z")]
 
 
 @pytest.fixture
-def wide() -> Iterator[Any]:
+def wide_result() -> Iterator[Any]:
     with FakeNode() as node:
         node.prime("SELECT", answer(WIDE, VALUES))
         with Cluster([node.address], port=node.port) as cluster:
@@ -212,29 +212,29 @@ def wide() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("columns", [40, 60, 100, 200])
-def test_it_fits_into_the_terminal(
-    wide: Any, columns: int, monkeypatch: pytest.MonkeyPatch
+def test_tables_fit_into_the_terminal(
+    wide_result: Any, columns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdout", Terminal())
     monkeypatch.setenv("COLUMNS", str(columns))
-    for text in (pretty(wide), str(wide)):
+    for text in (pretty(wide_result), str(wide_result)):
         assert max(map(len, text.splitlines())) <= columns
         assert text.splitlines()[0].split() == ["k", "|", "note", "|", "other"]
         assert ("..." in text) == (columns < 110)
-    assert "text" in pretty(wide)
-    assert "varchar" not in pretty(wide)
+    assert "text" in pretty(wide_result)
+    assert "varchar" not in pretty(wide_result)
 
 
-def test_too_many_columns_stand_upright(wide: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_columns_stand_upright(wide_result: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", Terminal())
     monkeypatch.setenv("COLUMNS", "24")
-    lines = pretty(wide).splitlines()
+    lines = pretty(wide_result).splitlines()
     assert lines[:3] == ["-- row 0 --", "k     | 1", "note  | " + "x" * 13 + "..."]
     assert lines[-1] == "(2 rows)"
 
 
-def test_elsewhere_nothing_is_cut(wide: Any) -> None:
-    assert "y" * 50 in str(wide)
+def test_elsewhere_nothing_is_cut(wide_result: Any) -> None:
+    assert "y" * 50 in str(wide_result)
 
 
 class Terminal(io.StringIO):
@@ -243,13 +243,13 @@ class Terminal(io.StringIO):
 
 
 def test_values_as_people_write_them() -> None:
-    found = {
+    texts = {
         display._cut(uuid.UUID(int=7)): "00000000-0000-0000-0000-000000000007",
         display._cut(SortedSet([2, 1])): "{1, 2}",
         display._cut(OrderedMap([("a", 1)])): "{'a': 1}",
         display._cut(datetime.date(2026, 1, 2)): "datetime.date(2026, 1, 2)",
     }
-    assert list(found) == list(found.values())
+    assert list(texts) == list(texts.values())
 
 
 def test_metadata_shows_itself() -> None:

@@ -1,4 +1,4 @@
-"""Starting as many executions as there is room for."""
+"""Executions are started as long as there is capacity."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from cassandra.client.filling import fill
 
 
 class Collector:
-    """Makes requests of some statements; a string is one that is not on the happy path."""
+    """Fake collector that makes requests of statements; strings are off the happy path."""
 
     def __init__(self, room: int) -> None:
         self.room, self.sent = room, 0
-        self.unusual: Any = None
+        self.off_path: Any = None
 
-    def requests(self, statements: Any, burst: list[Any], most: int) -> None:
-        self.unusual = None
-        while self.sent < self.room and len(burst) < most:
+    def requests(self, statements: Any, burst: list[Any], limit: int) -> None:
+        self.off_path = None
+        while self.sent < self.room and len(burst) < limit:
             statement = next(statements, None)
             if statement is None:
                 return
@@ -26,13 +26,13 @@ class Collector:
                 raise ValueError("damaged")
             self.sent += 1
             if isinstance(statement, str):
-                self.unusual = (statement, None)
+                self.off_path = (statement, None)
                 return
             burst.append(statement)
 
 
 @pytest.mark.parametrize(
-    ("statements", "room", "most", "expected"),
+    ("statements", "free_slots", "limit", "expected"),
     [
         ([1, 2, 3], 10, 10, [[1, 2, 3]]),
         ([1, 2, 3], 2, 10, [[1, 2]]),
@@ -43,15 +43,15 @@ class Collector:
     ],
 )
 def test_requests_are_started_together(
-    statements: list[Any], room: int, most: int, expected: list[Any]
+    statements: list[Any], free_slots: int, limit: int, expected: list[Any]
 ) -> None:
-    collector: Any = Collector(room)
+    collector: Any = Collector(free_slots)
     started: list[Any] = []
-    fill(collector, iter(statements), most, started.append, lambda *other: started.append(other))
+    fill(collector, iter(statements), limit, started.append, lambda *other: started.append(other))
     assert started == expected
 
 
-def test_what_was_made_before_an_error_is_started() -> None:
+def test_requests_before_an_error_are_started() -> None:
     collector: Any = Collector(10)
     started: list[Any] = []
     statements: Any = iter([1, 2, "damaged"])

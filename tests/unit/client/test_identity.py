@@ -1,4 +1,4 @@
-"""How a program names itself, and what ScyllaDB is told of a cluster."""
+"""The name and version of an application, and the options that ScyllaDB gets about a cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_the_application() -> None:
     assert options == {"APPLICATION_NAME": "shop", "CLIENT_ID": str(uuid.UUID(int=5))}
 
 
-def test_what_is_refused_at_once() -> None:
+def test_invalid_values_are_refused_at_once() -> None:
     with pytest.raises(TypeError, match="application_version must be a str or None, but is 5"):
         Cluster(application_version=5)  # type: ignore[arg-type]
     with pytest.raises(NotImplementedError, match="Insights"):
@@ -32,8 +32,8 @@ def test_options_for_scylladb() -> None:
     cluster = Cluster(["127.0.0.1"])
     session = {"SESSION_ID": str(cluster.session_id)}
     assert scylla_options(cluster, False) == session
-    told = scylla_options(cluster, True)
-    assert told.items() >= session.items()
-    assert json.loads(told["DRIVER_CONFIG"])
+    options = scylla_options(cluster, True)
+    assert options.items() >= session.items()
+    assert json.loads(options["DRIVER_CONFIG"])
     cluster.driver_config_reporting_enabled = False
     assert scylla_options(cluster, True) == session

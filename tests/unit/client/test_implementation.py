@@ -1,4 +1,4 @@
-"""A process that runs in pure Python by accident is told so, once."""
+"""A process that accidentally runs in pure Python is warned once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.processes import run_python
 PACKAGE = Path(cassandra.__file__).parent
 
 
-def test_it_is_public() -> None:
+def test_the_implementation_is_public() -> None:
     assert cassandra.implementation == _impl.implementation
     assert cassandra.fallback_reason is _impl.fallback_reason
     lane = {"c": "compiled", "python": "pure Python"}[cassandra.implementation]
@@ -35,7 +35,7 @@ def test_an_accident_is_logged_at_the_first_connect(
         for _ in range(2):
             with Cluster([node.address], port=node.port) as cluster:
                 cluster.connect()
-    (logged,) = [one for one in caplog.records if "pure Python" in one.getMessage()]
+    (logged,) = [record for record in caplog.records if "pure Python" in record.getMessage()]
     assert (logged.name, logged.levelname) == ("cassandra.cluster", "WARNING")
     assert "(it lacks any)" in logged.getMessage()
 
@@ -50,7 +50,7 @@ assert (cassandra.implementation, cassandra.fallback_reason) == ("python", None)
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A source tree that is not built."""
+    """Return a source tree that is not built."""
     ignored = shutil.ignore_patterns("*.so", "*.pyd", "*.c", "__pycache__")
     shutil.copytree(PACKAGE, tmp_path / "tree" / "cassandra", ignore=ignored)
     (tmp_path / "tree" / "setup.py").touch()
@@ -82,7 +82,7 @@ def test_a_tree_in_front_of_a_compiled_installation_warns(tree: Path, tmp_path: 
 def test_files_that_another_driver_took_along_are_named(tree: Path) -> None:
     (tree / "cassandra" / "marshal.py").unlink()
     (tree / "cassandra" / "_accel" / "codecs.py").write_text("import cassandra.marshal")
-    # Those of editable installations would find the file elsewhere.
+    # The finders of editable installations would find another file.
     code = """
 import sys
 sys.meta_path[:] = [one for one in sys.meta_path if "editable" not in repr(one)]

@@ -1,4 +1,4 @@
-"""What a conditional statement answers."""
+"""The result of a conditional statement."""
 
 from __future__ import annotations
 

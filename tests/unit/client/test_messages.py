@@ -1,4 +1,4 @@
-"""Messages that say the same as request bodies, byte by byte."""
+"""Messages encode to the same bytes as request bodies."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from cassandra.client.messages import message_of
 from cassandra.cqltypes import Int32Type
 from cassandra.engine.request_bodies import BatchBody, ExecuteBody, MessageBody, QueryBody
 from cassandra.protocol.column_specs import ColumnMetadata
+from cassandra.protocol.handler import ProtocolHandler
 from cassandra.protocol.messages.requests import QueryMessage
 from cassandra.query import PreparedStatement
+from cassandra.testing.fake import FakeNode, rows
+from tests.unit.engine.faults import connected
+
+SELECT = "SELECT * FROM t WHERE k = ?"
 
 PREPARED = PreparedStatement(
     [ColumnMetadata("ks", "t", "k", Int32Type)], b"id", [0], "SELECT ?", "ks", 5, None, None
@@ -19,14 +24,14 @@ PREPARED = PreparedStatement(
 
 
 def settled(body: Any) -> Any:
-    """The same settings for every body."""
+    """Set the same options on every body."""
     body.consistency, body.serial_consistency = 4, 9
     body.page_size, body.paging_state, body.timestamp = 7, b"state", 123456789
     body.tracing, body.custom_payload = True, {"a": b"1"}
     return body
 
 
-def made(kind: str) -> Any:
+def body_of(kind: str) -> Any:
     if kind == "query":
         return settled(QueryBody("SELECT 1", "ks"))
     if kind == "execute":
@@ -37,7 +42,7 @@ def made(kind: str) -> Any:
 
 @pytest.mark.parametrize("kind", ["query", "execute", "batch"])
 def test_settings_are_taken_over(kind: str) -> None:
-    body = made(kind)
+    body = body_of(kind)
     message = message_of(body)
     assert (message.consistency_level, message.serial_consistency_level) == (4, 9)
     assert (message.timestamp, message.tracing) == (123456789, True)
@@ -47,26 +52,68 @@ def test_settings_are_taken_over(kind: str) -> None:
         assert (message.fetch_size, message.paging_state) == (7, b"state")
 
 
-def test_what_each_kind_says() -> None:
-    assert message_of(made("query")).query == "SELECT 1"
-    execute = message_of(made("execute"))
+def test_fields_of_each_kind_of_message() -> None:
+    assert message_of(body_of("query")).query == "SELECT 1"
+    execute = message_of(body_of("execute"))
     assert (execute.query_id, execute.query_params) == (b"id", [b"\0\0\0\x05"])
-    batch = message_of(made("batch"))
+    batch = message_of(body_of("batch"))
     assert batch.queries == [(False, "SELECT 1", ()), (True, b"id", [b"\0\0\0\x05"])]
 
 
 def test_metadata_is_left_out_only_if_its_id_travels() -> None:
-    body = made("execute")
-    assert message_of(body).skip_meta is False
+    assert message_of(body_of("execute")).skip_meta is False
     for metadata, metadata_id, skipped in ((object(), b"x", True), (None, b"x", False)):
-        body.prepared.result_metadata_and_id = (metadata, metadata_id)
-        found = message_of(body)
-        assert (found.skip_meta, found.result_metadata_id) == (skipped, metadata_id)
-    body.prepared.result_metadata_and_id = (None, None)
+        PREPARED.result_metadata_and_id = (metadata, metadata_id)
+        body = body_of("execute")
+        # The answer is decoded with the columns that the body has read.
+        PREPARED.result_metadata_and_id = (object(), b"later")
+        message = message_of(body)
+        assert (message.skip_meta, message.result_metadata_id) == (skipped, metadata_id)
+    PREPARED.result_metadata_and_id = (None, None)
+
+
+class OwnHandler(ProtocolHandler):
+    """A handler of the application, which decodes as the driver does."""
+
+
+@pytest.mark.simulated
+@pytest.mark.parametrize("own_handler", [False, True], ids=["listener", "handler"])
+async def test_columns_that_changed_when_the_statement_was_prepared_again(
+    own_handler: bool,
+) -> None:
+    """The server leaves the columns out if it gets their id: rows are decoded with these columns,
+    not with those of the first PREPARE.
+    """
+    old, new = [("k", "int"), ("name", "text")], [("k", "int"), ("email", "text")]
+
+    def answer(request: Any) -> Any:
+        columns = [new, old]["name" in names]
+        return rows(columns, [(1, "a")], paging_state=None if request.paging_state else b"2")
+
+    with FakeNode() as node:
+        names = ["name"]
+        node.prime(lambda request: request.query == SELECT and request.opcode == 10, answer)
+        async with connected(node) as (_, session):
+            if own_handler:
+                session.client_protocol_handler = OwnHandler
+            else:
+                session.add_request_init_listener(lambda future: None)
+            node.prime_prepare(SELECT, [("k", "int")], old, [0])
+            prepared = await session.prepare(SELECT)
+            result = await session.execute(prepared, (1,))
+            assert result.column_names == ["k", "name"]
+            names[:] = ["email"]
+            node.prime_prepare(SELECT, [("k", "int")], new, [0])
+            node.forget_prepared()
+            fields = [row._fields async for row in result]
+            assert fields == [("k", "name"), ("k", "email")]
+            node.forget_prepared()
+            for _ in range(2):
+                assert (await session.execute(prepared, (1,))).column_names == ["k", "email"]
 
 
 def test_a_program_s_own_message_and_what_has_none() -> None:
     message = QueryMessage("SELECT 1", 1)
-    assert message_of(MessageBody(message, None, made("query"), False)) is message
+    assert message_of(MessageBody(message, None, body_of("query"), False)) is message
     with pytest.raises(TypeError, match="there is no message for 5"):
         message_of(5)  # type: ignore[arg-type]

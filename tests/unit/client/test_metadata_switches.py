@@ -1,4 +1,4 @@
-"""Switches of metadata: before connect they are noted, after it the engine has them at once."""
+"""Metadata switches are stored before connect; after it the engine applies them at once."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_after_connect() -> None:
     assert engine.token_metadata_enabled is False
 
 
-def test_all_reading() -> None:
-    made: Any = MetadataSwitches.__new__(MetadataSwitches)
-    made._core = SimpleNamespace(schema=SimpleNamespace(enabled=True))
-    made.set_meta_refresh_enabled(False)
-    assert made._core.schema.enabled is False
+def test_schema_reading_can_be_switched_off() -> None:
+    switches: Any = MetadataSwitches.__new__(MetadataSwitches)
+    switches._core = SimpleNamespace(schema=SimpleNamespace(enabled=True))
+    switches.set_meta_refresh_enabled(False)
+    assert switches._core.schema.enabled is False

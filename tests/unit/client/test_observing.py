@@ -1,4 +1,4 @@
-"""Observers of a cluster and of a session: who is told, before and after the engine is there."""
+"""Observers of a cluster and of a session are notified, before and after the engine exists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Observer(RequestObserver):
         pass
 
     def __eq__(self, other: object) -> bool:
-        return True  # observers are told apart by identity
+        return True  # observers are compared by identity
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -36,7 +36,7 @@ class Engine:
 
 
 def ids(observers: Any) -> list[int]:
-    return [id(one) for one in observers]
+    return [id(observer) for observer in observers]
 
 
 def test_one_of_several_is_left_out_by_identity() -> None:

@@ -1,4 +1,4 @@
-"""The next page: asked for once, while a page is read, and taken by whoever wants it; both faces."""  # noqa: E501
+"""The next page is requested once while the current page is read, in both APIs."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ ROWS = 45
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    with FakeNode() as one:
-        one.prime(READ, paged([("k", "int")], [(k,) for k in range(ROWS)]))
-        yield one
+    with FakeNode() as fake_node:
+        fake_node.prime(READ, paged([("k", "int")], [(k,) for k in range(ROWS)]))
+        yield fake_node
 
 
 @pytest.fixture
@@ -34,23 +34,23 @@ def session(node: FakeNode) -> Iterator[Session]:
         yield cluster.connect()
 
 
-def asked(node: FakeNode) -> int:
+def read_count(node: FakeNode) -> int:
     return len(node.queries(READ))
 
 
 def test_the_next_page_is_asked_for_while_one_is_read(node: FakeNode, session: Session) -> None:
     result = session.execute(SimpleStatement(READ, fetch_size=PAGE))
     rows = iter(result)
-    assert asked(node) == 1
+    assert read_count(node) == 1
     state = result.paging_state
     assert next(rows).k == 0
-    node.wait_for(lambda one: asked(one) == 2)
-    # The page at hand is still the first one.
+    node.wait_for(lambda fake_node: read_count(fake_node) == 2)
+    # The current page is still the first.
     assert result.paging_state == state
     assert [next(rows).k for _ in range(PAGE - 1)] == list(range(1, PAGE))
-    assert asked(node) == 2
+    assert read_count(node) == 2
     assert [row.k for row in rows] == list(range(PAGE, ROWS))
-    assert asked(node) == 5
+    assert read_count(node) == 5
     assert not result.has_more_pages
 
 
@@ -59,10 +59,10 @@ def test_pages_that_are_fetched_by_hand_are_asked_for_once(
 ) -> None:
     result = session.execute(SimpleStatement(READ, fetch_size=PAGE))
     next(iter(result))
-    node.wait_for(lambda one: asked(one) == 2)
+    node.wait_for(lambda fake_node: read_count(fake_node) == 2)
     result.fetch_next_page()
     assert [row.k for row in result.current_rows] == list(range(PAGE, 2 * PAGE))
-    assert asked(node) == 2
+    assert read_count(node) == 2
 
 
 def test_a_page_ahead_that_failed_is_an_error_when_it_is_wanted(
@@ -77,19 +77,21 @@ def test_a_page_ahead_that_failed_is_an_error_when_it_is_wanted(
     assert [next(rows).k for _ in range(PAGE)] == list(range(PAGE))
     with pytest.raises(InvalidRequest, match="no such page"):
         next(rows)
-    # Asked for again, it goes on where it failed.
+    # A further iteration continues after the failed page.
     assert [row.k for row in result] == list(range(PAGE, ROWS))
 
 
 @pytest.mark.parametrize("state", [b"", ""])
 def test_an_empty_paging_state_is_refused(node: FakeNode, session: Session, state: Any) -> None:
-    """A service that decodes a mangled token to nothing would answer with the first page again."""
+    """An empty paging state is refused: a mangled token would otherwise return the first page
+    again.
+    """
     with pytest.raises(InvalidPagingState, match="the paging state is empty") as caught:
         session.execute(READ, paging_state=state)
     assert isinstance(caught.value, ValueError)
     with pytest.raises(InvalidPagingState, match="the paging state is empty"):
         session.execute_async(READ, paging_state=state).result()
-    assert asked(node) == 0
+    assert read_count(node) == 0
 
 
 def test_callbacks_ask_for_pages_by_themselves(node: FakeNode, session: Session) -> None:
@@ -97,14 +99,14 @@ def test_callbacks_ask_for_pages_by_themselves(node: FakeNode, session: Session)
     future.add_callback(lambda rows: None)
     rows = iter(future.result())
     assert [next(rows).k for _ in range(PAGE)] == list(range(PAGE))
-    assert asked(node) == 1
+    assert read_count(node) == 1
 
 
 # -- the page itself, without a session ------------------------------------------------------------
 
 
 class Sent:
-    """A request, of which the next page's is made."""
+    """Fake request that next-page requests are derived from."""
 
     def __init__(self) -> None:
         self.state: bytes | None = None
@@ -165,11 +167,11 @@ async def test_one_page_ahead_on_asyncio(node: FakeNode) -> None:
         result = await result_of(node, cluster)
         rows = result.__aiter__()
         assert (await rows.__anext__()).k == 0
-        await asyncio.to_thread(node.wait_for, lambda one: asked(one) == 2)
+        await asyncio.to_thread(node.wait_for, lambda fake_node: read_count(fake_node) == 2)
         assert [(await rows.__anext__()).k for _ in range(PAGE - 1)] == list(range(1, PAGE))
-        assert asked(node) == 2
+        assert read_count(node) == 2
         assert [row.k async for row in rows] == list(range(PAGE, ROWS))
-        assert asked(node) == 5
+        assert read_count(node) == 5
         with pytest.raises(QueryExhausted):
             await result.fetch_next_page()
 
@@ -182,14 +184,14 @@ async def test_a_page_ahead_that_failed_on_asyncio(
 
     node.prime(later_page, error(ErrorCode.INVALID, "no such page"), times=2)
     async with aio.Cluster([node.address], port=node.port) as cluster:
-        # A reader that stops leaves the error behind, and nothing is said of it.
+        # A reader that stops leaves the error behind, and nothing is logged.
         async for _ in await result_of(node, cluster):
             break
-        await asyncio.to_thread(node.wait_for, lambda one: asked(one) == 2)
+        await asyncio.to_thread(node.wait_for, lambda fake_node: read_count(fake_node) == 2)
         result = await result_of(node, cluster)
         with pytest.raises(InvalidRequest, match="no such page"):
             await result.fetch_next_page()
-        # Asked for again, it goes on where it failed.
+        # A further fetch continues where it failed.
         assert [row.k for row in result.current_rows] == list(range(PAGE))
         await result.fetch_next_page()
         assert [row.k for row in result.current_rows] == list(range(PAGE, 2 * PAGE))
@@ -200,7 +202,7 @@ async def test_two_tasks_that_want_a_page_ask_for_it_once(node: FakeNode) -> Non
     async with aio.Cluster([node.address], port=node.port) as cluster:
         result = await result_of(node, cluster)
         await asyncio.gather(result.fetch_next_page(), result.fetch_next_page())
-        assert asked(node) == 2
+        assert read_count(node) == 2
         assert [row.k for row in result.current_rows] == list(range(PAGE, 2 * PAGE))
 
 
@@ -214,14 +216,14 @@ async def test_a_page_that_is_given_up_can_be_asked_for_again(node: FakeNode) ->
     async with aio.Cluster([node.address], port=node.port) as cluster:
         result = await result_of(node, cluster)
         waiting = asyncio.ensure_future(result.fetch_next_page())
-        await asyncio.to_thread(node.wait_for, lambda one: asked(one) == 2)
+        await asyncio.to_thread(node.wait_for, lambda fake_node: read_count(fake_node) == 2)
         (pool,) = result._session._engine.pools.values()
         (connection,) = pool.connections
         assert (connection.in_flight, connection.orphans) == (1, 0)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        # The request is given up: its stream is only waited for.
+        # The request is given up; only its stream waits for the answer.
         assert connection.orphans == 1
         await result.fetch_next_page()
         assert [row.k for row in result.current_rows] == list(range(PAGE, 2 * PAGE))

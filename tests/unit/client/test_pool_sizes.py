@@ -1,4 +1,4 @@
-"""Connections per host by distance: before and after connect, more and fewer; on both faces."""
+"""Connections per host by distance: before and after connect, more and fewer, in both APIs."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def test_sizes_as_a_keyword() -> None:
 @pytest.mark.parametrize(
     ("size", "kind"), [(0, ValueError), (-1, ValueError), ("2", TypeError), (True, TypeError)]
 )
-def test_what_is_no_size(size: object, kind: type[Exception]) -> None:
+def test_invalid_sizes_are_refused(size: object, kind: type[Exception]) -> None:
     with pytest.raises(kind, match="connections_per_host"):
         Cluster(connections_per_host=size)  # type: ignore[arg-type]
     with pytest.raises(kind, match="core_connections"):
         Cluster().set_core_connections_per_host(HostDistance.LOCAL, size)  # type: ignore[arg-type]
 
 
-def test_what_is_no_distance() -> None:
+def test_invalid_distances_are_refused() -> None:
     with pytest.raises(ValueError, match="-1"):
         Cluster().set_core_connections_per_host(HostDistance.IGNORED, 2)
     with pytest.raises(ValueError, match="-1"):
@@ -61,7 +61,7 @@ def test_open_pools_grow_and_shrink() -> None:
         Cluster([node.address], port=node.port, connections_per_host=2) as cluster,
     ):
         session = cluster.connect(wait_for_all_pools=True)
-        node.wait_for(lambda node: len(node.connections) == 3)  # with the control connection
+        node.wait_for(lambda node: len(node.connections) == 3)  # including the control connection
         cluster.set_core_connections_per_host(HostDistance.LOCAL, 5)
         node.wait_for(lambda node: len(node.connections) == 6)
         cluster.set_core_connections_per_host(HostDistance.LOCAL, 1)

@@ -1,5 +1,5 @@
-"""Custom payloads and flags as they reach a server; what cannot be sent is refused in the call, on
-each face.
+"""Custom payloads and flags reach the server; invalid payloads are refused in the call, in each
+API.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def call(prepared: Any, kind: str, payload: Any) -> tuple[Any, Any, dict[str, An
     """Return a statement, its parameters and keywords."""
     batch = BatchStatement()
     batch.add("INSERT INTO t (k) VALUES (1)")
-    own = SimpleStatement("SELECT 1")
-    own.custom_payload = payload
+    simple = SimpleStatement("SELECT 1")
+    simple.custom_payload = payload
     statement: Any = {
         "text": "SELECT 1",
         "bound": prepared.bind((1,)),
         "batch": batch,
         "markers": INSERT,
-        "own": own,
+        "own": simple,
     }[kind]
     return (
         statement,
@@ -59,7 +59,8 @@ async def test_asyncio(node: FakeNode, kind: str) -> None:
         for payload, error, text in WRONG:
             statement, parameters, keywords = call(prepared, kind, payload)
             with pytest.raises(error, match=text):
-                session.execute(statement, parameters, **keywords)  # not awaited: the call refuses
+                # not awaited, because the call itself refuses
+                session.execute(statement, parameters, **keywords)
             with pytest.raises(error, match=text):
                 await session.prepare("SELECT 2", custom_payload=payload)
 
@@ -79,6 +80,18 @@ def test_blocking_and_futures(node: FakeNode, kind: str) -> None:
                 session.execute_async(statement, parameters, **keywords)
             with pytest.raises(error, match=text):
                 session.prepare("SELECT 2", custom_payload=payload)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_payload_that_changes_after_the_call(node: FakeNode, kind: str) -> None:
+    async with connected(node) as (_, session):
+        prepared = await session.prepare(INSERT)
+        payload = {"id": b"1"}
+        statement, parameters, keywords = call(prepared, kind, payload)
+        answer = session.execute(statement, parameters, **keywords)
+        payload["id"] = b"2"
+        await answer
+        assert node.queries()[-1].custom_payload == {"id": b"1"}
 
 
 async def test_a_listener_that_adds_one(node: FakeNode) -> None:

@@ -1,4 +1,4 @@
-"""The setting `client_routes_config`, and what it does not go with."""
+"""The setting `client_routes_config`, and settings that it excludes."""
 
 from __future__ import annotations
 

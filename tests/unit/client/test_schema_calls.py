@@ -1,4 +1,4 @@
-"""The calls that read a part of the schema again: which part each of them means."""
+"""Each call that refreshes the schema refreshes the right part."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cassandra.client.schema_calls import SchemaCalls
 from cassandra.engine.schema.targets import Target
 
 
-class Noting(SchemaCalls[Any]):
+class RecordingCalls(SchemaCalls[Any]):
     def _refresh_schema(self, target: Target, max_schema_agreement_wait: float | None) -> Any:
         return target, max_schema_agreement_wait
 
@@ -39,8 +39,8 @@ class Noting(SchemaCalls[Any]):
     ],
 )
 def test_each_call_names_its_part(call: str, arguments: Any, target: Target) -> None:
-    calls = Noting()
-    found, wait = getattr(calls, call)(*arguments)
-    assert (found, wait) == (target, None)
+    calls = RecordingCalls()
+    requested, wait = getattr(calls, call)(*arguments)
+    assert (requested, wait) == (target, None)
     assert getattr(calls, call)(*arguments, 2.5)[1] == 2.5
     assert getattr(calls, call)(*arguments, max_schema_agreement_wait=0)[1] == 0

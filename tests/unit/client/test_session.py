@@ -1,4 +1,4 @@
-"""Settings of sessions are checked when they are set, on both faces."""
+"""Settings of sessions are checked when they are set, in both APIs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("name", "value", "error", "message"), WRONG)
 @pytest.mark.parametrize("face", [Session, aio.Session])
-def test_what_cannot_work_is_refused_by_name(
+def test_impossible_values_are_refused_by_name(
     face: Any, name: str, value: Any, error: type[Exception], message: str
 ) -> None:
     session = face.__new__(face)
@@ -36,7 +36,8 @@ def test_what_cannot_work_is_refused_by_name(
         setattr(session, name, value)
 
 
-async def test_what_today_s_drivers_take_is_taken() -> None:
+@pytest.mark.filterwarnings("ignore:default_fetch_size=-1 means one page:RuntimeWarning")
+async def test_values_that_cassandra_driver_accepts_are_accepted() -> None:
     def check(session: Any) -> None:
         for name, values in (
             ("default_fetch_size", (0, -1, None, True, 7)),

@@ -1,4 +1,4 @@
-"""The settings for shards, and what a cluster says of them."""
+"""The settings for shards, and a cluster's information about them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ def settings(options: ShardAwareOptions) -> tuple[Any, ...]:
 
 def test_options_of_each_form() -> None:
     assert settings(ShardAwareOptions()) == (None, False, (49152, 65535))
-    made = ShardAwareOptions(disable=True, disable_shardaware_port=True, local_ports=(1000, 2000))
-    assert settings(made) == (True, True, (1000, 2000))
-    assert settings(ShardAwareOptions(made)) == settings(made)
+    options = ShardAwareOptions(
+        disable=True, disable_shardaware_port=True, local_ports=(1000, 2000)
+    )
+    assert settings(options) == (True, True, (1000, 2000))
+    assert settings(ShardAwareOptions(options)) == settings(options)
     assert settings(ShardAwareOptions({"disable": True, "local_ports": [5, 6]})) == (
         True,
         False,
         (5, 6),
     )
-    assert repr(made) == "ShardAwareOptions(disable=True, disable_shardaware_port=True)"
+    assert repr(options) == "ShardAwareOptions(disable=True, disable_shardaware_port=True)"
 
 
 def test_options_that_are_refused() -> None:
@@ -41,9 +43,9 @@ def pool(count: int, connected: int) -> Any:
     class Pool(ShardPool):
         connected_shards = connected
 
-    made = Pool.__new__(Pool)
-    made.shards = SimpleNamespace(count=count)  # type: ignore[assignment]
-    return made
+    new_pool = Pool.__new__(Pool)
+    new_pool.shards = SimpleNamespace(count=count)  # type: ignore[assignment]
+    return new_pool
 
 
 def test_the_session_with_the_fewest_connections_counts() -> None:

@@ -1,4 +1,4 @@
-"""A node, a cluster and a session of the blocking face."""
+"""A node, a cluster and a session of the blocking API."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ READ = "SELECT k, v FROM t"
 
 @pytest.fixture
 def shop() -> Iterator[FakeNode]:
-    with FakeNode() as one:
-        one.prime(READ, rows([("k", "int"), ("v", "text")], [(1, "a"), (2, "b")]))
-        one.schema = schema("ks", tables=1)
-        yield one
+    with FakeNode() as node:
+        node.prime(READ, rows([("k", "int"), ("v", "text")], [(1, "a"), (2, "b")]))
+        node.schema = schema("ks", tables=1)
+        yield node
 
 
 @pytest.fixture
 def blocking_cluster(shop: FakeNode) -> Iterator[Cluster]:
-    with Cluster([shop.address], port=shop.port) as made:
-        yield made
+    with Cluster([shop.address], port=shop.port) as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The cluster of the blocking face: connecting, what needs a connection, and the end."""
+"""The blocking cluster connects, shuts down, and refuses calls that need a connection."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.unit.cluster.conftest import READ
 def test_sessions_share_one_engine(shop: FakeNode, blocking_cluster: Cluster) -> None:
     first, second = blocking_cluster.connect(), blocking_cluster.connect()
     assert first is not second
-    # The control connection, and a pool for each session.
+    # One control connection, and a pool for each session.
     assert sum(request.opcode == 1 for request in shop.requests) == 3
     assert [session.execute(READ).one() for session in (first, second)] == [(1, "a")] * 2
 
@@ -42,7 +42,7 @@ def test_a_keyspace_that_does_not_exist(shop: FakeNode, blocking_cluster: Cluste
     assert blocking_cluster.connect("shop").keyspace == "shop"
 
 
-def test_what_needs_a_connection(shop: FakeNode, blocking_cluster: Cluster) -> None:
+def test_calls_that_need_a_connection(shop: FakeNode, blocking_cluster: Cluster) -> None:
     assert blocking_cluster.get_control_connection_host() is None
     for call in (blocking_cluster.refresh_nodes, blocking_cluster.refresh_schema_metadata):
         with pytest.raises(ConnectionException, match="not connected"):
@@ -54,7 +54,7 @@ def test_what_needs_a_connection(shop: FakeNode, blocking_cluster: Cluster) -> N
     assert list(blocking_cluster.metadata.keyspaces["ks"].tables) == ["t0"]
     shop.datacenter = "elsewhere"
     blocking_cluster.refresh_nodes()
-    assert [one.datacenter for one in blocking_cluster.metadata.all_hosts()] == ["elsewhere"]
+    assert [host.datacenter for host in blocking_cluster.metadata.all_hosts()] == ["elsewhere"]
 
 
 def test_profiles_that_come_later(blocking_cluster: Cluster) -> None:

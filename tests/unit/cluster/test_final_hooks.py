@@ -13,15 +13,15 @@ from cassandra.cluster.final_hooks import FinalMethod, finish_wrapped
 
 @pytest.fixture
 def tracers(monkeypatch: pytest.MonkeyPatch) -> Any:
-    made = SimpleNamespace(
+    fake_tracers = SimpleNamespace(
         set_final_result=lambda future, result: ("ours", result),
         finish_wrapped=lambda future: setattr(future, "is_finished", True),
     )
-    monkeypatch.setattr(final_hooks, "tracers", made)
-    return made
+    monkeypatch.setattr(final_hooks, "tracers", fake_tracers)
+    return fake_tracers
 
 
-class Future:  # as much of a `ResponseFuture` as is looked at
+class Future:  # has the attributes of a `ResponseFuture` that the hooks use
     _hooks: Any = None
     is_finished = False
     _set_final_result = FinalMethod("set_final_result")

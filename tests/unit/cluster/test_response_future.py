@@ -1,4 +1,4 @@
-"""Callbacks, pages and ends of the blocking face on a scriptable node: each called once a page,
+"""Callbacks and pages of the blocking API on a fake node: each callback runs once per page, and
 nothing waits for ever.
 """
 
@@ -35,7 +35,7 @@ def session(node: FakeNode) -> Iterator[Session]:
 
 
 def paged(node: FakeNode, pages: int) -> None:
-    """READ gives `pages` pages of one row, its number."""
+    """Let READ return `pages` pages, each with its number as the only row."""
 
     def answer(request: Any) -> Any:
         number = int((request.paging_state or b"0").decode())
@@ -97,21 +97,22 @@ def test_every_execution_after_the_end_is_refused(node: FakeNode, session: Sessi
             except ConnectionShutdown as error:
                 errors.append(error)
 
-    thread = threading.Thread(target=execute, daemon=True)  # where it is not refused it hangs
+    # would hang if the call were not refused
+    thread = threading.Thread(target=execute, daemon=True)
     thread.start()
     thread.join(WAIT)
     assert len(errors) == 3
 
 
 def test_many_executions_are_refused_in_a_callback(node: FakeNode, session: Session) -> None:
-    found: list[Any] = []
+    errors: list[Any] = []
     over = threading.Event()
 
     def take(page: Any) -> None:
         try:
             execute_concurrent_with_args(session, READ, [None])
         except RuntimeError as error:
-            found.append(error)
+            errors.append(error)
         finally:
             over.set()
 
@@ -120,7 +121,7 @@ def test_many_executions_are_refused_in_a_callback(node: FakeNode, session: Sess
     session.execute_async(READ).add_callback(take)
     pause.release()
     assert over.wait(WAIT)
-    assert "in the driver's own event loop thread" in str(found[0])
+    assert "in the driver's own event loop thread" in str(errors[0])
 
 
 def test_iteration_goes_on_where_a_page_failed(node: FakeNode, session: Session) -> None:

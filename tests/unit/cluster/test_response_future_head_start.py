@@ -1,4 +1,4 @@
-"""A blocking call lets what its thread has sent before go first."""
+"""A blocking call waits a moment for earlier requests of its thread."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_read_follows_the_write_of_its_thread(
     node.prime(READ, answer)
     session.execute_async(statement)
     held.wait()
-    # Time enough for a read that does not wait to come first.
+    # The pause is long enough for a read that does not wait to come first.
     threading.Timer(0.05, held.release).start()
     assert session.execute(READ).one().v == 2
     assert waiting == [0]
@@ -97,4 +97,4 @@ def test_results_are_not_kept(session: Session) -> None:
     future = session.execute_async(READ)
     future.result()
     del future
-    assert [one() for one in session._latest.values()] == [None]
+    assert [reference() for reference in session._latest.values()] == [None]

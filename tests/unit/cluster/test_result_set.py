@@ -1,4 +1,4 @@
-"""`ResultSet` over future-like objects, and over messages that were never on a wire."""
+"""`ResultSet` over future-like objects, and over messages that were never encoded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cassandra.query import dict_factory, named_tuple_factory, tuple_factory
 
 
 class FakeFuture:
-    """What `ResultSet` needs of a future: pages that come one after the other."""
+    """Fake future with several pages."""
 
     row_factory = staticmethod(named_tuple_factory)
     _col_names = None
@@ -80,7 +80,7 @@ def test_on_a_later_page_too() -> None:
     assert list(rows) == [3, 4, 5]
 
 
-def test_nothing_is_left_after_a_whole_pass() -> None:
+def test_no_row_is_left_after_a_full_iteration() -> None:
     rows: ResultSet[Any] = ResultSet(FakeFuture([3]), [1, 2])
     assert len(rows.all()) == 3
     assert (rows.one(), bool(rows), rows.current_rows, rows.all()) == (None, False, [], [])
@@ -96,10 +96,10 @@ def test_unpacking_sees_each_row_once() -> None:
 
 def test_two_iterations_of_one_result() -> None:
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4]), [1, 2])
-    one, other = iter(rows), iter(rows)
-    assert [next(one), next(other), next(one)] == [1, 1, 2]
-    assert next(one) == 3  # fetched now; the other one goes on with it after its own page
-    assert list(other) == [2, 3, 4]
+    first, second = iter(rows), iter(rows)
+    assert [next(first), next(second), next(first)] == [1, 1, 2]
+    assert next(first) == 3  # fetched now; `second` returns it after its own page
+    assert list(second) == [2, 3, 4]
 
 
 def test_pages_fetched_by_hand_within_a_loop_are_not_skipped() -> None:

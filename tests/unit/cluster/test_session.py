@@ -1,4 +1,4 @@
-"""The session of the blocking face: its calls, and its end."""
+"""The blocking session: its calls, and its shutdown."""
 
 from __future__ import annotations
 
@@ -41,7 +41,11 @@ def test_the_keyspace(shop: FakeNode, blocking_session: Session) -> None:
 def test_preparing_one_and_many(shop: FakeNode, blocking_session: Session) -> None:
     prepared = blocking_session.prepare(PREPARED)
     others = blocking_session.prepare_all([READ, PREPARED])
-    assert [one.query_string for one in (prepared, *others)] == [PREPARED, READ, PREPARED]
+    assert [statement.query_string for statement in (prepared, *others)] == [
+        PREPARED,
+        READ,
+        PREPARED,
+    ]
     assert sum(request.opcode == Opcode.PREPARE for request in shop.requests) == 3
     with pytest.raises(TypeError, match="not a single text"):
         blocking_session.prepare_all(READ)
@@ -63,16 +67,17 @@ def test_a_blocking_call_in_a_callback_is_refused(
             except RuntimeError as refused:
                 outcomes.append(str(refused))
 
-    # The answer comes after the callback was added, which this thread would call otherwise.
+    # The answer must come after the callback was added: otherwise this thread would run the
+    # callback.
     shop.pause()
     future = blocking_session.execute_async(READ)
     future.add_callback(call)
     shop.resume()
     future.result()
-    # Callbacks that are late are over when the next execution is.
+    # Late callbacks have run when the next execution ends.
     blocking_session.execute(READ)
     assert len(outcomes) == 3
-    assert all("in the driver's own event loop thread" in one for one in outcomes)
+    assert all("in the driver's own event loop thread" in outcome for outcome in outcomes)
 
 
 def test_listeners_see_each_request_before_it_is_sent(
@@ -97,5 +102,5 @@ def test_after_its_end(blocking_cluster: Cluster) -> None:
     assert session.is_shutdown
     with pytest.raises(ConnectionShutdown):
         session.execute(READ)
-    # Others of the cluster go on.
+    # Other sessions of the cluster still work.
     assert blocking_cluster.connect().execute(READ).one() == (1, "a")

@@ -1,4 +1,6 @@
-"""What policies with keys share: columns, their types, and errors that show no value and no key."""
+"""Shared behaviour of policies with keys: columns, their types, and errors without
+values or keys.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,9 @@ Policy = AES256ColumnEncryptionPolicy | AESGCMColumnEncryptionPolicy
 
 @pytest.fixture(params=[AES256ColumnEncryptionPolicy, AESGCMColumnEncryptionPolicy])
 def policy(request: pytest.FixtureRequest) -> Policy:
-    made: Policy = request.param()
-    made.add_column(COLUMN, KEY, "int")
-    return made
+    new_policy: Policy = request.param()
+    new_policy.add_column(COLUMN, KEY, "int")
+    return new_policy
 
 
 def test_which_columns_a_policy_has(policy: Policy) -> None:
@@ -39,7 +41,7 @@ def test_which_columns_a_policy_has(policy: Policy) -> None:
     assert policy.contains_column(COLUMN)
     assert not policy.contains_column(other)
     assert policy.column_type(COLUMN) is Int32Type
-    plain = ("ks", "t", "c")  # programs pass plain tuples, too
+    plain = ("ks", "t", "c")  # applications may pass plain tuples
     assert policy.decrypt(plain, policy.encrypt(plain, b"x")) == b"x"  # type: ignore[arg-type]
 
 
@@ -145,8 +147,8 @@ TYPES = {
 @pytest.mark.parametrize("name", TYPES)
 def test_types_by_their_names(policy: Policy, name: str) -> None:
     policy.add_column(COLUMN, KEY, name)
-    shown = policy.column_type(COLUMN).cql_parameterized_type().replace("frozen<", "")
-    assert shown.replace(">", "") == TYPES[name].replace(">", "")
+    type_name = policy.column_type(COLUMN).cql_parameterized_type().replace("frozen<", "")
+    assert type_name.replace(">", "") == TYPES[name].replace(">", "")
 
 
 def test_statements_follow_the_columns(policy: Policy) -> None:
@@ -170,9 +172,9 @@ def test_statements_follow_the_columns(policy: Policy) -> None:
         def column_type(self, coldesc: ColDesc) -> Any:
             return Int32Type
 
-    # These may answer differently at any time: their statements ask each time.
-    for own in (Own(), OwnTypes()):
-        assert not keyed.KeyedPolicy.follow(own, prepared)
+    # These policies may change their answers at any time, so statements ask each time.
+    for custom in (Own(), OwnTypes()):
+        assert not keyed.KeyedPolicy.follow(custom, prepared)
 
 
 def test_a_fork_leaves_no_lock_held(policy: Policy) -> None:

@@ -1,5 +1,5 @@
-"""Policies of column encryption: the shared format, authenticated encryption, keys that change, and
-errors that name the column and show no secret.
+"""Policies of column encryption: the shared format, authenticated encryption, key rotation, and
+errors that name the column but no secret.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ OTHER_KEY = bytes(range(100, 132))
 IV = bytes(range(16))
 COLUMN = ColDesc("ks", "t", "c")
 
-# Written by cassandra-driver 3.30 with KEY and IV, run as a black box: type, value, and what stands
-# behind the initialization vector.
+# cassandra-driver 3.30, run as a black box, wrote these with KEY and IV: type, value, and the
+# ciphertext after the initialization vector.
 VECTORS: list[tuple[str, Any, str]] = [
     ("int", 1, "1d549fbe0ac07855d11e4fbe55326f2b"),
     ("int", -1, "7ef6ef8f10839158b9437891c7604e3c"),
@@ -70,9 +70,9 @@ Policy = AES256ColumnEncryptionPolicy | AESGCMColumnEncryptionPolicy
 
 @pytest.fixture(params=[AES256ColumnEncryptionPolicy, AESGCMColumnEncryptionPolicy])
 def policy(request: pytest.FixtureRequest) -> Policy:
-    made: Policy = request.param()
-    made.add_column(COLUMN, KEY, "int")
-    return made
+    new_policy: Policy = request.param()
+    new_policy.add_column(COLUMN, KEY, "int")
+    return new_policy
 
 
 @pytest.mark.parametrize(("kind", "value", "encrypted"), VECTORS, ids=str)
@@ -81,7 +81,7 @@ def test_the_format_that_drivers_share(kind: str, value: Any, encrypted: str) ->
     policy.add_column(COLUMN, KEY, kind)
     stored = IV + bytes.fromhex(encrypted)
     assert policy.encode_and_encrypt(COLUMN, value) == stored
-    # With any initialization vector: the value's own counts.
+    # The reader's own initialization vector does not matter, because each value contains one.
     reader = AES256ColumnEncryptionPolicy()
     reader.add_column(COLUMN, KEY, kind)
     assert reader.decrypt(COLUMN, stored) == policy.decrypt(COLUMN, stored)
@@ -90,19 +90,19 @@ def test_the_format_that_drivers_share(kind: str, value: Any, encrypted: str) ->
 
 
 def test_one_policy_encrypts_alike_and_two_do_not() -> None:
-    one, two = AES256ColumnEncryptionPolicy(), AES256ColumnEncryptionPolicy()
-    for each in (one, two):
+    first, second = AES256ColumnEncryptionPolicy(), AES256ColumnEncryptionPolicy()
+    for each in (first, second):
         each.add_column(COLUMN, KEY, "int")
-    assert one.encode_and_encrypt(COLUMN, 5) == one.encode_and_encrypt(COLUMN, 5)
-    assert one.encode_and_encrypt(COLUMN, 5) != two.encode_and_encrypt(COLUMN, 5)
-    assert two.decrypt(COLUMN, one.encrypt(COLUMN, b"x")) == b"x"
+    assert first.encode_and_encrypt(COLUMN, 5) == first.encode_and_encrypt(COLUMN, 5)
+    assert first.encode_and_encrypt(COLUMN, 5) != second.encode_and_encrypt(COLUMN, 5)
+    assert second.decrypt(COLUMN, first.encrypt(COLUMN, b"x")) == b"x"
 
 
 @pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 31, 32, 100_000])
 def test_values_of_all_sizes(policy: Policy, size: int) -> None:
     data = bytes(index % 251 for index in range(size))
     assert policy.decrypt(COLUMN, policy.encrypt(COLUMN, data)) == data
-    # Short ones may occur by chance.
+    # Short plaintexts may occur in the ciphertext by chance.
     assert size < 15 or data not in policy.encrypt(COLUMN, data)
 
 
@@ -155,7 +155,7 @@ def test_a_wrong_key() -> None:
         reader.add_column(COLUMN, OTHER_KEY, "int")
         with pytest.raises(DecodeError, match=rf"ks\.t\.c cannot be decrypted: {why}") as info:
             reader.decrypt(COLUMN, writer.encrypt(COLUMN, b"\0\0\0\1"))
-        assert isinstance(info.value, ValueError)  # as programs catch it
+        assert isinstance(info.value, ValueError)  # applications catch this class
 
 
 def test_a_wrong_initialization_vector() -> None:
@@ -179,9 +179,9 @@ def test_each_value_has_a_nonce_of_its_own(sealed: AESGCMColumnEncryptionPolicy)
 
 def test_each_changed_byte_is_noticed(sealed: AESGCMColumnEncryptionPolicy) -> None:
     stored = sealed.encrypt(COLUMN, b"balance: 10")
-    for at in range(len(stored)):
+    for index in range(len(stored)):
         damaged = bytearray(stored)
-        damaged[at] ^= 1
+        damaged[index] ^= 1
         with pytest.raises(DecodeError, match=r"ks\.t\.c cannot be decrypted"):
             sealed.decrypt(COLUMN, bytes(damaged))
     for size in range(len(stored)):
@@ -195,10 +195,10 @@ def test_each_changed_byte_is_noticed(sealed: AESGCMColumnEncryptionPolicy) -> N
 def test_a_value_that_was_moved_to_another_column(
     sealed: AESGCMColumnEncryptionPolicy, other: tuple[str, str, str]
 ) -> None:
-    place = ColDesc(*other)
-    sealed.add_column(place, KEY, "int", key_id="2024")
+    other_column = ColDesc(*other)
+    sealed.add_column(other_column, KEY, "int", key_id="2024")
     with pytest.raises(DecodeError, match="it was written for another column"):
-        sealed.decrypt(place, sealed.encrypt(COLUMN, b"x"))
+        sealed.decrypt(other_column, sealed.encrypt(COLUMN, b"x"))
 
 
 def test_keys_change(sealed: AESGCMColumnEncryptionPolicy) -> None:
@@ -206,8 +206,8 @@ def test_keys_change(sealed: AESGCMColumnEncryptionPolicy) -> None:
     sealed.add_key(COLUMN, OTHER_KEY, "2025")
     new = sealed.encrypt(COLUMN, b"new")
     assert sealed.key_ids(COLUMN) == ["2024", "2025"]
-    assert [sealed.key_id_of(COLUMN, one) for one in (old, new)] == ["2024", "2025"]
-    assert [sealed.decrypt(COLUMN, one) for one in (old, new)] == [b"old", b"new"]
+    assert [sealed.key_id_of(COLUMN, ciphertext) for ciphertext in (old, new)] == ["2024", "2025"]
+    assert [sealed.decrypt(COLUMN, ciphertext) for ciphertext in (old, new)] == [b"old", b"new"]
     sealed.remove_key(COLUMN, "2024")
     assert sealed.decrypt(COLUMN, new) == b"new"
     with pytest.raises(DecodeError, match=r"written with the key '2024', and known are '2025'"):
@@ -215,7 +215,7 @@ def test_keys_change(sealed: AESGCMColumnEncryptionPolicy) -> None:
 
 
 def test_a_key_id_is_bound_to_its_value(sealed: AESGCMColumnEncryptionPolicy) -> None:
-    """The same key under another id is not the key that the value names."""
+    """The same key under another id does not decrypt the value."""
     stored = sealed.encrypt(COLUMN, b"x")
     sealed.add_key(COLUMN, KEY, "2025")
     with pytest.raises(DecodeError, match="the key '2025' is not the one"):
@@ -248,7 +248,7 @@ def shows_the_key(text: str) -> bool:
 
 
 def locals_of(error: BaseException) -> str:
-    """What a traceback with local variables shows, of the library's frames."""
+    """Return the local variables of the library's frames, as a traceback would show them."""
     frames = traceback.TracebackException.from_exception(error, capture_locals=True)
     return "".join(
         f"{frame.name} {frame.locals}"
@@ -265,7 +265,7 @@ def test_a_key_shows_nowhere(
     stored = policy.encrypt(COLUMN, b"x")
     policy.decrypt(COLUMN, stored)
     assert repr(policy) == f"<{type(policy).__name__} of ks.t.c>"
-    shown = [repr(policy), str(policy), repr(vars(policy)), repr(policy._columns)]
+    texts = [repr(policy), str(policy), repr(vars(policy)), repr(policy._columns)]
     for call in (
         lambda: policy.add_column(COLUMN, SECRET + b"!", "int"),
         lambda: policy.add_column(COLUMN, SECRET, "nonsense"),
@@ -278,6 +278,6 @@ def test_a_key_shows_nowhere(
     ):
         with pytest.raises((TypeError, ValueError)) as info:
             call()
-        shown += [str(info.value), locals_of(info.value)]
-    shown += [caplog.text, *capsys.readouterr()]
-    assert not any(map(shows_the_key, shown))
+        texts += [str(info.value), locals_of(info.value)]
+    texts += [caplog.text, *capsys.readouterr()]
+    assert not any(map(shows_the_key, texts))

@@ -1,6 +1,4 @@
-"""A session that records what it is asked to execute, in the place of the mapper's default
-connection.
-"""
+"""A fake session that records executions, as the mapper's default connection."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from cassandra.cqlengine import connection
 
 
 class Recorded:
-    """One execution."""
+    """One recorded execution."""
 
     def __init__(self, statement: Any, values: Any, timeout: Any) -> None:
         self.text = getattr(statement, "text", None) or getattr(statement, "query_string", None)
@@ -37,6 +35,8 @@ class FakePrepared:
 
 
 class FakeResult:
+    has_more_pages = False
+
     def __init__(self, session: FakeSession) -> None:
         self.column_names = list(session.names)
         self.response_future: Any = SimpleNamespace(row_factory=None)
@@ -65,7 +65,7 @@ class FakeResult:
 
 
 class FakeSession:
-    """`rows` of the columns `names` are what each execution gives."""
+    """Fake session; each execution returns `rows` with the columns `names`."""
 
     keyspace = "ks"
 
@@ -78,7 +78,7 @@ class FakeSession:
         self.cluster = SimpleNamespace(register_user_type=lambda *args: None)
 
     def give(self, **row: Any) -> None:
-        """Give one row from now on."""
+        """Return this single row from now on."""
         self.names, self.rows = list(row), [list(row.values())]
 
     def prepare(self, text: str) -> FakePrepared:
@@ -93,14 +93,20 @@ class FakeSession:
 
     @property
     def last(self) -> tuple[str | None, Any]:
-        """Text and values of the last execution."""
+        """Return statement and values of the last execution."""
         return self.done[-1].text, self.done[-1].values
+
+
+@pytest.fixture(autouse=True)
+def _no_default_keyspace() -> None:
+    """Clear the default keyspace, whatever ran before."""
+    connection.set_default_keyspace(None)
 
 
 @pytest.fixture
 def session() -> Iterator[FakeSession]:
-    made = FakeSession()
-    connection.set_session(made)  # type: ignore[arg-type]
-    yield made
+    fake = FakeSession()
+    connection.set_session(fake)  # type: ignore[arg-type]
+    yield fake
     connection.unregister_connection(connection.DEFAULT_CONNECTION)
     connection.set_default_keyspace(None)

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from cassandra import ConsistencyLevel
 from cassandra.cqlengine import CQLEngineException, columns, connection
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import BatchQuery, ContextQuery
+from cassandra.query import BatchStatement, PreparedStatement, SimpleStatement
 
 from .conftest import FakeSession
 
@@ -29,10 +31,10 @@ def test_the_default_connection_has_a_name(session: FakeSession) -> None:
 
 def test_a_name_registered_again_replaces(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
-    made: list[Any] = [FakeSession(), FakeSession()]
-    for one in made:
-        connection.register_connection("again", session=one)
-    assert connection.get_session("again") is made[1]
+    sessions: list[Any] = [FakeSession(), FakeSession()]
+    for session in sessions:
+        connection.register_connection("again", session=session)
+    assert connection.get_session("again") is sessions[1]
     assert "in the registry already" in caplog.text
     connection.unregister_connection("again")
 
@@ -54,11 +56,35 @@ def test_a_batch_takes_no_connection_of_a_queryset() -> None:
 
 
 def test_a_context_connects_with_its_first_statement(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = connection.register_connection("later", ["192.0.2.1"], lazy_connect=True)
+    lazy = connection.register_connection("later", ["192.0.2.1"], lazy_connect=True)
     tried: list[str] = []
-    monkeypatch.setattr(made, "setup", lambda: tried.append("connect"))
+    monkeypatch.setattr(lazy, "setup", lambda: tried.append("connect"))
     with ContextQuery(Registered, connection="later"):
         assert tried == []
     connection.unregister_connection("later")
     with pytest.raises(CQLEngineException):
         ContextQuery(Registered, connection="later")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        SimpleStatement("INSERT INTO t (k) VALUES (1)"),
+        BatchStatement(),
+        PreparedStatement([], b"id", [], "INSERT INTO t (k) VALUES (1)", "ks", 4, None, None).bind(
+            ()
+        ),
+    ],
+)
+def test_the_level_of_a_connection_is_not_left_on_a_statement(
+    session: FakeSession, statement: Any
+) -> None:
+    connection.get_connection().consistency = ConsistencyLevel.QUORUM
+    connection.execute(statement)
+    connection.execute(statement, consistency_level=ConsistencyLevel.ALL)
+    assert [request.consistency for request in session.done] == [
+        ConsistencyLevel.QUORUM,
+        ConsistencyLevel.ALL,
+    ]
+    assert statement.consistency_level is None
+    assert type(session.done[0].statement) is type(statement)

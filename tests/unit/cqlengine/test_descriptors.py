@@ -58,10 +58,10 @@ class Cat(Pet):
 
 
 def read(model: Any, *row: Any) -> Any:
-    """Return an instance as a query makes it."""
-    made = model.__new__(model)
-    made._row = row
-    return made
+    """Return an instance as a query creates it."""
+    instance = model.__new__(model)
+    instance._row = row
+    return instance
 
 
 def test_values_are_those_of_the_row_until_they_are_written() -> None:
@@ -79,9 +79,9 @@ def test_collections_may_change_in_place() -> None:
     row.tags.add("a")
     assert row.tags == {"a"}
     assert row.get_changed_columns() == ["tags"]
-    given: Any = ["b"]
-    row.tags = given
-    assert row.tags is given
+    tags: Any = ["b"]
+    row.tags = tags
+    assert row.tags is tags
 
 
 def test_counters_are_0_where_there_is_none() -> None:
@@ -90,14 +90,14 @@ def test_counters_are_0_where_there_is_none() -> None:
 
 
 def test_on_the_class_a_column_begins_a_filter() -> None:
-    for made in (Row.name == "x", Row.tags.contains_("x"), Visits.count == 5):
-        assert made.field in ("name", "tags", "count")
+    for expression in (Row.name == "x", Row.tags.contains_("x"), Visits.count == 5):
+        assert expression.field in ("name", "tags", "count")
 
 
 def test_values_are_deleted() -> None:
     row = read(Row, 1, "x", None)
     del row.tags
-    assert type(row._row) is tuple  # it is null already
+    assert type(row._row) is tuple  # the column is null already
     del row.name
     assert (row.name, row.get_changed_columns()) == (None, ["name"])
     with pytest.raises(AttributeError, match=r"cannot delete .*id: it is part of the key"):
@@ -110,7 +110,7 @@ def test_the_partition_key() -> None:
     row.pk = 5
     assert row.id == 5
     assert Row.pk is Row.id
-    assert isinstance(Wide.pk, PartitionKeyDescriptor)  # two columns are no filter
+    assert isinstance(Wide.pk, PartitionKeyDescriptor)  # two columns do not make a filter
     with pytest.raises(AttributeError, match=r"of Wide has 2 columns \(a, b\): set each of them"):
         wide.pk = 5
 
@@ -129,21 +129,26 @@ def test_a_queryset_at_each_look() -> None:
 def test_options_of_instances_return_the_instance() -> None:
     row = read(Row, 1, "x", None)
     moment = datetime.datetime(2020, 1, 1)
-    made = row.ttl(5).timestamp(moment).consistency(4).if_exists().iff(name="y")
-    assert made is row
-    how = row._row.how
-    assert (how.ttl, how.timestamp, how.consistency, how.if_exists) == (5, moment, 4, True)
-    assert len(how.conditionals) == 1
-    assert row.if_not_exists(False)._row.how.if_not_exists is False
+    result = row.ttl(5).timestamp(moment).consistency(4).if_exists().iff(name="y")
+    assert result is row
+    options = row._row.options
+    assert (options.ttl, options.timestamp, options.consistency, options.if_exists) == (
+        5,
+        moment,
+        4,
+        True,
+    )
+    assert len(options.conditionals) == 1
+    assert row.if_not_exists(False)._row.options.if_not_exists is False
     assert row.using(keyspace="k").using(connection="c") is row
-    assert (row._row.how.keyspace, row._row.how.connection) == ("k", "c")
+    assert (row._row.options.keyspace, row._row.options.connection) == ("k", "c")
     assert row.ttl.__name__ == "ttl"
     assert "how long" in str(row.ttl.__doc__)
 
 
 def test_options_of_classes_are_those_of_querysets() -> None:
-    assert Row.ttl(5)._how.ttl == 5
-    assert Row.using(keyspace="k")._how.keyspace == "k"
+    assert Row.ttl(5)._options.ttl == 5
+    assert Row.using(keyspace="k")._options.keyspace == "k"
 
 
 def test_counters_have_no_conditions() -> None:
@@ -165,8 +170,8 @@ def test_methods_of_classes_and_instances() -> None:
     class Own:
         both = hybrid_classmethod(lambda cls: cls, lambda self: self)
 
-    own: Any = Own()
-    assert (Own.both(), own.both()) == (Own, own)
+    instance: Any = Own()
+    assert (Own.both(), instance.both()) == (Own, instance)
     with pytest.raises(NotImplementedError):
         vars(Own)["both"]()
 

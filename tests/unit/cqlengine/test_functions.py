@@ -1,4 +1,4 @@
-"""Values that the server computes: their texts and what is bound."""
+"""Values that the server computes: their CQL and their bound values."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MOMENT = datetime.datetime(1970, 1, 1, 0, 0, 1, 500_999)
 
 
 def context(value: QueryValue) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    value.update_context(found)
-    return found
+    values: dict[str, Any] = {}
+    value.update_context(values)
+    return values
 
 
 def test_a_value() -> None:
@@ -56,5 +56,5 @@ def test_tokens() -> None:
     assert token.bound() == [moment.to_database(MOMENT)] != [MOMENT]
 
 
-def test_seconds() -> None:
+def test_total_seconds_of_a_timedelta() -> None:
     assert get_total_seconds(datetime.timedelta(days=1, seconds=0.5)) == 86400.5

@@ -1,4 +1,4 @@
-"""What programs see of the mapper's statements."""
+"""Applications can observe and replace the mapper's statements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cassandra.cqlengine.statements import (
 from .conftest import FakeSession
 
 
-class Asked(ModelQuerySet[Any]):
+class RecordingQuerySet(ModelQuerySet[Any]):
     made: list[dict[str, Any]] = []
 
     def create(self, **kwargs: Any) -> Any:
@@ -34,7 +34,7 @@ class Asked(ModelQuerySet[Any]):
 
 class Seen(Model):
     __keyspace__ = "ks"
-    __queryset__ = Asked
+    __queryset__ = RecordingQuerySet
     p = columns.Integer(primary_key=True)
     a = columns.Integer()
 
@@ -44,11 +44,11 @@ def test_statements_are_logged(session: FakeSession, caplog: pytest.LogCaptureFi
     Seen.create(p=1, a=2)
     Seen.objects(p=3).delete()
     connection.execute("SELECT %s", ("five",))
-    found = [record.getMessage() for record in caplog.records]
-    assert "INSERT INTO ks.seen" in found[-3]
-    assert "[1, 2]" in found[-3]
-    assert "DELETE FROM ks.seen" in found[-2]
-    assert "SELECT %s with ('five',)" in found[-1]
+    messages = [record.getMessage() for record in caplog.records]
+    assert "INSERT INTO ks.seen" in messages[-3]
+    assert "[1, 2]" in messages[-3]
+    assert "DELETE FROM ks.seen" in messages[-2]
+    assert "SELECT %s with ('five',)" in messages[-1]
 
 
 def test_values_of_clusters_that_encrypt_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -68,10 +68,10 @@ def test_other_results_of_a_wrapper_are_left_as_they_are() -> None:
 
 def test_create_asks_the_queryset_of_the_program(session: FakeSession) -> None:
     Seen.create(p=1)
-    assert Asked.made[-1] == {"p": 1}
+    assert RecordingQuerySet.made[-1] == {"p": 1}
 
 
-class Watched(DMLQuery):
+class RecordingDML(DMLQuery):
     calls: list[str] = []
 
     def save(self) -> None:
@@ -89,21 +89,21 @@ class Watched(DMLQuery):
 
 class Hooked(Model):
     __keyspace__ = "ks"
-    __dmlquery__ = Watched
+    __dmlquery__ = RecordingDML
     p = columns.Integer(primary_key=True)
     a = columns.Integer()
 
 
 def test_writes_go_through_the_query_of_the_program(session: FakeSession) -> None:
-    Watched.calls.clear()
-    one = Hooked.create(p=1, a=1)
-    one.a = 2
-    one.save()
-    one.update(a=3)
-    one.delete()
-    assert Watched.calls == ["save", "save", "update", "delete"]
+    RecordingDML.calls.clear()
+    hooked = Hooked.create(p=1, a=1)
+    hooked.a = 2
+    hooked.save()
+    hooked.update(a=3)
+    hooked.delete()
+    assert RecordingDML.calls == ["save", "save", "update", "delete"]
     with pytest.raises(ValidationError, match="no column named: b"):
-        one.update(b=1)
+        hooked.update(b=1)
     assert Seen.__dmlquery__ is DMLQuery
 
 
@@ -152,5 +152,5 @@ def test_a_percent_sign_in_a_name_is_not_a_marker() -> None:
     select = SelectStatement("ks.t", ["a%sb"], where=[WhereClause('%(0)s"', EqualsOperator(), 5)])
     text = text_of(select, select.get_context())
     assert text % {"0": 5} == 'SELECT "a%sb" FROM ks.t WHERE "%(0)s""" = 5'
-    # Nothing is put into a text without values.
+    # Without values, the text is not formatted.
     assert text_of(SelectStatement("ks.t", ["a%sb"]), {}) == 'SELECT "a%sb" FROM ks.t'

@@ -1,4 +1,4 @@
-"""Syncing keyspaces, types and tables: the statements that are sent, for what a server has."""
+"""Syncing keyspaces, types and tables sends the statements that the server's schema requires."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cassandra.errors import AlreadyExists, InvalidRequest
 
 
 class Server:
-    """Answers the requests of operations from schema tables that a test fills."""
+    """Fake server that answers operations from schema tables that a test fills."""
 
     def __init__(self) -> None:
         self.schema: dict[str, list[dict[str, Any]]] = {"keyspaces": [{"keyspace_name": "ks"}]}
@@ -27,7 +27,7 @@ class Server:
         self.timeouts: list[Any] = []
         self.registered: list[tuple[Any, ...]] = []
         self.agreements = 0
-        # What a statement does to the schema, or the error that it gets.
+        # Maps a statement to its effect on the schema, or to its error.
         self.effects: dict[str, Callable[[], object] | Exception] = {}
 
     def answer(self, request: Request) -> Any:
@@ -36,7 +36,7 @@ class Server:
             return request.function(self.connection())
         if isinstance(request, SimpleRequest):
             return self.change(request)
-        assert request.whole, "all pages are read: what is missing would be added again"
+        assert request.all_pages, "all pages are read: what is missing would be added again"
         table, _, where = request.text.removeprefix("SELECT * FROM system_schema.").partition(
             " WHERE "
         )
@@ -99,12 +99,12 @@ class Server:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    made = Server()
-    monkeypatch.setattr(management, "run", made.run)
-    monkeypatch.setattr(management, "arun", made.arun)
+    fake = Server()
+    monkeypatch.setattr(management, "run", fake.run)
+    monkeypatch.setattr(management, "arun", fake.arun)
     monkeypatch.setenv(management.CQLENG_ALLOW_SCHEMA_MANAGEMENT, "1")
     connection.set_default_keyspace("ks")
-    yield made
+    yield fake
     connection.set_default_keyspace(None)
 
 
@@ -269,9 +269,9 @@ def test_differences_that_cannot_be_changed_are_told(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.has_columns("person", KEY, ("name", "int", "regular", -1, "none"))
-    with pytest.warns(UserWarning, match="'?\"?name.*int") as told:
+    with pytest.warns(UserWarning, match="'?\"?name.*int") as caught:
         management.sync_table(Person)
-    assert len(told) == 1
+    assert len(caught) == 1
     assert "name" in caplog.text
 
 
@@ -291,7 +291,7 @@ def test_a_time_to_live_without_effect_is_told(server: Server) -> None:
 
 
 @pytest.mark.parametrize("call", [management.sync_table, management.drop_table])
-def test_what_is_no_model_is_refused(server: Server, call: Any) -> None:
+def test_objects_that_are_not_models_are_refused(server: Server, call: Any) -> None:
     for wrong in (5, Street, "Person"):
         with pytest.raises(CQLEngineException, match="Models must be derived from base Model, not"):
             call(wrong)
@@ -318,7 +318,7 @@ async def test_tables_are_dropped(server: Server) -> None:
     assert set(server.timeouts) == {60.0}
 
 
-# -- other processes that do the same --------------------------------------------------------------
+# -- other processes that sync at the same time ----------------------------------------------------
 
 
 def test_another_process_has_created_the_table_with_fewer_columns(server: Server) -> None:
@@ -413,7 +413,7 @@ def test_types_of_a_table_come_first_and_once(server: Server) -> None:
     assert [text.split(" (")[0] for text in texts[2:]] == ["CREATE TABLE IF NOT EXISTS ks.home"]
 
 
-def test_what_is_no_type_is_refused(server: Server) -> None:
+def test_objects_that_are_not_types_are_refused(server: Server) -> None:
     for wrong in (Person, "address", 5):
         with pytest.raises(CQLEngineException, match="Types must be derived from base UserType"):
             management.sync_type("ks", wrong)  # type: ignore[arg-type]
@@ -429,3 +429,27 @@ def test_statements_are_logged_with_their_connection(
         "[Connection: far] DROP KEYSPACE IF EXISTS ks",
         f"[Connection: near, Keyspace: ks] {STREET}",
     ]
+
+
+def test_an_instance_in_place_of_a_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(management.CQLENG_ALLOW_SCHEMA_MANAGEMENT, "1")
+
+    class Thing(Model):
+        id = columns.Integer(primary_key=True)
+
+    class Part(UserType):
+        id = columns.Integer()
+
+    calls: list[tuple[Callable[[Any], Any], Any, str]] = [
+        (management.sync_table, Thing(id=1), "sync_table takes the class Thing, not an instance"),
+        (management.drop_table, Thing(id=1), "drop_table takes the class Thing, not an instance"),
+        (
+            lambda part: management.sync_type("ks", part),
+            Part(id=1),
+            "sync_type takes the class Part, not an instance",
+        ),
+    ]
+    for function, argument, message in calls:
+        with pytest.raises(CQLEngineException) as refused:
+            function(argument)
+        assert str(refused.value) == message

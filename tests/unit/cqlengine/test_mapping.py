@@ -1,4 +1,4 @@
-"""What a model's mapping knows of its table, and how rows and values come into its order."""
+"""A model's mapping describes its table, and puts rows and values into its order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IDENTITY = uuid.UUID(int=5)
 
 
 class Upper(columns.Text):
-    """A column of a user's own, which converts and validates."""
+    """An application's column class, which converts and validates."""
 
     def to_python(self, value: Any) -> Any:
         return value and value.upper()
@@ -75,28 +75,28 @@ NAMES = ["town", "year", "day", "note", "tags", "stops", "who", "sign", "must", 
 
 def test_columns_by_name_position_and_kind() -> None:
     assert TRIP.names == tuple(NAMES)
-    assert TRIP.index == {name: at for at, name in enumerate(NAMES)}
-    assert TRIP.db_index == {("nt" if n == "note" else n): at for at, n in enumerate(NAMES)}
+    assert TRIP.index == {name: index for index, name in enumerate(NAMES)}
+    assert TRIP.db_index == {("nt" if n == "note" else n): index for index, n in enumerate(NAMES)}
     assert [column.column_name for column in TRIP.order] == NAMES
     assert list(TRIP.primary_keys) == ["town", "year", "day"]
     assert list(TRIP.partition_keys) == ["town", "year"]
     assert list(TRIP.clustering_keys) == ["day"]
     assert (TRIP.key_positions, TRIP.partition_positions) == ((0, 1, 2), (0, 1))
-    assert [at for at, _ in TRIP.key_checks] == [0, 1, 2]
+    assert [index for index, _ in TRIP.key_checks] == [0, 1, 2]
     assert TRIP.mutable == (4, 5)
-    assert [at for at, _ in TRIP.defaults] == [3, 6]
+    assert [index for index, _ in TRIP.defaults] == [3, 6]
     assert len(TRIP.blank) == len(NAMES)
     assert not any(TRIP.blank)
     assert (TRIP.has_counter, Visits.__mapping__.has_counter) == (False, True)
     assert (TRIP.discriminator, Pet.__mapping__.discriminator) == (None, "kind")
 
 
-def test_none_needs_no_look_where_it_is_a_value() -> None:
-    takes_none = {NAMES[at]: takes for at, _, takes, _ in TRIP.checks}
+def test_none_is_not_checked_if_the_column_accepts_it() -> None:
+    takes_none = {NAMES[index]: takes for index, _, takes, _ in TRIP.checks}
     refusing = {"sign", "must", "long"}
     assert all(takes_none[name] for name in ("note", "tags", "stops", "who"))
     assert not any(takes_none[name] for name in refusing)
-    assert {NAMES[at] for at, _, _, mutable in TRIP.checks if mutable} == {"tags", "stops"}
+    assert {NAMES[index] for index, _, _, mutable in TRIP.checks if mutable} == {"tags", "stops"}
 
 
 def test_pk_is_a_single_key_column() -> None:
@@ -125,25 +125,26 @@ def test_names_of_tables() -> None:
 def test_values_of_a_new_instance() -> None:
     row = TRIP.new_row({"day": 3, "sign": "x", "tags": ["a"], "year": None, "nothing": 1})
     assert list(row) == [None, None, 3, "none", {"a"}, None, IDENTITY, "X", None, None]
-    bits = {name: 1 << at for at, name in enumerate(NAMES)}
+    bits = {name: 1 << index for index, name in enumerate(NAMES)}
     assert row.explicit == bits["day"] | bits["sign"] | bits["tags"] | bits["year"]
-    assert row.exposed == bits["tags"]
-    assert row.was is None
+    # `sign` has a class of its own, whose values may change in place.
+    assert row.exposed == bits["tags"] | bits["sign"]
+    assert row.stored is None
 
 
-def test_none_that_is_given_wins_over_the_default() -> None:
-    for made in (TRIP.new_row({"note": None}), TRIP.row_to_insert({"note": None})):
-        assert (made[3], made[6]) == (None, IDENTITY)
-        assert made.explicit == 1 << 3
+def test_an_explicit_none_overrides_the_default() -> None:
+    for row in (TRIP.new_row({"note": None}), TRIP.row_to_insert({"note": None})):
+        assert (row[3], row[6]) == (None, IDENTITY)
+        assert row.explicit == 1 << 3
 
 
 def test_values_to_insert_are_converted_by_the_validation_that_follows() -> None:
     row = TRIP.row_to_insert({"day": "3", "sign": "x", "tags": (n for n in "ab"), "unknown": 1})
     assert (row[2], row[7], row[4]) == ("3", "X", {"a", "b"})
     assert row.explicit == (1 << 2) | (1 << 7) | (1 << 4)
-    assert row.exposed == 1 << 4
-    kept: list[Any] = ["ab", b"ab", {"a": 1}, {"a"}, 5]
-    for value in kept:
+    assert row.exposed == (1 << 7) | (1 << 4)
+    wrong_values: list[Any] = ["ab", b"ab", {"a": 1}, {"a"}, 5]
+    for value in wrong_values:
         assert TRIP.row_to_insert({"tags": value})[4] is value
     stops = ["a"]
     assert TRIP.row_to_insert({"stops": stops})[5] is stops
@@ -160,13 +161,13 @@ def test_unknown_columns_are_named() -> None:
 
 def test_a_plan_is_made_once_and_there_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapping, "MOST_SHAPES", 2)
-    known = mapping.Mapping({})
-    first = known.statement_plan("a", lambda: StatementPlan("A"))
-    assert known.statement_plan("a", lambda: StatementPlan("B")) is first
-    known.statement_plan("b", lambda: StatementPlan("B"))
-    assert set(known.statement_plans) == {"a", "b"}
-    known.statement_plan("c", lambda: StatementPlan("C"))
-    assert set(known.statement_plans) == {"c"}
+    mapping_of_two = mapping.Mapping({})
+    first = mapping_of_two.statement_plan("a", lambda: StatementPlan("A"))
+    assert mapping_of_two.statement_plan("a", lambda: StatementPlan("B")) is first
+    mapping_of_two.statement_plan("b", lambda: StatementPlan("B"))
+    assert set(mapping_of_two.statement_plans) == {"a", "b"}
+    mapping_of_two.statement_plan("c", lambda: StatementPlan("C"))
+    assert set(mapping_of_two.statement_plans) == {"c"}
 
 
 def test_values_of_filters_that_fix_columns() -> None:
@@ -194,8 +195,8 @@ def test_rows_come_into_the_models_order() -> None:
 
 
 def test_values_are_converted_by_columns_that_do_so() -> None:
-    made = TRIP.rows(["sign", "town", "tags"], ())([("x", "a", {"t"})], (None,))
-    assert made == [("a", None, None, None, {"t"}, None, None, "X", None, None)]
+    rows = TRIP.rows(["sign", "town", "tags"], ())([("x", "a", {"t"})], (None,))
+    assert rows == [("a", None, None, None, {"t"}, None, None, "X", None, None)]
 
 
 def test_a_model_of_one_column() -> None:
@@ -203,8 +204,8 @@ def test_a_model_of_one_column() -> None:
         id = columns.Integer(primary_key=True)
 
     assert Only.__mapping__.rows(["x", "id"], ())([(1, 2)], (None,)) == [(2,)]
-    made: list[Any] = InstanceRows(Only, ("id",), [4])(["x"], [(1,), (2,)])
-    assert [one.id for one in made] == [4, 4]
+    instances: list[Any] = InstanceRows(Only, ("id",), [4])(["x"], [(1,), (2,)])
+    assert [instance.id for instance in instances] == [4, 4]
 
 
 def test_few_layouts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,14 +230,14 @@ def test_instances_of_rows_have_no_defaults() -> None:
 def test_rows_are_instances_of_the_class_of_their_discriminator() -> None:
     names = ["id", "kd", "cute"]
     rows = [(1, "cat", 0.5), (2, "dog", None), (3, "kitten", 1.0)]
-    made: list[Any] = InstanceRows(Pet)(names, rows)
-    assert [type(one) for one in made] == [Cat, Dog, Kitten]
-    assert [one.id for one in made] == [1, 2, 3]
-    assert (made[0].cute, made[2].cute) == (0.5, 1.0)
+    pets: list[Any] = InstanceRows(Pet)(names, rows)
+    assert [type(pet) for pet in pets] == [Cat, Dog, Kitten]
+    assert [pet.id for pet in pets] == [1, 2, 3]
+    assert (pets[0].cute, pets[2].cute) == (0.5, 1.0)
     cats: list[Any] = InstanceRows(Cat, ("kd",), ["cat"])(["id", "cute"], [(1, 0.5)])
-    assert [(type(one), one.id, one.kind) for one in cats] == [(Cat, 1, "cat")]
-    # DISTINCT selects keys alone.
-    assert [type(one) for one in InstanceRows(Pet)(["id"], [(1,)])] == [Pet]
+    assert [(type(cat), cat.id, cat.kind) for cat in cats] == [(Cat, 1, "cat")]
+    # DISTINCT selects only key columns.
+    assert [type(pet) for pet in InstanceRows(Pet)(["id"], [(1,)])] == [Pet]
 
 
 def test_rows_of_subclasses_stay_in_their_keyspace() -> None:
@@ -294,8 +295,8 @@ def test_a_model_in_another_keyspace_is_made_once() -> None:
     assert (both.__keyspace__, both.__connection__) == ("k1", "far")
     assert both is context_class(Trip, "k1", "far")
     assert context_class(both, "k2", None).__connection__ == "far"
-    own = context_class(Trip, "k1", None, own=True)
-    assert own is not there
+    private = context_class(Trip, "k1", None, is_private=True)
+    assert private is not there
     assert context_class(Trip, "k1", None) is there
 
 

@@ -1,4 +1,4 @@
-"""Declaring models, and what instances do without a server."""
+"""Declaring models, and operations on instances without a server."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ def test_names_of_tables() -> None:
             "A" + "bcdefghij" * 6: "hij" + "bcdefghij" * 5,
         }
         for name, table in named.items():
-            made: Any = type(name, (Model,), {"k": columns.Integer(primary_key=True)})
-            assert made.column_family_name(include_keyspace=False) == table
+            model: Any = type(name, (Model,), {"k": columns.Integer(primary_key=True)})
+            assert model.column_family_name(include_keyspace=False) == table
         assert connection.default_keyspace() == models.DEFAULT_KEYSPACE == "ks"
     finally:
         models.DEFAULT_KEYSPACE = None
@@ -169,31 +169,31 @@ def test_models_may_have_abstract_bases() -> None:
 
 
 def test_metaclasses_of_programs_may_make_the_class_themselves(session: FakeSession) -> None:
-    """As that of django-cassandra-engine does, which puts descriptors in the place of columns."""
+    """A metaclass like that of django-cassandra-engine may create the class and its descriptors."""
 
     class Meta(models.ModelMetaClass):
         def __new__(mcs, name: str, bases: Any, attrs: Any, **kwargs: Any) -> Any:
-            found = sorted(
+            declared = sorted(
                 ((n, c) for n, c in attrs.items() if isinstance(c, columns.Column)),
                 key=lambda pair: pair[1].position,
             )
-            for column_name, column in found:
+            for column_name, column in declared:
                 column.set_column_name(column_name)
                 attrs[column_name] = models.ColumnDescriptor(column)
-            if found:
-                attrs["pk"] = models.ColumnDescriptor(found[0][1])
+            if declared:
+                attrs["pk"] = models.ColumnDescriptor(declared[0][1])
             return type.__new__(mcs, name, bases, {"__abstract__": False, **attrs})
 
-    made: Any = Meta(
+    model: Any = Meta(
         "Made",
         (Model,),
         {"id": columns.Integer(primary_key=True), "v": columns.Text(), "__module__": __name__},
     )
-    made.create(id=1, v="x")
+    model.create(id=1, v="x")
     assert session.last == ('INSERT INTO ks.made ("id", "v") VALUES (?, ?)', [1, "x"])
     session.give(v="x")
-    assert dict(made.get(pk=1)) == {"id": 1, "v": "x"}
-    assert made(id=1).pk == 1
+    assert dict(model.get(pk=1)) == {"id": 1, "v": "x"}
+    assert model(id=1).pk == 1
 
 
 def test_instances() -> None:
@@ -239,13 +239,13 @@ def test_the_cache_of_statements_is_bounded(
     session: FakeSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "MOST_PREPARED", 3)
-    made = connection.get_connection()
+    shared = connection.get_connection()
     for number in range(10):
         Person.objects(id=1).update(name="x", tags__add={"a"}, age=number)
         session.give(count=5)
         Person.objects(id=1).limit(None if number % 2 else 5).count()
         Person.objects.using(keyspace=f"ks{number}").filter(id=1).delete()
-        assert len(made.prepared) <= 3
+        assert len(shared.prepared) <= 3
 
 
 def test_discriminators(session: FakeSession) -> None:
@@ -265,7 +265,7 @@ def test_discriminators(session: FakeSession) -> None:
     assert str(Pet.objects.only(["id"])) == 'SELECT "id", "kind" FROM ks.pet LIMIT 10000'
     assert str(Pet.objects(id=1)) == 'SELECT * FROM ks.pet WHERE "id" = %(0)s LIMIT 10000'
     session.give(id=1)
-    assert [type(one) for one in Pet.objects.distinct()] == [Pet]
+    assert [type(pet) for pet in Pet.objects.distinct()] == [Pet]
 
 
 def test_columns_of_a_program_s_own_class(session: FakeSession) -> None:
@@ -290,7 +290,91 @@ def test_columns_of_a_program_s_own_class(session: FakeSession) -> None:
     session.give(v="value")
     assert dict(Own.get(k="KEY")) == {"k": "KEY", "v": "VALUE"}
     assert session.last[1] == ["key", 2]
-    own = Own(k="a")
-    own.v = "bad"
+    instance = Own(k="a")
+    instance.v = "bad"
     with pytest.raises(ValidationError, match="bad"):
-        own.save()
+        instance.save()
+
+
+# -- misspelt columns ------------------------------------------------------------------------------
+
+
+def test_a_misspelt_column_is_logged_once(
+    session: FakeSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Dog(Model):
+        id = columns.Integer(primary_key=True)
+        name = columns.Text()
+
+    for number in range(2):
+        dog: Any = Dog(id=number)
+        dog.nmae = "Rex"
+        dog.colour = "brown"  # an attribute of the application, not similar to a column's name
+        dog._name = "Max"
+        dog.save()
+    assert [record.getMessage() for record in caplog.records] == [
+        "Dog.nmae is not a column and is not written; did you mean 'name'?"
+    ]
+    assert len(session.done) == 2
+
+
+def test_misspelt_settings(caplog: pytest.LogCaptureFixture) -> None:
+    class Event(Model):
+        __tablename__ = "events"
+        __table__ = "events"
+        __key_space__ = "ks"
+        __option__: dict[str, Any] = {}
+        __connections__ = ["one"]
+        __keyspace = "ks"
+        id = columns.Integer(primary_key=True)
+
+    assert [record.getMessage() for record in caplog.records] == [
+        f"Event: {name} is not a setting and is not read: write {setting}"
+        for name, setting in (
+            ("__tablename__", "__table_name__"),
+            ("__table__", "__table_name__"),
+            ("__key_space__", "__keyspace__"),
+            ("__option__", "__options__"),
+            ("__connections__", "__connection__"),
+            ("__keyspace", "__keyspace__"),
+        )
+    ]
+    caplog.clear()
+
+    class Right(Event):
+        """Has attributes that are not settings, and all settings."""
+
+        __table_name__ = "right"
+        __table_name_case_sensitive__ = False
+        __keyspace__ = "ks"
+        __options__ = None
+        __connection__ = None
+        __default_ttl__ = None
+        __table_args__ = ()
+        __note__ = "x"
+        _keyspace = "x"
+
+        def __option__(self) -> None:  # type: ignore[override]
+            pass
+
+    assert not caplog.records
+
+
+def test_one_uuid_for_all_rows(caplog: pytest.LogCaptureFixture) -> None:
+    class Event(Model):
+        id = columns.UUID(primary_key=True, default=uuid.uuid4())
+        at = columns.TimeUUID(primary_key=True, default=uuid.uuid1())
+        good = columns.UUID(primary_key=True, default=uuid.uuid4)
+        tenant = columns.Integer(primary_key=True, default=5)
+        other = columns.UUID(default=uuid.uuid4())
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "Event.id: this default is one value for all rows: write default=uuid.uuid4",
+        "Event.at: this default is one value for all rows: write default=uuid.uuid1",
+    ]
+    caplog.clear()
+
+    class Child(Event):
+        more = columns.Text()
+
+    assert not caplog.records

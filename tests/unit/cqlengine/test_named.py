@@ -9,11 +9,12 @@ import pytest
 
 from cassandra.cqlengine import CQLEngineException
 from cassandra.cqlengine.named import NamedColumn, NamedKeyspace, NamedTable
+from cassandra.cqlengine.query import BatchQuery
 from tests.unit.cqlengine.conftest import FakeSession
 
 
-def known(session: FakeSession, **keyspaces: Any) -> None:
-    """Have the cluster know tables: the columns of their keys by name."""
+def add_tables(session: FakeSession, **keyspaces: Any) -> None:
+    """Add tables to the cluster's metadata: the columns of their keys by name."""
 
     def table(names: list[str]) -> Any:
         return SimpleNamespace(partition_key=[SimpleNamespace(name=name) for name in names])
@@ -42,7 +43,7 @@ def known(session: FakeSession, **keyspaces: Any) -> None:
     ],
 )
 def test_names(session: FakeSession, keyspace: str, name: str, text: str) -> None:
-    known(session, ks={"Known": ["k"], "t": ["k"]})
+    add_tables(session, ks={"Known": ["k"], "t": ["k"]})
     table = NamedTable(keyspace, name)
     assert table.column_family_name() == table.__name__ == text
     assert table.column_family_name(include_keyspace=False) == name
@@ -55,7 +56,7 @@ def test_names_before_there_is_a_connection() -> None:
 
 
 def test_the_partition_key_is_that_of_the_cluster(session: FakeSession) -> None:
-    known(session, ks={"t": ["a", "b"], "v": ["c"]})
+    add_tables(session, ks={"t": ["a", "b"], "v": ["c"]})
     assert NamedTable("ks", "t").partition_columns() == ["a", "b"]
     assert NamedTable("ks", "v").partition_columns() == ["c"]
     for table in (NamedTable("ks", "none"), NamedTable("none", "t")):
@@ -102,5 +103,15 @@ async def test_rows_that_are_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
         return args, kwargs
 
     monkeypatch.setattr(type(table.objects), "aget", aget)
-    found: object = await table.aget(1, a=2)
-    assert found == ((1,), {"a": 2})
+    row: object = await table.aget(1, a=2)
+    assert row == ((1,), {"a": 2})
+
+
+def test_a_delete_goes_into_the_batch(session: FakeSession) -> None:
+    add_tables(session, ks={"t": ["k"]})
+    batch = BatchQuery(timestamp=5)
+    NamedTable("ks", "t").objects.batch(batch).filter(k=1).delete()
+    assert session.done == []
+    assert [" ".join(str(query).split()) for query in batch.queries] == [
+        'DELETE FROM ks.t USING TIMESTAMP %(0)s WHERE "k" = %(1)s'
+    ]

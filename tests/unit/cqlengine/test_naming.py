@@ -1,4 +1,4 @@
-"""Names of tables."""
+"""Names of tables are derived from names of models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cassandra.cqlengine.naming import snake_case
         ("Person", "person"),
         ("ExampleModel", "example_model"),
         ("HTTPLog", "httplog"),
-        # Digits are neither small nor capital letters, as with today's drivers.
+        # As in cassandra-driver, digits are neither small nor capital letters.
         ("Level2Cache", "level2cache"),
         ("OAuth2Token", "oauth2token"),
         ("S3Object", "s3object"),

@@ -54,8 +54,8 @@ def test_operators_of_another_family_are_not_found() -> None:
     class Own(Family):
         symbol = "OWN"
 
-    found: object = Family.get_operator("own")
-    assert found is Own
+    operator: object = Family.get_operator("own")
+    assert operator is Own
     with pytest.raises(QueryOperatorException):
         BaseWhereOperator.get_operator("own")
     with pytest.raises(QueryOperatorException):

@@ -1,4 +1,4 @@
-"""Options of an operation: copied, never changed."""
+"""Options of an operation are copied, never changed."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ def values(options: Options) -> dict[str, Any]:
 
 
 def test_a_copy_has_all_that_is_not_changed() -> None:
-    first = DEFAULTS.but(ttl=5, keyspace="ks")
-    second = first.but(ttl=6)
+    first = DEFAULTS.with_changes(ttl=5, keyspace="ks")
+    second = first.with_changes(ttl=6)
     assert values(second) == {**values(DEFAULTS), "ttl": 6, "keyspace": "ks"}
     assert (first.ttl, DEFAULTS.ttl, DEFAULTS.timeout) == (5, None, NOT_SET)
 
 
-def test_what_is_for_one_write_does_not_stay() -> None:
+def test_options_of_a_single_write_do_not_stay() -> None:
     batch: Any = object()
     once = {"batch": batch, "if_exists": True, "if_not_exists": True, "timestamp": 5}
-    later = DEFAULTS.but(**once, conditionals=(1,), ttl=7, consistency=4).for_later()
-    # A batch lets its instances go by itself: later writes must not overtake those in it.
+    later = DEFAULTS.with_changes(**once, conditionals=(1,), ttl=7, consistency=4).for_later()
+    # The batch stays with the options, since later writes must not overtake those in it.
     assert values(later) == {**values(DEFAULTS), "ttl": 7, "consistency": 4, "batch": batch}
 
 
@@ -39,4 +39,4 @@ def test_what_is_for_one_write_does_not_stay() -> None:
     ],
 )
 def test_lightweight_transactions(changes: dict[str, Any], expected: bool) -> None:
-    assert DEFAULTS.but(**changes).is_conditional is expected
+    assert DEFAULTS.with_changes(**changes).is_conditional is expected

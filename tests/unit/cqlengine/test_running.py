@@ -1,4 +1,4 @@
-"""Requests of the mapper on a blocking session and on one of `cassandra.aio`, which tell apart."""
+"""Requests of the mapper run on a blocking session or on one of `cassandra.aio`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.unit.cqlengine.conftest import FakePrepared, FakeSession
 
 
 class AwaitedResult:
-    """What executing on `cassandra.aio` returns: it can be awaited, and has its rows made."""
+    """Fake result of `cassandra.aio`: it can be awaited, and creates its rows."""
 
     def __init__(self, session: AioSession) -> None:
         self._session = session
@@ -29,8 +29,8 @@ class AwaitedResult:
 
     async def _rows(self) -> Any:
         session = self._session
-        made = self.row_factory(list(session.names), [tuple(row) for row in session.rows])
-        return SimpleNamespace(rows=made, fetch_all=lambda: _soon(made))
+        rows = self.row_factory(list(session.names), [tuple(row) for row in session.rows])
+        return SimpleNamespace(rows=rows, fetch_all=lambda: _soon(rows))
 
 
 async def _soon(value: Any) -> Any:
@@ -60,7 +60,7 @@ class AioSession(FakeSession):
 
 
 class Face:
-    """One API of the mapper: its connection, and how it performs a request."""
+    """One API of the mapper: its connection, and its way to perform a request."""
 
     def __init__(self, is_async: bool) -> None:
         session: Any = AioSession() if is_async else FakeSession()
@@ -99,7 +99,7 @@ async def test_a_request_is_prepared_once_and_executed_with_its_values(face: Fac
         rows = await face.rows(Request(READ, [number], "here"))
         assert rows == [{"a": 5}]
     assert face.session.prepared == [READ]
-    assert [one.values for one in face.session.done] == [[0], [1], [2]]
+    assert [execution.values for execution in face.session.done] == [[0], [1], [2]]
     prepared = face.session.done[0].statement
     assert isinstance(prepared, FakePrepared)
     assert face.session.done[0].timeout is NOT_SET
@@ -113,7 +113,7 @@ async def test_rows_are_made_by_the_factory(face: Face) -> None:
 async def test_all_rows_of_a_whole_result(face: Face) -> None:
     face.session.names, face.session.rows = ["a"], [[1], [2]]
     request = Request(READ, [1], "here")
-    request.whole = True
+    request.all_pages = True
     assert await face.perform(request) == [{"a": 1}, {"a": 2}]
 
 
@@ -147,21 +147,21 @@ async def test_statements_are_logged_with_their_values(
     ]
 
 
-async def test_what_was_prepared_is_taken_before_the_connection_forgets_it(face: Face) -> None:
-    """Another thread may change the schema while a statement is being prepared."""
+async def test_a_statement_is_used_although_the_cache_was_cleared(face: Face) -> None:
+    """A statement is used even if another thread clears the cache while it is prepared."""
     prepare = face.session.prepare
 
     def forgetting(text: str) -> Any:
-        made = prepare(text)
+        statement = prepare(text)
         face.connection.prepared = {}
-        return made
+        return statement
 
     face.session.prepare = forgetting
     await face.perform(Request(READ, [1], "here"))
     assert face.session.done[-1].text == READ
 
 
-# -- changes of the schema and calls ---------------------------------------------------------------
+# -- schema changes and calls ----------------------------------------------------------------------
 
 
 async def test_a_change_of_the_schema_makes_all_connections_forget(face: Face) -> None:
@@ -196,16 +196,16 @@ WRITES = [(WRITE, [1]), (READ, [2]), (WRITE, [3])]
 
 @pytest.fixture
 def concurrently(face: Face, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int | None]:
-    """Have writes of the blocking API recorded; return what gives the concurrency."""
-    asked: list[int] = []
+    """Record writes of the blocking API; return a function that returns the concurrency."""
+    concurrencies: list[int] = []
 
     def execute_concurrent(session: Any, pairs: Any, concurrency: int, raises: bool) -> Any:
         assert raises is False
-        asked.append(concurrency)
+        concurrencies.append(concurrency)
         return [(True, session.execute(*pair)) for pair in pairs]
 
     monkeypatch.setattr(running, "execute_concurrent", execute_concurrent)
-    return lambda: face.session.concurrency if face.is_async else asked[-1]
+    return lambda: face.session.concurrency if face.is_async else concurrencies[-1]
 
 
 async def test_many_writes(face: Face, concurrently: Callable[[], int | None]) -> None:
@@ -214,8 +214,8 @@ async def test_many_writes(face: Face, concurrently: Callable[[], int | None]) -
     assert all(outcome[0] for outcome in outcomes)
     assert concurrently() == 5
     assert sorted(face.session.prepared) == sorted([WRITE, READ])
-    assert [(one.text, one.values) for one in face.session.done] == WRITES
-    assert [one.consistency for one in face.session.done] == [None] * 3
+    assert [(execution.text, execution.values) for execution in face.session.done] == WRITES
+    assert [execution.consistency for execution in face.session.done] == [None] * 3
 
 
 async def test_many_writes_with_a_level(face: Face, concurrently: Callable[[], int | None]) -> None:
@@ -223,8 +223,8 @@ async def test_many_writes_with_a_level(face: Face, concurrently: Callable[[], i
     face.connection.consistency = 6
     await face.perform(ManyRequests(WRITES, "here", None, 5))
     await face.perform(ManyRequests(WRITES, "here", 4, 5))
-    assert [one.consistency for one in face.session.done] == [4] * 3 + [6] * 3 + [4] * 3
-    assert [one.values for one in face.session.done] == [[1], [2], [3]] * 3
+    assert [execution.consistency for execution in face.session.done] == [4] * 3 + [6] * 3 + [4] * 3
+    assert [execution.values for execution in face.session.done] == [[1], [2], [3]] * 3
 
 
 async def test_many_writes_are_logged_as_one(
@@ -238,13 +238,13 @@ async def test_many_writes_are_logged_as_one(
 
 
 def test_rows_of_blocking_writes_are_dicts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That is where a conditional write says why it was not applied."""
+    """Rows are dicts, since a conditional write returns its conflicting row there."""
     face = Face(is_async=False)
     try:
         face.session.give(**{"[applied]": False})
         results = [face.session.execute(WRITE), SimpleNamespace()]
         monkeypatch.setattr(
-            running, "execute_concurrent", lambda *_: [(True, one) for one in results]
+            running, "execute_concurrent", lambda *_: [(True, result) for result in results]
         )
         outcomes = running.blocking(ManyRequests(WRITES[:2], "here", None, 5))
         assert outcomes[0][1].current_rows == [{"[applied]": False}]
@@ -269,8 +269,8 @@ async def test_an_operation_gets_results_and_errors(face: Face) -> None:
     face.session.give(a=5)
 
     async def outcome() -> Any:
-        made: Any = running.arun(operation()) if face.is_async else running.run(operation())
-        return await made if inspect.isawaitable(made) else made
+        outcomes: Any = running.arun(operation()) if face.is_async else running.run(operation())
+        return await outcomes if inspect.isawaitable(outcomes) else outcomes
 
     first, error = await outcome()
     assert first is not None

@@ -1,4 +1,4 @@
-"""The texts of CREATE and ALTER, from models and from what a server has."""
+"""CREATE and ALTER statements from models and from a server's schema."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Visit(Model):
 
 
 def server(**changed: Any) -> dict[str, ServerColumn]:
-    """The columns of the model's table as a server has them."""
-    found = {
+    """Return the columns of the model's table as a server has them."""
+    columns_by_name = {
         "guest": ServerColumn("guest", "int", "partition_key", 0, "none"),
         "town": ServerColumn("town", "text", "partition_key", 1, "none"),
         "day": ServerColumn("day", "int", "clustering", 0, "desc"),
@@ -53,7 +53,9 @@ def server(**changed: Any) -> dict[str, ServerColumn]:
         "note": ServerColumn("note", "text", "regular", -1, "none"),
         "shared": ServerColumn("shared", "text", "static", -1, "none"),
     }
-    return {name: column for name, column in (found | changed).items() if column is not None}
+    return {
+        name: column for name, column in (columns_by_name | changed).items() if column is not None
+    }
 
 
 @pytest.mark.parametrize(
@@ -166,8 +168,8 @@ def test_an_index_on_a_column_with_quotes_in_its_name(field: str) -> None:
         {"__module__": __name__, "id": columns.Integer(primary_key=True), "c": column},
     )
     target = maybe_escape_name(field)
-    for told in (target, f"values({target})"):
-        assert missing_indexes(kind, "ks.odd", "odd", [told]) == []
+    for reported in (target, f"values({target})"):
+        assert missing_indexes(kind, "ks.odd", "odd", [reported]) == []
     assert len(missing_indexes(kind, "ks.odd", "odd", ["x"])) == 1
 
 

@@ -1,13 +1,16 @@
-"""The documented text of statements, and the one that is prepared."""
+"""The documented text of statements, and the text that is prepared."""
 
 from __future__ import annotations
 
 import datetime
+import warnings
 from typing import Any
 
 import pytest
 
-from cassandra.cqlengine import operators, statements as s
+from cassandra.cqlengine import columns, operators, statements as s
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.query import BatchQuery
 
 WHERE = s.WhereClause("a", operators.EqualsOperator(), 5)
 
@@ -93,3 +96,54 @@ def test_mistakes() -> None:
         s.InsertStatement("t").add_where(WHERE)
     with pytest.raises(operators.QueryOperatorException, match="foo doesn't map"):
         operators.BaseWhereOperator.get_operator("foo")
+
+
+class Person(Model):
+    id = columns.Integer(primary_key=True)
+
+
+@pytest.mark.parametrize("timestamp", [1795684460.25, "now"])
+def test_timestamps_of_another_type(timestamp: Any) -> None:
+    message = (
+        "a timestamp is a datetime, a timedelta or microseconds (int), "
+        f"not {timestamp!r} ({type(timestamp).__name__})"
+    )
+    for function in (
+        s.microseconds_of,
+        Person.timestamp,
+        Person.objects.timestamp,
+        Person(id=1).timestamp,
+    ):
+        with pytest.raises(TypeError) as refused:
+            function(timestamp)
+        assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "year", "unit", "factor"),
+    [
+        (1795684460, 1970, "seconds", "1_000_000"),
+        (1795684460123, 1970, "milliseconds", "1_000"),
+        (99_999_999_999_999, 1973, "milliseconds", "1_000"),
+    ],
+)
+def test_timestamps_in_seconds(timestamp: int, year: int, unit: str, factor: str) -> None:
+    message = f"{timestamp} microseconds are of {year}: if these are {unit}, multiply by {factor}"
+    functions: list[Any] = [
+        Person.timestamp,
+        Person.objects.timestamp,
+        Person(id=1).timestamp,
+        lambda value: BatchQuery(timestamp=value),
+    ]
+    for function in functions:
+        with pytest.warns(RuntimeWarning) as warned:
+            function(timestamp)
+        assert [str(warning.message) for warning in warned] == [message]
+        assert warned[0].filename == __file__
+
+
+@pytest.mark.parametrize("timestamp", [None, 0, 7, 10**11, 1795684460_000000])
+def test_timestamps_without_a_warning(timestamp: int | None) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Person.timestamp(timestamp)

@@ -6,6 +6,7 @@ import pytest
 
 from cassandra.cqlengine import columns as c
 from cassandra.cqlengine.usertype import UserType, UserTypeDefinitionException
+from cassandra.cqltypes.udt import make_named_tuple
 
 
 class Address(UserType):
@@ -14,27 +15,40 @@ class Address(UserType):
 
 
 def test_user_types() -> None:
-    one = Address(street="a", no=1)
-    assert (one.street, one["number"], one.keys(), one.values(), len(one)) == (
+    address = Address(street="a", no=1)
+    assert (address.street, address["number"], address.keys(), address.values(), len(address)) == (
         "a",
         1,
         ["street", "number"],
         ["a", 1],
         2,
     )
-    assert dict(one.items()) == {"street": "a", "number": 1}
-    assert repr(one) == "Address(street='a', number=1)"
-    assert str(one) == "{'street': a, 'number': 1}"
-    changed = [one.has_changed_fields()]
-    one.reset_changed_fields()
-    changed.append(one.has_changed_fields())
-    one["street"] = "b"
-    changed.append(one.has_changed_fields())
+    assert dict(address.items()) == {"street": "a", "number": 1}
+    assert repr(address) == "Address(street='a', number=1)"
+    assert str(address) == "{'street': a, 'number': 1}"
+    changed = [address.has_changed_fields()]
+    address.reset_changed_fields()
+    changed.append(address.has_changed_fields())
+    address["street"] = "b"
+    changed.append(address.has_changed_fields())
     assert changed == [True, False, True]
-    assert one != Address(street="a", number=1)
+    assert address != Address(street="a", number=1)
     with pytest.raises(KeyError):
-        one["zip"]
+        address["zip"]
     with pytest.raises(UserTypeDefinitionException, match="key"):
         type("Bad", (UserType,), {"a": c.Text(primary_key=True)})
     with pytest.raises(UserTypeDefinitionException, match="conflicts"):
         type("Bad", (UserType,), {"keys": c.Text()})
+
+
+def test_fields_whose_names_are_no_identifiers_are_read_from_rows() -> None:
+    class Parcel(UserType):
+        street = c.Text()
+        zip_code = c.Text(db_field="Zip Code")
+        category = c.Text(db_field="class")
+
+    # in the order of the type in the database, which may differ from the class's order
+    row_type = make_named_tuple("parcel", ("class", "street", "Zip Code"))
+    parcel = Parcel.from_value(row_type("k", "s", "z"))
+    assert parcel == Parcel(street="s", zip_code="z", category="k")
+    assert parcel.to_database() == {"street": "s", "Zip Code": "z", "class": "k"}

@@ -1,4 +1,4 @@
-"""Samples of each type: values with their bytes."""
+"""Samples of each type: values with their encoded bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UTC = datetime.timezone.utc
 INDIA = datetime.timezone(datetime.timedelta(hours=5, minutes=30))
 
 
-# type, value, hex of its body: these come back as they went in.
+# (type, value, hex of its body); these values decode to themselves.
 SCALARS: list[tuple[Any, Any, str]] = [
     (t.AsciiType, "", ""),
     (t.AsciiType, "az~\x7f", "617a7e7f"),
@@ -144,7 +144,7 @@ SCALARS: list[tuple[Any, Any, str]] = [
 ]
 
 
-# type, value, hex: other ways to write a value.
+# (type, value, hex): alternative inputs for a body.
 ALSO_WRITTEN: list[tuple[Any, Any, str]] = [
     (t.BytesType, bytearray(b"ab"), "6162"),
     (t.BytesType, memoryview(b"abcdef")[::2], "616365"),
@@ -171,14 +171,15 @@ ALSO_WRITTEN: list[tuple[Any, Any, str]] = [
     (t.SimpleDateType, datetime.date(1970, 1, 2), "80000001"),
     (t.SimpleDateType, datetime.datetime(1970, 1, 2, 3), "80000001"),
     (t.SimpleDateType, "1969-12-31", "7fffffff"),
-    (t.SimpleDateType, 2**31, "80000000"),  # an int is the number on the wire
+    (t.SimpleDateType, 2**31, "80000000"),  # an int is the number in the protocol
     (t.TimeType, datetime.time(0, 0, 1, 2), "000000003b9ad1d0"),
+    (t.TimeType, datetime.time(23, 59, 59, 999999, INDIA), "00004e94914efc18"),
     (t.TimeType, "00:00:00.000000001", "0000000000000001"),
     (t.TimeType, 7, "0000000000000007"),
     (t.PointType, "POINT (1 -2)", "0101000000" + "000000000000f03f" + "00000000000000c0"),
     *[
-        (one, EMPTY, "")
-        for one in (
+        (scalar, EMPTY, "")
+        for scalar in (
             t.Int32Type,
             t.UUIDType,
             t.TimestampType,

@@ -1,4 +1,4 @@
-"""Aliases of fields, by the class alone."""
+"""Aliases of fields, derived from the class."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Pydantic(pydantic.BaseModel):
     later: int = pydantic.Field(validation_alias="one")
 
 
-class Neither:
+class WrongModelFields:
     model_fields = {"a": 5}
 
 
@@ -32,9 +32,9 @@ def test_attrs() -> None:
 
 
 def test_pydantic() -> None:
-    # A path is not an alias; of two fields with one alias the first has it.
+    # A path is not an alias. If two fields have the same alias, the first has it.
     assert attributes_by_alias(Pydantic) == {"other": "named", "one": "several", "two": "several"}
 
 
 def test_other_classes() -> None:
-    assert attributes_by_alias(Neither) == attributes_by_alias(int) == {}
+    assert attributes_by_alias(WrongModelFields) == attributes_by_alias(int) == {}

@@ -1,4 +1,4 @@
-"""Classes of types: methods of subclasses are honoured, and plans are made once."""
+"""Type classes: overridden methods are used, and plans are built once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.unit.cqltypes.samples import INT, list_of, map_of, tuple_of, vector_o
 
 
 class Upper(t.UTF8Type):
-    """What a user writes: text that is upper case on the wire."""
+    """A user's subclass: the text is upper case on the server."""
 
     typename = "upper"
 
@@ -26,7 +26,7 @@ class Upper(t.UTF8Type):
 
 
 class Plain(t.CassandraType):
-    """A type from nothing."""
+    """A type without a built-in base."""
 
     typename = "plain"
 
@@ -39,7 +39,7 @@ class Plain(t.CassandraType):
         return byts[0]
 
 
-class Lucky(t.Int32Type):
+class OverridesFromBinary(t.Int32Type):
     """Overrides from_binary only."""
 
     @classmethod
@@ -60,9 +60,9 @@ def test_a_users_coding_is_honoured_wherever_it_stands(twins: Twins) -> None:
     assert b"A" in body
     assert b"B" in body
     assert dict(nested.decode(body).items()) == {"v4:a": (["v4:b"], 5)}
-    lucky = list_of(Lucky).build_codec(twins.codecs)
+    lucky = list_of(OverridesFromBinary).build_codec(twins.codecs)
     assert lucky.decode(lucky.encode([7, 8, None])) == ["lucky", 8, None]
-    assert vector_of(Lucky, 2).build_codec(twins.codecs).decode(
+    assert vector_of(OverridesFromBinary, 2).build_codec(twins.codecs).decode(
         bytes.fromhex("0000000700000008")
     ) == ["lucky", 8]
     assert t.lookup_casstype("Upper") is Upper

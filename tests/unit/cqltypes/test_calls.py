@@ -1,4 +1,6 @@
-"""The public calls of type classes: the fast way, and all that puts a class on the slow one."""
+"""The public calls of type classes: the fast path, and everything that moves a class to the slow
+path.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ NAMES = ("serialize", "deserialize", "to_binary", "from_binary")
 def lane(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Run each test with the codecs of one implementation."""
     calls.withdraw()
-    t.Int32Type.support_empty_values = False  # all codecs are made anew
+    t.Int32Type.support_empty_values = False  # all codecs are rebuilt
     monkeypatch.setattr(implementations, "codecs", twins.codecs)
     yield
     calls.withdraw()
@@ -41,7 +43,7 @@ def is_fast(cls: Any) -> bool:
     )
 
 
-def warmed(cls: Any, value: Any) -> bytes:
+def use_fast_path(cls: Any, value: Any) -> bytes:
     data: bytes = cls.serialize(value, 4)
     assert cls.deserialize(data, 4) == value
     return data
@@ -49,7 +51,7 @@ def warmed(cls: Any, value: Any) -> bytes:
 
 def test_the_first_call_settles_a_class() -> None:
     assert not is_fast(t.Int32Type)
-    assert warmed(t.Int32Type, 5) == FIVE
+    assert use_fast_path(t.Int32Type, 5) == FIVE
     assert is_fast(t.Int32Type)
     assert t.Int32Type.to_binary(5, 4) == t.Int32Type.serialize(val=5, protocol_version=4) == FIVE
     assert t.Int32Type.to_binary(None, 4) == b""
@@ -70,27 +72,27 @@ def test_the_first_call_settles_a_class() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_signatures_stay(name: str) -> None:
     before = [*inspect.signature(getattr(t.Int32Type, name)).parameters]
-    warmed(t.Int32Type, 5)
+    use_fast_path(t.Int32Type, 5)
     assert [*inspect.signature(getattr(t.Int32Type, name)).parameters] == before
     assert getattr(t.Int32Type, name).__doc__
 
 
 def test_classes_below_have_their_own() -> None:
-    assert warmed(t.LongType, 5) == bytes(7) + b"\5"
+    assert use_fast_path(t.LongType, 5) == bytes(7) + b"\5"
     with pytest.raises(OverflowError, match="range of counter"):
         t.CounterColumnType.serialize(1 << 63, 4)
     with pytest.raises(OverflowError, match="range of bigint"):
         t.LongType.serialize(1 << 63, 4)
     assert is_fast(t.CounterColumnType)
     assert is_fast(t.LongType)
-    # Another coding altogether, below one that is settled already.
+    # This is another encoding, in a subclass of a class that is fast already.
     t.DateType.serialize(0, 4)
     assert t.TimeUUIDType.deserialize(bytes(16), 4).int == 0
     assert not is_fast(t.TimestampType)
 
 
 def test_a_class_made_afterwards() -> None:
-    warmed(t.Int32Type, 5)
+    use_fast_path(t.Int32Type, 5)
     later: Any = CassandraTypeType("_Later", (t.Int32Type,), {"typename": "later"})
     assert later.__dict__["serialize"] is calls.stock_methods["serialize"]
     with pytest.raises(OverflowError, match="range of later"):
@@ -115,12 +117,12 @@ def test_a_programs_own_coding_stays() -> None:
         assert Doubled.to_binary(5, 4) == Doubled.serialize(5, 4) == b"\0\0\0\x0a"
         assert Doubled.from_binary(FIVE, 4) == 5
         assert Halved.from_binary(FIVE, 4) == Halved.deserialize(FIVE, 4) == 2.5
-        warmed(t.Int32Type, 5)
+        use_fast_path(t.Int32Type, 5)
     assert not is_fast(Doubled)
     assert not is_fast(Halved)
-    made = t.ListType.apply_parameters([Doubled])
-    assert made.deserialize(made.serialize([5], 4), 4) == [10]
-    assert not is_fast(made)
+    list_type = t.ListType.apply_parameters([Doubled])
+    assert list_type.deserialize(list_type.serialize([5], 4), 4) == [10]
+    assert not is_fast(list_type)
 
 
 def test_the_version_reaches_a_programs_own_coding_inside_others() -> None:
@@ -130,15 +132,19 @@ def test_the_version_reaches_a_programs_own_coding_inside_others() -> None:
             return b"%d" % protocol_version
 
     for kind in (t.ListType, t.SetType):
-        made = kind.apply_parameters([Versioned])
-        assert [made.serialize([b"x"], version)[-1:] for version in (3, 5, 4)] == [b"3", b"5", b"4"]
+        collection = kind.apply_parameters([Versioned])
+        assert [collection.serialize([b"x"], version)[-1:] for version in (3, 5, 4)] == [
+            b"3",
+            b"5",
+            b"4",
+        ]
 
 
 @pytest.mark.parametrize("settled", [False, True])
 def test_a_coding_that_is_replaced_for_the_process(settled: bool) -> None:
     if settled:
         for cls in (t.DateType, t.TimestampType):
-            warmed(cls, cls.deserialize(bytes(8), 4))
+            use_fast_path(cls, cls.deserialize(bytes(8), 4))
     of_timestamps = t.ListType.apply_parameters([t.TimestampType])
     body = of_timestamps.serialize([0], 4)
     with mock.patch.object(
@@ -159,12 +165,12 @@ def test_a_coding_that_is_replaced_for_the_process(settled: bool) -> None:
 
 def test_putting_back_by_hand() -> None:
     original = t.DateType.deserialize
-    warmed(t.DateType, original(bytes(8), 4))
+    use_fast_path(t.DateType, original(bytes(8), 4))
     fast = t.DateType.deserialize
-    for kept in (original, fast):
+    for deserializer in (original, fast):
         t.DateType.deserialize = staticmethod(lambda byts, version: "mine")  # type: ignore[method-assign, assignment]
         assert t.DateType.from_binary(bytes(8), 4) == "mine"
-        t.DateType.deserialize = kept  # type: ignore[method-assign]
+        t.DateType.deserialize = deserializer  # type: ignore[method-assign]
         assert t.DateType.from_binary(bytes(8), 4).year == 1970
         assert is_fast(t.DateType)
     t.DateType.deserialize = staticmethod(lambda byts, version: "mine")  # type: ignore[method-assign, assignment]
@@ -177,31 +183,31 @@ def test_putting_back_by_hand() -> None:
 def test_a_counter_is_no_bigint_after_its_coding_was_put_back() -> None:
     with mock.patch.object(t.CounterColumnType, "serialize", return_value=b"mine"):
         assert t.CounterColumnType.serialize(1, 4) == b"mine"
-        warmed(t.LongType, 1)
+        use_fast_path(t.LongType, 1)
     for _ in range(2):
         with pytest.raises(OverflowError, match="range of counter"):
             t.CounterColumnType.serialize(1 << 63, 4)
 
 
 def test_attributes_that_codecs_depend_on() -> None:
-    warmed(t.Int32Type, 5)
+    use_fast_path(t.Int32Type, 5)
     t.Int32Type.support_empty_values = True
     assert t.Int32Type.from_binary(b"", 4) is EMPTY
     assert t.Int32Type.from_binary(b"", 4) is EMPTY
     t.Int32Type.support_empty_values = False
     assert t.Int32Type.from_binary(b"", 4) is None
-    made = t.UserType.make_udt_class("ks", "called", ("a",), (t.Int32Type,))
-    body = warmed(made, (5,))
-    made.mapped_class = dict
-    assert made.deserialize(body, 4) == {"a": 5}
-    made.mapped_class = None
-    assert made.deserialize(body, 4) == (5,)
+    user_type = t.UserType.make_udt_class("ks", "called", ("a",), (t.Int32Type,))
+    body = use_fast_path(user_type, (5,))
+    user_type.mapped_class = dict
+    assert user_type.deserialize(body, 4) == {"a": 5}
+    user_type.mapped_class = None
+    assert user_type.deserialize(body, 4) == (5,)
 
 
 @pytest.mark.parametrize("settled", [False, True])
 def test_methods_of_another_type_are_a_programs_choice(settled: bool) -> None:
     if settled:
-        warmed(t.UTF8Type, "x")
+        use_fast_path(t.UTF8Type, "x")
     taken = {"serialize": t.UTF8Type.serialize, "deserialize": t.UTF8Type.deserialize}
     texts: Any = CassandraTypeType("_Texts", (t.BytesType,), dict(taken))
     below: Any = CassandraTypeType("_Below", (texts,), {})
@@ -214,7 +220,7 @@ def test_methods_of_another_type_are_a_programs_choice(settled: bool) -> None:
             assert cls.deserialize(b"x", 4) == cls.from_binary(b"x", 4) == "x"
             assert cls.codec().encode("x") == b"x"
         assert t.BytesType.deserialize(b"x", 4) == b"x"
-        t.Int32Type.support_empty_values = False  # all that was settled is withdrawn
+        t.Int32Type.support_empty_values = False  # drops all cached codecs
 
 
 def test_a_mixin_comes_first() -> None:
@@ -227,7 +233,7 @@ def test_a_mixin_comes_first() -> None:
     for _ in range(2):
         assert mixed.to_binary(5, 4) == b"mixed"
         assert mixed.serialize(5, 4) == FIVE
-        warmed(t.Int32Type, 5)
+        use_fast_path(t.Int32Type, 5)
 
 
 def test_containers() -> None:
@@ -237,9 +243,9 @@ def test_containers() -> None:
         (t.TupleType.apply_parameters([t.Int32Type, t.UTF8Type]), (1, "x")),
         (t.VectorType.apply_parameters([t.FloatType, 2], None), [1.0, 2.0]),
     ):
-        warmed(kind, value)
+        use_fast_path(kind, value)
         assert is_fast(kind)
-        warmed(kind, value)
+        use_fast_path(kind, value)
 
 
 def test_threads_that_call_and_change() -> None:
@@ -272,9 +278,9 @@ def test_classes_are_not_kept_alive() -> None:
     import gc
     import weakref
 
-    made: Any = CassandraTypeType("_Gone", (t.Int32Type,), {})
-    warmed(made, 5)
-    gone = weakref.ref(made)
-    del made
+    cqltype: Any = CassandraTypeType("_Gone", (t.Int32Type,), {})
+    use_fast_path(cqltype, 5)
+    gone = weakref.ref(cqltype)
+    del cqltype
     gc.collect()
     assert gone() is None

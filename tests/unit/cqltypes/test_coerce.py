@@ -1,5 +1,5 @@
-"""Members of enums are written by their values, and named tuples into user-defined types by the
-names of their fields, objects by their aliases too.
+"""Enum members are encoded by their values. Named tuples and objects are encoded as user-defined
+types by the names of their fields, objects by aliases too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 from cassandra import cqltypes as t
 from cassandra.cqltypes import EncodeValueError
 from cassandra.sentinels import EMPTY
-from cassandra.util.temporal import Date, Duration, Time
+from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
 from tests.conftest import Twins
 from tests.unit.cqltypes.samples import ADDRESS, list_of, map_of, set_of, tuple_of, vector_of
 
@@ -165,8 +165,8 @@ def test_members_whose_values_do_not_fit(
         kind.build_codec(twins.codecs).encode(member)
 
 
-def named(names: str, *values: Any) -> Any:
-    """A named tuple of a class of its own."""
+def named_tuple(names: str, *values: Any) -> Any:
+    """Return a named tuple of a new class."""
     kind: Any = collections.namedtuple("Address", names)  # type: ignore[misc]
     return kind(*values)
 
@@ -174,15 +174,15 @@ def named(names: str, *values: Any) -> Any:
 def test_named_tuples_go_by_the_names_of_their_fields(twins: Twins) -> None:
     codec = ADDRESS.build_codec(twins.codecs)
     expected = codec.encode(("x", 7))
-    assert codec.encode(named("street zip", "x", 7)) == expected
-    assert codec.encode(named("zip street", 7, "x")) == expected
-    assert codec.encode(named("zip", 7)) == codec.encode((None, 7))
-    assert codec.encode(named("road code", "x", 7)) == expected  # by position, as ever
+    assert codec.encode(named_tuple("street zip", "x", 7)) == expected
+    assert codec.encode(named_tuple("zip street", 7, "x")) == expected
+    assert codec.encode(named_tuple("zip", 7)) == codec.encode((None, 7))
+    assert codec.encode(named_tuple("road code", "x", 7)) == expected  # by position
     assert codec.encode(codec.decode(expected)) == expected
     with pytest.raises(TypeError, match=r'^field "street" of ks.address: 7 \(int\) is not text'):
-        codec.encode(named("zip street", "x", 7))
+        codec.encode(named_tuple("zip street", "x", 7))
     nested = list_of(ADDRESS).build_codec(twins.codecs)
-    assert nested.encode([named("zip street", 7, "x")]) == nested.encode([("x", 7)])
+    assert nested.encode([named_tuple("zip street", 7, "x")]) == nested.encode([("x", 7)])
 
 
 def test_objects_go_by_the_aliases_of_their_fields(twins: Twins) -> None:
@@ -213,7 +213,31 @@ def test_seconds_in_place_of_milliseconds_are_warned_of(twins: Twins, value: flo
     assert warned[0].filename == __file__
 
 
-@pytest.mark.parametrize("value", [0, -1_764_000_000, 86_400_000, 1_764_000_000_000])
+@pytest.mark.parametrize(
+    ("value", "advice"),
+    [
+        (
+            1_764_000_000_123_456,
+            "if these are microseconds, divide them by 1000, or pass a datetime",
+        ),
+        (1_764_000_000_123_456_789, "if these are nanoseconds, divide them by 1000000, or pass"),
+    ],
+)
+def test_parts_of_milliseconds_are_warned_of(twins: Twins, value: int, advice: str) -> None:
+    timestamp = t.TimestampType.build_codec(twins.codecs)
+    with pytest.warns(RuntimeWarning, match=f"^{value} milliseconds are .*{advice}") as warned:
+        assert timestamp.encode(value) == value.to_bytes(8, "big")
+    assert warned[0].filename == __file__
+
+
+def test_a_timestamp_that_says_its_unit_is_not_warned_of(twins: Twins) -> None:
+    timestamp = t.TimestampType.build_codec(twins.codecs)
+    assert timestamp.encode(MillisTimestamp(1_764_000_000)) == (1_764_000_000).to_bytes(8, "big")
+
+
+@pytest.mark.parametrize(
+    "value", [0, -1_764_000_000, 86_400_000, 1_764_000_000_000, 253_402_300_799_999, 2**62]
+)
 def test_other_milliseconds_are_not(twins: Twins, value: int) -> None:
     assert t.TimestampType.build_codec(twins.codecs).encode(value) == value.to_bytes(
         8, "big", signed=True

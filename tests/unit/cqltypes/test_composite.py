@@ -70,7 +70,7 @@ def test_parts_that_name_their_type(twins: Twins) -> None:
     name = f"{PACKAGE}Int32Type".encode()
     by_class = len(name).to_bytes(2, "big") + name + bytes.fromhex("0004 00000001 00")
     assert codec.decode(by_class) == (1,)
-    # A part of a type that is not declared stays bytes.
+    # A part of an undeclared type stays bytes.
     assert codec.decode(bytes.fromhex("8078 0001 61 00")) == (b"a",)
     for wrong in ([("x", 1)], ["s"], [("s",)]):
         with pytest.raises(TypeError, match=r"a pair of an alias \(s, i\) and a value"):

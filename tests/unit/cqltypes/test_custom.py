@@ -7,11 +7,11 @@ from tests.conftest import Twins
 
 
 def test_unknown_classes_are_bytes(twins: Twins) -> None:
-    found = t.lookup_casstype("com.example.OddType")
-    assert found.cassname == "com.example.OddType"
-    assert found.cql_parameterized_type() == "'com.example.OddType'"
-    assert found.build_codec(twins.codecs).decode(b"\x01") == b"\x01"
-    assert t.lookup_casstype("com.example.OddType") is found
-    assert t.mkUnrecognizedType("com.example.OddType") is found
+    unknown = t.lookup_casstype("com.example.OddType")
+    assert unknown.cassname == "com.example.OddType"
+    assert unknown.cql_parameterized_type() == "'com.example.OddType'"
+    assert unknown.build_codec(twins.codecs).decode(b"\x01") == b"\x01"
+    assert t.lookup_casstype("com.example.OddType") is unknown
+    assert t.mkUnrecognizedType("com.example.OddType") is unknown
     inside = t.lookup_casstype("ListType(com.example.OddType)").build_codec(twins.codecs)
     assert inside.decode(inside.encode([b"a"])) == [b"a"]

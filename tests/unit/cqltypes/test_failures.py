@@ -1,4 +1,4 @@
-"""What is refused, and what the refusals say: the value, its type, and the place inside a
+"""Values that are refused, and errors that name the value, its type, and the position inside a
 container.
 """
 
@@ -325,12 +325,12 @@ def test_malformed_data(twins: Twins, cqltype: Any, data: bytes, message: str) -
 def test_every_truncation_of_a_nested_value_is_an_error_or_a_shorter_value(twins: Twins) -> None:
     cqltype = map_of(TEXT, list_of(tuple_of(INT, vector_of(TEXT, 2))))
     codec = cqltype.build_codec(twins.codecs)
-    whole = codec.encode({"a": [(1, ["x", "yz"]), None], "b": []})
-    for size in range(len(whole)):
+    healthy = codec.encode({"a": [(1, ["x", "yz"]), None], "b": []})
+    for size in range(len(healthy)):
         with pytest.raises(DecodeError):
-            codec.decode(whole[:size])
+            codec.decode(healthy[:size])
     with pytest.raises(DecodeError):
-        codec.decode(whole + b"\x00")
+        codec.decode(healthy + b"\x00")
 
 
 class Unshowable:
@@ -343,24 +343,24 @@ def test_a_value_without_a_repr_can_be_refused(twins: Twins) -> None:
         INT.build_codec(twins.codecs).encode(Unshowable())
 
 
-def deep(codecs: ModuleType, kind: str, depth: int) -> tuple[Any, Any, bytes]:
-    """A codec of `depth` containers of one element, one in the other, with a value and its body."""
-    one = b"\x00\x00\x00\x01"
+def nested_codec(codecs: ModuleType, kind: str, depth: int) -> tuple[Any, Any, bytes]:
+    """Return a codec of `depth` nested containers of one element, with a value and its body."""
+    count = b"\x00\x00\x00\x01"
     codec: Any = codecs.int32()
     value: Any = 1
-    body = one
+    body = count
     for _ in range(depth):
         length = len(body).to_bytes(4, "big")
         if kind == "list":
-            codec, value, body = codecs.list_of(codec, name="deep"), [value], one + length + body
+            codec, value, body = codecs.list_of(codec, name="deep"), [value], count + length + body
         elif kind == "tuple":
             codec, value, body = codecs.tuple_of([codec], name="deep"), (value,), length + body
         elif kind == "map":
-            key = b"\x00\x00\x00\x04" + one
+            key = b"\x00\x00\x00\x04" + count
             codec, value, body = (
                 codecs.map_of(codecs.int32(), codec, "deep"),
                 {1: value},
-                one + key + length + body,
+                count + key + length + body,
             )
         else:
             codec, value = codecs.vector_of(codec, 1, name="deep"), [value]
@@ -369,23 +369,23 @@ def deep(codecs: ModuleType, kind: str, depth: int) -> tuple[Any, Any, bytes]:
 
 @pytest.mark.parametrize("kind", ["list", "tuple", "map", "vector"])
 def test_a_plan_deeper_than_the_stack_is_an_error(twins: Twins, kind: str) -> None:
-    codec, value, body = deep(twins.codecs, kind, 100)
+    codec, value, body = nested_codec(twins.codecs, kind, 100)
     assert codec.encode(value) == body
     assert codec.encode(codec.decode(body)) == body
-    # Python 3.13 lets compiled code go down 10,000 levels. From 3.14 on the stack's real size
-    # decides, and it may be deep enough.
-    codec, value, body = deep(twins.codecs, kind, 20_000)
-    for act, given in ((codec.encode, value), (codec.decode, body)):
+    # Python 3.13 allows compiled code 10,000 levels. From 3.14 on the real size of the stack
+    # decides, and it may suffice.
+    codec, value, body = nested_codec(twins.codecs, kind, 20_000)
+    for act, argument in ((codec.encode, value), (codec.decode, body)):
         try:
-            made = act(given)
+            result = act(argument)
         except RecursionError:
             continue
         assert sys.version_info >= (3, 14)
-        assert given is body or made == body
+        assert argument is body or result == body
 
 
 class Index:
-    """Something whose __index__ gives or raises `answer`."""
+    """An object whose __index__ returns or raises `answer`."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
@@ -445,13 +445,13 @@ def test_text_and_mappings_are_no_vector_of_any_size(twins: Twins, value: Any) -
 
 
 def test_the_message_about_a_huge_value_looks_at_its_start_only(twins: Twins) -> None:
-    shown = []
+    calls = []
 
     class Loud:
         def __repr__(self) -> str:
-            shown.append(1)
+            calls.append(1)
             return "Loud"
 
     with pytest.raises(ValueError, match="has 100000 elements"):
         vector_of(t.FloatType, 2).build_codec(twins.codecs).encode([Loud()] * 100_000)
-    assert len(shown) <= 60
+    assert len(calls) <= 60

@@ -1,4 +1,4 @@
-"""Points, lines, polygons and date ranges, to bytes and back; bytes that are damaged."""
+"""Points, lines, polygons and date ranges are encoded and decoded; damaged bytes are refused."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from cassandra.util import (
 )
 
 
-def little(kind: int, *parts: Any) -> bytes:
-    """Well-known binary: numbers are 32-bit counts, tuples are points."""
-    made = struct.pack("<BI", 1, kind)
+def little_endian(kind: int, *parts: Any) -> bytes:
+    """Return well-known binary: numbers are 32-bit counts, tuples are points."""
+    data = struct.pack("<BI", 1, kind)
     for part in parts:
-        made += struct.pack("<I", part) if isinstance(part, int) else struct.pack("<2d", *part)
-    return made
+        data += struct.pack("<I", part) if isinstance(part, int) else struct.pack("<2d", *part)
+    return data
 
 
-def big(kind: int, *parts: Any) -> bytes:
-    made = struct.pack(">BI", 0, kind)
+def big_endian(kind: int, *parts: Any) -> bytes:
+    data = struct.pack(">BI", 0, kind)
     for part in parts:
-        made += struct.pack(">I", part) if isinstance(part, int) else struct.pack(">2d", *part)
-    return made
+        data += struct.pack(">I", part) if isinstance(part, int) else struct.pack(">2d", *part)
+    return data
 
 
 A, B, C, D = (1.0, 2.0), (3.0, 4.0), (5.0, 6.5), (7.0, 8.0)
@@ -52,9 +52,9 @@ SHAPES: list[tuple[Any, Any, str, tuple[Any, ...]]] = [
 
 @pytest.mark.parametrize(("cqltype", "shape", "text", "parts"), SHAPES, ids=[s[2] for s in SHAPES])
 def test_shapes(cqltype: Any, shape: Any, text: str, parts: Any) -> None:
-    data = little(*parts)
+    data = little_endian(*parts)
     assert cqltype.to_binary(shape, 4) == cqltype.to_binary(text, 4) == data
-    assert cqltype.from_binary(data, 4) == cqltype.from_binary(big(*parts), 4) == shape
+    assert cqltype.from_binary(data, 4) == cqltype.from_binary(big_endian(*parts), 4) == shape
     for cut in range(1, len(data)):
         with pytest.raises(DecodeError):
             cqltype.from_binary(data[:cut], 4)
@@ -65,10 +65,10 @@ def test_shapes(cqltype: Any, shape: Any, text: str, parts: Any) -> None:
 @pytest.mark.parametrize(
     ("cqltype", "data", "message"),
     [
-        (t.PointType, b"\2" + little(1, A)[1:], "the byte order is neither 0 nor 1"),
-        (t.PointType, little(2, A), "well-known binary of kind 2, not 1"),
-        (t.LineStringType, little(2, 3, A), "claims 3 items, which 16 bytes cannot hold"),
-        (t.PolygonType, little(3, 100), "claims 100 items, which 0 bytes cannot hold"),
+        (t.PointType, b"\2" + little_endian(1, A)[1:], "the byte order is neither 0 nor 1"),
+        (t.PointType, little_endian(2, A), "well-known binary of kind 2, not 1"),
+        (t.LineStringType, little_endian(2, 3, A), "claims 3 items, which 16 bytes cannot hold"),
+        (t.PolygonType, little_endian(3, 100), "claims 100 items, which 0 bytes cannot hold"),
         (t.DateRangeType, b"\6", "is not a kind of range"),
         (t.DateRangeType, b"\0", "takes 10 bytes, got 1"),
         (t.DateRangeType, b"\4x", "takes 1 bytes, got 2"),

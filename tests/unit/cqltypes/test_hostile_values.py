@@ -1,5 +1,5 @@
 """Values that nobody means to bind, for every type: both implementations refuse them with an error
-of the same class, which names the column, or write the same bytes.
+of the same class that names the column, or encode the same bytes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ KINDS: list[Any] = [
 
 
 class Raises:
-    """Its own code raises, whatever it is asked for."""
+    """An object whose methods all raise."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -55,21 +55,21 @@ class Raises:
     __index__ = __float__ = __iter__ = __len__ = __getitem__ = _raise
 
 
-class Wrong:
-    """Its own code says something of another class."""
+class WrongConversions:
+    """An object whose methods return values of wrong types."""
 
     def __index__(self) -> int:
         return "1"  # type: ignore[return-value]  # noqa: PLE0305
 
     def __float__(self) -> float:
-        return 1  # int, which is no float
+        return 1  # int, not float
 
     def __len__(self) -> int:
         return -1  # noqa: PLE0303
 
 
 def python_values() -> Iterator[Any]:
-    """Values of Python's own."""
+    """Yield values of built-in types."""
     yield from (True, 0, 1, -1, 1 << 31, -(1 << 63), 1 << 70, 1 << 3000, 1.5, -0.0, 1e300)
     yield from (float("nan"), float("inf"), 1j, "", "x", "\ud800", "\u20ac", "1", "a\0b")
     yield from (
@@ -119,15 +119,15 @@ def python_values() -> Iterator[Any]:
         Ellipsis,
         NotImplemented,
         print,
-        Wrong(),
-        [Wrong(), Wrong()],
+        WrongConversions(),
+        [WrongConversions(), WrongConversions()],
     )
     for error in (TypeError("own"), ValueError("own"), OverflowError("own"), KeyError("own")):
         yield from (Raises(error), [Raises(error), 1], {1: Raises(error)})
 
 
 def numpy_values() -> Iterator[Any]:
-    """Values of NumPy's, if it is there."""
+    """Yield values of NumPy types, if it is installed."""
     numpy = pytest.importorskip("numpy")
     dtypes = (
         "?", "i1", "u1", ">i2", "u2", "i4", ">u4", "i8", "u8", "f2", ">f2", "f4", ">f4", "f8", "g",
@@ -135,23 +135,23 @@ def numpy_values() -> Iterator[Any]:
     )  # fmt: skip
     for dtype in dtypes:
         for shape in ((), (0,), (1,), (2,), (2, 2), (0, 2)):
-            made = numpy.zeros(shape, dtype)
-            yield made
-            masked = numpy.ma.array(made)
+            array = numpy.zeros(shape, dtype)
+            yield array
+            masked = numpy.ma.array(array)
             yield masked
             if shape:
-                yield numpy.ma.array(made, mask=numpy.ma.make_mask_none(shape, made.dtype))
+                yield numpy.ma.array(array, mask=numpy.ma.make_mask_none(shape, array.dtype))
             yield numpy.ma.masked_all(shape, dtype)
-            if shape and made.dtype.kind in "?iufc":
-                yield made[::-1]
-                if made.size:
-                    yield memoryview(made)
+            if shape and array.dtype.kind in "?iufc":
+                yield array[::-1]
+                if array.size:
+                    yield memoryview(array)
         yield numpy.zeros(1, dtype)[0]
     yield numpy.ma.masked
 
 
-def ending(plan: Any, value: Any) -> tuple[str, object]:
-    """What became of binding `value`."""
+def bind_outcome(plan: Any, value: Any) -> tuple[str, object]:
+    """Return the outcome of binding `value`."""
     try:
         return "bytes", plan.bind((value,), 4).data
     except (EncodeTypeError, EncodeValueError, DecodeError) as error:
@@ -181,14 +181,14 @@ def test_both_refuse_with_one_error_or_write_the_same(
     python, c = plan_of("python", kind), plan_of("c", kind)
     different = []
     for value in values():
-        ours, theirs = ending(python, value), ending(c, value)
+        ours, theirs = bind_outcome(python, value), bind_outcome(c, value)
         named = ours[0] == "bytes" or ours[1] is True or 'column "the_column"' in str(ours[1])
         if ours != theirs or not named:
             different.append((value, type(value), ours, theirs))
     assert different == []
 
 
-# A blob is of the bytes of an array.
+# A blob is excluded, because it accepts the bytes of an array.
 @pytest.mark.parametrize("kind", [kind for kind in SCALARS if kind is not t.BytesType])
 def test_an_array_for_a_scalar_is_an_error_of_ours(twins: Twins, kind: Any) -> None:
     numpy = pytest.importorskip("numpy")

@@ -1,6 +1,4 @@
-"""NumPy's masks, NaT and NA of pandas: null wherever a value is bound, refused where null is no
-value.
-"""
+"""NumPy's masks, NaT and pandas' NA are bound as null, and refused where null is not allowed."""
 
 from __future__ import annotations
 
@@ -61,7 +59,7 @@ def frozen(kind: Any) -> Any:
 
 def plan(twins: Twins, *kinds: Any) -> Any:
     return twins.bind.BindPlan(
-        [ColumnMetadata("k", "t", f"c{at}", kind) for at, kind in enumerate(kinds)]
+        [ColumnMetadata("k", "t", f"c{index}", kind) for index, kind in enumerate(kinds)]
     )
 
 
@@ -73,10 +71,10 @@ def encode(twins: Twins, kind: Any, value: Any) -> bytes:
 @pytest.mark.parametrize("value", MISSING, ids=repr)
 @pytest.mark.parametrize("kind", SCALARS, ids=lambda kind: str(kind.cql_parameterized_type()))
 def test_no_value_is_null_where_it_is_bound(twins: Twins, kind: Any, value: Any) -> None:
-    made = plan(twins, kind, t.Int32Type)
-    assert made.bind([value, 1], 4).values() == [None, b"\0\0\0\1"]
-    assert made.bind_row({"c0": value, "c1": 1}, 4).values()[0] is None
-    assert [row.values()[0] for row in made.bind_many([(value, 1), [value, 1]], 4).rows()] == [
+    bind_plan = plan(twins, kind, t.Int32Type)
+    assert bind_plan.bind([value, 1], 4).values() == [None, b"\0\0\0\1"]
+    assert bind_plan.bind_row({"c0": value, "c1": 1}, 4).values()[0] is None
+    assert [row.values()[0] for row in bind_plan.bind_many([(value, 1), [value, 1]], 4).rows()] == [
         None,
         None,
     ]
@@ -100,16 +98,16 @@ def test_no_value_is_null_inside_of_others(twins: Twins, kind: Any, value: Any) 
     )
     assert encode(twins, ITEM, {"a": value, "b": value}) == NULL * 2
     with pytest.raises(TypeError, match=r"^element 1 of vector<.*null is not allowed in a vector"):
-        encode(twins, vector_of(kind, 2), [good(kind), value])
+        encode(twins, vector_of(kind, 2), [good_value(kind), value])
 
 
-def good(kind: Any) -> Any:
+def good_value(kind: Any) -> Any:
     return {t.UTF8Type: "x", t.BytesType: b"x"}.get(kind, 1)
 
 
-# Cells of the wire in collections: 4 bytes of length, and the body.
+# Encoded cells of collections: 4 bytes of length, and the body.
 ONE, KEY = "0000000400000001", "0000000161"
-# Each value with its bytes, the count of a collection first.
+# Each value with its bytes; the element count of a collection comes first.
 WITH_NULLS: list[tuple[Any, Any, str]] = [
     (list_of(t.Int32Type), [1, None], "00000002" + ONE + "ffffffff"),
     (list_of(t.Int32Type), (None, 1), "00000002ffffffff" + ONE),
@@ -208,8 +206,8 @@ def test_masked_elements_are_null(twins: Twins, kind: Any, source: str) -> None:
 
 def test_a_vector_of_which_all_is_masked_is_null(twins: Twins) -> None:
     array = numpy.ma.array(numpy.zeros((2, 3), "f4"), mask=[[True] * 3, [False] * 3])
-    made = plan(twins, vector_of(t.FloatType, 3))
-    assert [row.values() for row in made.bind_many([(array[0],), (array[1],)], 4).rows()] == [
+    bind_plan = plan(twins, vector_of(t.FloatType, 3))
+    assert [row.values() for row in bind_plan.bind_many([(array[0],), (array[1],)], 4).rows()] == [
         [None],
         [bytes(12)],
     ]
@@ -218,10 +216,10 @@ def test_a_vector_of_which_all_is_masked_is_null(twins: Twins) -> None:
     table: Any = numpy.ma.zeros(2, dtype=[("v", "f4", 3)])
     table.mask["v"][0] = True
     rows = [tuple(row) for row in rows_of(table, columns)]
-    assert [row.values() for row in made.bind_many(rows, 4).rows()] == [[None], [bytes(12)]]
+    assert [row.values() for row in bind_plan.bind_many(rows, 4).rows()] == [[None], [bytes(12)]]
 
 
-def test_what_to_numpy_gives_goes_back_as_it_was(twins: Twins) -> None:
+def test_results_of_to_numpy_can_be_bound_again(twins: Twins) -> None:
     kinds = (t.Int32Type, t.DoubleType, t.DateType, t.SimpleDateType, t.TimeType)
     columns = [
         ColumnMetadata("k", "t", name, kind) for name, kind in zip("abcde", kinds, strict=True)
@@ -254,7 +252,9 @@ def test_what_to_numpy_gives_goes_back_as_it_was(twins: Twins) -> None:
         (numpy.ma.array([1, 2], "u1", mask=[True, False]), "masked"),
     ],
 )
-def test_what_is_no_row_of_bytes_is_no_blob(twins: Twins, value: Any, why: str) -> None:
+def test_arrays_that_are_not_bytes_are_refused_for_a_blob(
+    twins: Twins, value: Any, why: str
+) -> None:
     with pytest.raises(TypeError, match=why):
         encode(twins, t.BytesType, value)
     with pytest.raises(TypeError, match=rf'(?s)^column "c0" \(blob, \w+\): .*{why}'):
@@ -299,8 +299,8 @@ def test_the_attributes_of_nat_are_no_fields(twins: Twins) -> None:
     assert encode(twins, list_of(day), [pandas.NaT]) == b"\0\0\0\1" + NULL
 
 
-class Shown(t.UTF8Type):
-    """A type of a user's that takes everything."""
+class ReprType(t.UTF8Type):
+    """A user's type that accepts everything."""
 
     @classmethod
     def serialize(cls, val: Any, protocol_version: int) -> bytes:
@@ -309,8 +309,8 @@ class Shown(t.UTF8Type):
 
 @pytest.mark.parametrize("value", MISSING, ids=repr)
 def test_no_value_is_null_for_types_of_a_users(twins: Twins, value: Any) -> None:
-    assert plan(twins, Shown).bind([value], 4).values() == [None]
-    assert encode(twins, list_of(Shown), [value]) == b"\0\0\0\1" + NULL
+    assert plan(twins, ReprType).bind([value], 4).values() == [None]
+    assert encode(twins, list_of(ReprType), [value]) == b"\0\0\0\1" + NULL
 
 
 @pytest.mark.parametrize("kind", SCALARS, ids=lambda kind: str(kind.cql_parameterized_type()))

@@ -1,5 +1,5 @@
-"""Round trips, and both implementations against each other: random values of nested types, random
-and mutated bytes.
+"""Round trips, and a comparison of both implementations: random values of nested types, random and
+mutated bytes.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     ),
     t.UUIDType: st.uuids(),
     t.TimeUUIDType: st.uuids(version=1),
-    # as the system's own functions write it: "::ffff:0.0.0.0"
+    # in the notation of the system's own functions: "::ffff:0.0.0.0"
     t.InetAddressType: st.ip_addresses().map(
         lambda ip: socket.inet_ntop(
             socket.AF_INET if ip.version == 4 else socket.AF_INET6, ip.packed
@@ -87,7 +87,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
 
 
 def typed_values(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[Any]]]:
-    """A type together with the strategy for its values."""
+    """Return a strategy for pairs of a type and the strategy for its values."""
     scalars = st.sampled_from(sorted(VALUES.items(), key=lambda item: str(item[0])))
     if depth == 0:
         return scalars
@@ -106,8 +106,8 @@ def typed_values(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[A
 
     def udts(items: Any) -> Any:
         names = [f"f{number}" for number in range(len(items))]
-        made = t.UserType.make_udt_class("ks", "random", names, [item[0] for item in items])
-        return made, st.tuples(*[st.none() | item[1] for item in items])
+        user_type = t.UserType.make_udt_class("ks", "random", names, [item[0] for item in items])
+        return user_type, st.tuples(*[st.none() | item[1] for item in items])
 
     nested = (
         inner.map(lists) | inner.map(vectors) | st.lists(inner, min_size=1, max_size=3).map(tuples)
@@ -140,20 +140,20 @@ def test_round_trip_of_sets_and_maps(twins: Twins, data: st.DataObject) -> None:
             st.tuples(keys, st.none() | st.integers(0, 9)), unique_by=lambda pair: repr(pair[0])
         )
     )
-    # Equal keys that are written differently (-0.0 and 0.0, 1.0 and 1.00) are one key for Python.
+    # Equal keys in different notations (-0.0 and 0.0, 1.0 and 1.00) are one key for Python.
     source = dict(pairs)
     codec = map_of(key_type, t.Int32Type).build_codec(twins.codecs)
-    found = codec.decode(codec.encode(source))
-    assert dict(found.items()) == source
-    assert all(found[key] == value for key, value in found.items())
+    decoded = codec.decode(codec.encode(source))
+    assert dict(decoded.items()) == source
+    assert all(decoded[key] == value for key, value in decoded.items())
     codec = set_of(key_type).build_codec(twins.codecs)
-    found = codec.decode(codec.encode(set(source)))
-    assert set(found) == set(source)
-    assert list(found) == list(codec.decode(codec.encode(list(found))))
+    decoded = codec.decode(codec.encode(set(source)))
+    assert set(decoded) == set(source)
+    assert list(decoded) == list(codec.decode(codec.encode(list(decoded))))
 
 
 def outcome(call: Any, argument: Any) -> tuple[Any, ...]:
-    """What a call gives, or the kind and text of its error."""
+    """Return the result of a call, or the class and message of its error."""
     try:
         result = call(argument)
     except (TypeError, ValueError, OverflowError) as error:
@@ -206,19 +206,19 @@ def test_every_type_takes_and_refuses_the_same_values(compiled: Twins) -> None:
 
 
 def mutated(body: bytes, source: random.Random) -> bytes:
-    """`body` with up to three bytes changed, cut, inserted, or lengths made extreme."""
+    """Return `body` with up to three bytes changed, cut or inserted, or with extreme lengths."""
     changed = bytearray(body)
     for _ in range(source.randint(1, 3)):
-        at = source.randrange(len(changed) + 1)
+        offset = source.randrange(len(changed) + 1)
         kind = source.randrange(5)
         if kind == 0:
-            changed[at : at + 1] = bytes([source.randrange(256)])
+            changed[offset : offset + 1] = bytes([source.randrange(256)])
         elif kind == 1:
-            del changed[at:]
+            del changed[offset:]
         elif kind == 2:
-            changed[at:at] = source.randbytes(source.randint(1, 4))
+            changed[offset:offset] = source.randbytes(source.randint(1, 4))
         elif kind == 3:
-            changed[at : at + 4] = source.choice(
+            changed[offset : offset + 4] = source.choice(
                 [
                     b"\xff\xff\xff\xff",
                     b"\x7f\xff\xff\xff",
@@ -228,7 +228,7 @@ def mutated(body: bytes, source: random.Random) -> bytes:
                 ]
             )
         else:
-            del changed[at : at + source.randint(1, 4)]
+            del changed[offset : offset + source.randint(1, 4)]
     return bytes(changed)
 
 
@@ -251,7 +251,7 @@ def test_random_bytes_are_a_value_or_a_clear_error(twins: Twins, data: bytes, nu
         value = codec.decode(data)
     except DecodeError:
         return
-    # What was read can be looked at.
+    # Decoded values must have a repr.
     repr(value)
 
 
@@ -332,8 +332,8 @@ def test_plans_that_cannot_be(twins: Twins) -> None:
         codecs.udt("u", ["a"], [codecs.int32()] * 2, tuple)
 
 
-def test_room_for_a_vector_is_made_when_its_elements_are_counted(twins: Twins) -> None:
-    """The room would be 16 GB: a value of two elements does not justify it."""
+def test_memory_for_a_vector_is_allocated_after_its_elements_are_counted(twins: Twins) -> None:
+    """Memory for 16 GB of elements is not allocated, because the value has only two."""
     codec = twins.codecs.vector_of(twins.codecs.int64(), 2_000_000_000)
     for value in ([1, 2], (1, 2), {1, 2}, iter([1, 2]), numpy.zeros(2, "i8"), range(2)):
         with pytest.raises(ValueError, match="has 2 elements"):

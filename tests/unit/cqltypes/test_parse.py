@@ -1,4 +1,4 @@
-"""Type strings of servers, to classes and back."""
+"""Type strings of servers are parsed to classes and written back."""
 
 from __future__ import annotations
 
@@ -51,36 +51,36 @@ NAMES = [
 
 @pytest.mark.parametrize(("cass", "cql"), NAMES)
 def test_names_there_and_back(cass: str, cql: str) -> None:
-    found = t.lookup_casstype(cass)
-    assert found.cass_parameterized_type() == cass
-    assert found.cql_parameterized_type() == cql
+    cqltype = t.lookup_casstype(cass)
+    assert cqltype.cass_parameterized_type() == cass
+    assert cqltype.cql_parameterized_type() == cql
     assert t.cql_typename(cass) == cql
-    full = found.cass_parameterized_type(full=True)
+    full = cqltype.cass_parameterized_type(full=True)
     assert full.startswith(PREFIX)
-    assert t.lookup_casstype(full) is found
-    assert t.lookup_casstype(found) is found
+    assert t.lookup_casstype(full) is cqltype
+    assert t.lookup_casstype(cqltype) is cqltype
 
 
 def test_user_types_whose_hex_is_all_digits() -> None:
-    """Hex of `addr` is 61646472: a name may look like a number."""
-    found = t.lookup_casstype(
+    """The hex of `addr` is 61646472, so a name may look like a number."""
+    user_type = t.lookup_casstype(
         f"{PREFIX}UserType(ks,61646472,61:{PREFIX}Int32Type,6262:{PREFIX}UTF8Type)"
     )
-    assert issubclass(found, t.UserType)
-    assert (found.keyspace, found.typename) == ("ks", "addr")
-    assert found.fieldnames == ("a", "bb")
-    assert found.subtypes == (t.Int32Type, t.UTF8Type)
-    assert found.cql_parameterized_type() == "frozen<addr>"
-    assert t.lookup_casstype(found.cass_parameterized_type(full=True)) is found
+    assert issubclass(user_type, t.UserType)
+    assert (user_type.keyspace, user_type.typename) == ("ks", "addr")
+    assert user_type.fieldnames == ("a", "bb")
+    assert user_type.subtypes == (t.Int32Type, t.UTF8Type)
+    assert user_type.cql_parameterized_type() == "frozen<addr>"
+    assert t.lookup_casstype(user_type.cass_parameterized_type(full=True)) is user_type
     nested = t.lookup_casstype("ListType(FrozenType(UserType(ks, 41, 61:Int32Type)))")
     assert nested.subtypes[0].subtypes[0].typename == "A"
     assert nested.cql_parameterized_type() == 'list<frozen<frozen<"A">>>'
 
 
 def test_names_of_collections_by_column() -> None:
-    found = t.lookup_casstype("ColumnToCollectionType(6162:ListType(Int32Type))")
-    assert found.fieldnames == ("6162",)
-    assert found.subtypes == (list_of(INT),)
+    cqltype = t.lookup_casstype("ColumnToCollectionType(6162:ListType(Int32Type))")
+    assert cqltype.fieldnames == ("6162",)
+    assert cqltype.subtypes == (list_of(INT),)
     aliased = t.lookup_casstype("DynamicCompositeType(a=>UTF8Type,b=>ReversedType(Int32Type))")
     assert aliased.fieldnames == ("a", "b")
     assert (

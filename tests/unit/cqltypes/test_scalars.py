@@ -1,4 +1,4 @@
-"""Classes of the scalar types: their names in CQL and on the server, and who derives from whom."""
+"""Classes of the scalar types: their names in CQL and on the server, and their bases."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from cassandra import cqltypes as t
 from cassandra.cqltypes.scalars import SCALARS
 
-# Class, name in CQL, function that makes the codec, whether zero bytes are a value.
+# Class: name in CQL, function that creates the codec, whether zero bytes are a value.
 NAMES: dict[Any, tuple[str, str, bool]] = {
     t.BytesType: ("blob", "blob", True),
     t.DecimalType: ("decimal", "decimal_number", False),
@@ -38,7 +38,7 @@ NAMES: dict[Any, tuple[str, str, bool]] = {
 }
 
 
-@pytest.mark.parametrize("cqltype", SCALARS, ids=lambda one: str(one.__name__))
+@pytest.mark.parametrize("cqltype", SCALARS, ids=lambda cqltype: str(cqltype.__name__))
 def test_names(cqltype: Any) -> None:
     name, factory, takes_empty = NAMES[cqltype]
     assert (cqltype.typename, cqltype._factory, cqltype.empty_binary_ok) == (
@@ -66,7 +66,7 @@ def test_literals_of_timestamps() -> None:
 
 
 def test_the_time_of_a_timeuuid() -> None:
-    identity = uuid.UUID("13814000-1dd2-11b2-8000-000000000000")  # the first of 1970
+    identity = uuid.UUID("13814000-1dd2-11b2-8000-000000000000")  # the first moment of 1970
     assert t.TimeUUIDType(identity).my_timestamp() == 0.0
     assert t.TimeUUIDType.to_binary(identity, 4) == identity.bytes
     assert t.TimeUUIDType.from_binary(identity.bytes, 4) == identity

@@ -10,20 +10,20 @@ from tests.unit.cqltypes.samples import INT
 
 @pytest.mark.parametrize("name", ["order", "key", "Upper", 'a"b'])
 def test_the_name_of_a_type_is_quoted_if_the_language_keeps_it(name: str) -> None:
-    made = t.UserType.make_udt_class("ks", name, ["a"], [INT])
-    assert made.cql_parameterized_type() == 'frozen<"{}">'.format(name.replace('"', '""'))
+    user_type = t.UserType.make_udt_class("ks", name, ["a"], [INT])
+    assert user_type.cql_parameterized_type() == 'frozen<"{}">'.format(name.replace('"', '""'))
 
 
 def test_user_type_classes() -> None:
-    made = t.UserType.make_udt_class("ks", "odd name", ["a", "b c", "class", "_x"], [INT] * 4)
+    user_type = t.UserType.make_udt_class("ks", "odd name", ["a", "b c", "class", "_x"], [INT] * 4)
     again = t.UserType.make_udt_class("ks", "odd name", ("a", "b c", "class", "_x"), (INT,) * 4)
-    assert made is again
-    assert made.cql_parameterized_type() == 'frozen<"odd name">'
-    read = made.codec().decode(bytes.fromhex("0000000400000001" * 4))
+    assert user_type is again
+    assert user_type.cql_parameterized_type() == 'frozen<"odd name">'
+    read = user_type.codec().decode(bytes.fromhex("0000000400000001" * 4))
     assert read == (1, 1, 1, 1)
     assert read.a == 1
     changed = t.UserType.make_udt_class("ks", "odd name", ["a"], [INT])
-    assert changed is not made
+    assert changed is not user_type
     t.UserType.evict_udt_class("ks", "odd name")
     assert t.UserType.make_udt_class("ks", "odd name", ["a"], [INT]) is not changed
     with pytest.raises(ValueError, match="2 field names and 1 field types"):
@@ -32,8 +32,8 @@ def test_user_type_classes() -> None:
 
 def test_fields_without_a_name_for_python_go_by_position() -> None:
     names = ("a", "class", "_x", "1a", "a b", "A", "\u00e9")
-    made = t.UserType.make_udt_class("ks", "odd", names, (t.Int32Type,) * 7)
-    assert made.tuple_type._fields == (
+    user_type = t.UserType.make_udt_class("ks", "odd", names, (t.Int32Type,) * 7)
+    assert user_type.tuple_type._fields == (
         "a",
         "field_1_",
         "field_2_",
@@ -45,7 +45,7 @@ def test_fields_without_a_name_for_python_go_by_position() -> None:
 
 
 def test_fields_of_one_name_make_plain_tuples() -> None:
-    made = t.UserType.make_udt_class("ks", "twice", ("a", "a"), (t.Int32Type, t.Int32Type))
-    assert made.tuple_type is None
-    value = made.deserialize(made.serialize((1, 2), 4), 4)
+    user_type = t.UserType.make_udt_class("ks", "twice", ("a", "a"), (t.Int32Type, t.Int32Type))
+    assert user_type.tuple_type is None
+    value = user_type.deserialize(user_type.serialize((1, 2), 4), 4)
     assert (type(value), value) == (tuple, (1, 2))

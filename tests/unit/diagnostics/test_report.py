@@ -1,4 +1,4 @@
-"""The report of a cluster, on both faces."""
+"""The report of a cluster, in both APIs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.diagnostics.report import ClusterReport
 from cassandra.policies import RoundRobinPolicy
 from cassandra.testing.fake import FakeCluster, FakeNode, Scylla, hold, rows
+from tests.waiting import until
 
 FACES = [Cluster, aio.Cluster]
 
@@ -48,7 +49,7 @@ async def test_before_connect_during_a_session_and_after_shutdown(face: Any) -> 
         await value(cluster.shutdown())
         after: ClusterReport = cluster.report()
         assert after.state == "shut down"
-        assert all(one.connections == 0 for one in after.hosts)
+        assert all(host.connections == 0 for host in after.hosts)
 
 
 def test_requests_in_flight_are_seen() -> None:
@@ -63,6 +64,32 @@ def test_requests_in_flight_are_seen() -> None:
         assert cluster.report().hosts[0].in_flight == 0
 
 
+@pytest.mark.parametrize(("count", "words"), [(1, "its only host is"), (2, "all 2 hosts are")])
+def test_an_outage_stands_beside_connected(count: int, words: str) -> None:
+    profile = ExecutionProfile(RoundRobinPolicy())
+    with (
+        FakeCluster(count) as nodes,
+        Cluster(
+            [nodes[0].address],
+            port=nodes.port,
+            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        ) as cluster,
+    ):
+        cluster.connect(wait_for_all_pools=True)
+        assert "connected\n" in str(cluster.report())
+        for node in nodes.nodes:
+            node.stop()
+        until(lambda: all(host.is_up is False for host in cluster.metadata.all_hosts()))
+        report = cluster.report()
+        assert report.state == "connected"
+        times = [host.down_since for host in report.hosts]
+        assert all(time is not None and time.endswith("+00:00") for time in times)
+        sentence = f"connected, but {words} down since {max(map(str, times))}"
+        assert sentence in str(report)
+        assert sentence in report._repr_html_()
+        assert json.loads(json.dumps(report.as_dict()))["hosts"][0]["down_since"] in times
+
+
 def test_hosts_that_are_down_have_their_error() -> None:
     profile = ExecutionProfile(RoundRobinPolicy())
     with FakeCluster(2) as nodes:
@@ -74,7 +101,7 @@ def test_hosts_that_are_down_have_their_error() -> None:
         ) as cluster:
             cluster.connect(wait_for_all_pools=True)
             report = cluster.report()
-            down = next(one for one in report.hosts if nodes[1].address in one.address)
+            down = next(host for host in report.hosts if nodes[1].address in host.address)
             assert down.connections == 0
             assert down.error is not None
             assert "refused" in down.error
@@ -103,8 +130,8 @@ def test_secrets_are_never_shown() -> None:
     assert report.settings["connect_timeout"] == 7.5
     assert report.settings["auth_provider"] == "<PlainTextAuthProvider>"
     assert report.settings["ssl_context"] == "<SSLContext>"
-    for shown in (str(report), repr(report), report._repr_html_(), json.dumps(report.as_dict())):
-        assert "hidden" not in shown
+    for text in (str(report), repr(report), report._repr_html_(), json.dumps(report.as_dict())):
+        assert "hidden" not in text
 
 
 def test_settings_that_a_program_leaves_alone_are_not_shown() -> None:
@@ -112,13 +139,13 @@ def test_settings_that_a_program_leaves_alone_are_not_shown() -> None:
     assert Cluster(port=9043).report().settings == {"port": 9043}
 
 
-def test_it_is_json() -> None:
+def test_a_report_can_be_json() -> None:
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         cluster.connect()
-        found = json.loads(json.dumps(cluster.report().as_dict()))
-        assert found["hosts"][0]["state"] == "up"
-        assert found["implementation"] in ("c", "python")
-        assert set(found) == set(ClusterReport.__dataclass_fields__)
+        document = json.loads(json.dumps(cluster.report().as_dict()))
+        assert document["hosts"][0]["state"] == "up"
+        assert document["implementation"] in ("c", "python")
+        assert set(document) == set(ClusterReport.__dataclass_fields__)
 
 
 class Tags(HTMLParser):
@@ -133,7 +160,7 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_it_is_a_table_in_a_notebook() -> None:
+def test_a_report_is_a_table_in_a_notebook() -> None:
     with FakeNode(datacenter="<b>dc") as node, Cluster([node.address], port=node.port) as cluster:
         cluster.connect()
         page = cluster.report()._repr_html_()

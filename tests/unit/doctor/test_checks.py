@@ -1,4 +1,4 @@
-"""What the doctor asks a connected cluster."""
+"""The doctor's checks of a connected cluster."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def connected(nodes: FakeCluster) -> Cluster:
 
 
 def levels(findings: Any) -> list[str]:
-    return [one.level for one in findings]
+    return [finding.level for finding in findings]
 
 
 def test_hosts_that_are_up(session: Session) -> None:
@@ -49,8 +49,8 @@ def test_a_host_that_cannot_be_reached() -> None:
         nodes[1].refuse_connections()
         with connected(nodes) as cluster:
             session = cluster.connect(wait_for_all_pools=True)
-            found = {one.subject: one for one in checks.hosts(session, 2)}
-    lost = found[f"{nodes[1].address}:{nodes.port}"]
+            findings = {finding.subject: finding for finding in checks.hosts(session, 2)}
+    lost = findings[f"{nodes[1].address}:{nodes.port}"]
     assert lost.level == PROBLEM
     assert lost.do
 
@@ -59,9 +59,9 @@ def test_mixed_releases(nodes: FakeCluster, session: Session) -> None:
     hosts = session.cluster.metadata.all_hosts()
     assert levels(checks.versions(session, 2)) == [OK]
     hosts[0].release_version = "9.9"
-    (found,) = checks.versions(session, 2)
-    assert found.level == WARNING
-    assert "9.9 on 1" in found.text
+    (finding,) = checks.versions(session, 2)
+    assert finding.level == WARNING
+    assert "9.9 on 1" in finding.text
 
 
 def test_schemas_that_differ(nodes: FakeCluster, session: Session) -> None:
@@ -70,10 +70,10 @@ def test_schemas_that_differ(nodes: FakeCluster, session: Session) -> None:
         "SELECT schema_version FROM system.local",
         rows([("schema_version", "uuid")], [(uuid.uuid4(),)]),
     )
-    (found,) = checks.schema(session, 2)
-    assert found.level == PROBLEM
-    assert nodes[0].address in found.text
-    assert nodes[1].address in found.text
+    (finding,) = checks.schema(session, 2)
+    assert finding.level == PROBLEM
+    assert nodes[0].address in finding.text
+    assert nodes[1].address in finding.text
 
 
 def test_clocks(nodes: FakeCluster, session: Session) -> None:
@@ -86,36 +86,36 @@ def test_clocks(nodes: FakeCluster, session: Session) -> None:
         [("now", "timestamp")], [(int(time.time() * 1000) - 60_000,)]
     )
     nodes[1].prime(query, wrong)
-    found = {one.subject: one for one in checks.clocks(session, 2)}
-    assert found[f"{nodes[0].address}:{nodes.port}"].level == OK
-    behind = found[f"{nodes[1].address}:{nodes.port}"]
+    findings = {finding.subject: finding for finding in checks.clocks(session, 2)}
+    assert findings[f"{nodes[0].address}:{nodes.port}"].level == OK
+    behind = findings[f"{nodes[1].address}:{nodes.port}"]
     assert behind.level == WARNING
     assert "behind (known to" in behind.text
 
 
 def test_latency_of_each_host(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = list(checks.latency(session, 2))
-    assert levels(found) == [OK, OK]
-    assert "median of 10" in found[0].text
+    findings = list(checks.latency(session, 2))
+    assert levels(findings) == [OK, OK]
+    assert "median of 10" in findings[0].text
     monkeypatch.setattr(checks, "_SLOW", 0.0)
     assert levels(checks.latency(session, 2)) == [WARNING, WARNING]
 
 
 def test_a_host_that_is_connected_and_silent(nodes: FakeCluster, session: Session) -> None:
     nodes[1].prime("SELECT key FROM system.local", silence())
-    found = {one.subject: one for one in checks.latency(session, 0.05)}
-    assert found[f"{nodes[0].address}:{nodes.port}"].level == OK
-    silent = found[f"{nodes[1].address}:{nodes.port}"]
+    findings = {finding.subject: finding for finding in checks.latency(session, 0.05)}
+    assert findings[f"{nodes[0].address}:{nodes.port}"].level == OK
+    silent = findings[f"{nodes[1].address}:{nodes.port}"]
     assert silent.level == PROBLEM
     assert "does not answer: OperationTimedOut" in silent.text
-    assert len(nodes[1].queries("SELECT key FROM system.local")) == 1  # asked once
+    assert len(nodes[1].queries("SELECT key FROM system.local")) == 1  # queried once
 
 
 NODES = Counter({"east": 3, "west": 1})
 
 
 @pytest.mark.parametrize(
-    ("name", "strategy", "wanted"),
+    ("name", "strategy", "expected"),
     [
         ("ks", NetworkTopologyStrategy({"east": 3, "west": 1}), []),
         ("ks", NetworkTopologyStrategy({"East": 3}), [(PROBLEM, "no node is there")]),
@@ -140,12 +140,12 @@ NODES = Counter({"east": 3, "west": 1})
         ("system_traces", SimpleStrategy({"replication_factor": 2}), []),
     ],
 )
-def test_replication(name: str, strategy: Any, wanted: list[tuple[str, str]]) -> None:
-    found: list[Finding] = list(checks._faults_of(name, strategy, NODES))
-    assert levels(found) == [level for level, _ in wanted]
-    for one, (_, text) in zip(found, wanted, strict=True):
-        assert text in one.text
-        assert one.do
+def test_replication(name: str, strategy: Any, expected: list[tuple[str, str]]) -> None:
+    findings: list[Finding] = list(checks._faults_of(name, strategy, NODES))
+    assert levels(findings) == [level for level, _ in expected]
+    for finding, (_, text) in zip(findings, expected, strict=True):
+        assert text in finding.text
+        assert finding.do
 
 
 def test_replication_and_ring_of_the_cluster(session: Session) -> None:
@@ -156,8 +156,8 @@ def test_replication_and_ring_of_the_cluster(session: Session) -> None:
 def test_shards() -> None:
     with FakeCluster(1, scylla=Scylla(2)) as nodes, connected(nodes) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
-        (found,) = checks.shards(session, 2)
-        assert "shards" in found.text
+        (finding,) = checks.shards(session, 2)
+        assert "shards" in finding.text
     with FakeCluster(1) as nodes, connected(nodes) as cluster:
         assert list(checks.shards(cluster.connect(), 2)) == []
 

@@ -1,4 +1,4 @@
-"""The command ``python -m cassandra.doctor`` against the scriptable node."""
+"""The command ``python -m cassandra.doctor`` against a fake node."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def node() -> Iterator[FakeNode]:
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str]:
-    code = main([str(one) for one in arguments])
+    code = main([str(argument) for argument in arguments])
     return code, capsys.readouterr().out
 
 
@@ -28,20 +28,20 @@ def test_a_cluster_that_is_fine(node: FakeNode, capsys: pytest.CaptureFixture[st
     code, out = run(capsys, node.address, "--port", node.port)
     assert code == 0, out
     lines = out.splitlines()
-    place = f"{node.address}:{node.port}"
-    assert any(line.startswith(f"ok       {place}: {node.address} accepts") for line in lines)
+    endpoint = f"{node.address}:{node.port}"
+    assert any(line.startswith(f"ok       {endpoint}: {node.address} accepts") for line in lines)
     assert any("connected to cluster" in line for line in lines)
-    assert any(f"{place}: is up and connected" in line for line in lines)
+    assert any(f"{endpoint}: is up and connected" in line for line in lines)
     assert any("all hosts agree on version" in line for line in lines)
     assert "PROBLEM" not in out
 
 
 def test_findings_as_json(node: FakeNode, capsys: pytest.CaptureFixture[str]) -> None:
     code, out = run(capsys, node.address, "--port", node.port, "--json")
-    told = json.loads(out)
+    report = json.loads(out)
     assert code == 0
-    assert told["problems"] == 0
-    assert {"level", "subject", "text", "do"} == set(told["findings"][0])
+    assert report["problems"] == 0
+    assert {"level", "subject", "text", "do"} == set(report["findings"][0])
 
 
 def test_a_port_that_nobody_listens_on(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""What the doctor sees before there is a session."""
+"""The doctor's checks before there is a session."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cassandra import _impl
+from cassandra import _build_stamp, _impl
 from cassandra.doctor import network
 from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING
 from cassandra.testing import tls
@@ -20,29 +20,51 @@ from tests.processes import run_python
 
 
 def test_the_installation_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_build_stamp, "has_sources", lambda: False)
     monkeypatch.setattr(_impl, "implementation", "c")
-    assert [one.level for one in network.installation()] == [OK]
+    assert [finding.level for finding in network.installation()] == [OK]
     monkeypatch.setattr(_impl, "implementation", "python")
     monkeypatch.setattr(_impl, "fallback_reason", None)
     monkeypatch.setenv("CASS_DRIVER_IMPL", "python")
-    (found,) = network.installation()
-    assert (found.level, "CASS_DRIVER_IMPL wants" in found.text) == (NOTE, True)
+    (finding,) = network.installation()
+    assert (finding.level, "CASS_DRIVER_IMPL wants" in finding.text) == (NOTE, True)
     monkeypatch.delenv("CASS_DRIVER_IMPL")
-    (found,) = network.installation()
-    assert (found.level, "as on every" in found.text) == (NOTE, True)
+    (finding,) = network.installation()
+    assert (finding.level, "as on every" in finding.text) == (NOTE, True)
     monkeypatch.setattr(_impl, "fallback_reason", "no module named x")
-    (found,) = network.installation()
-    assert found.level == WARNING
-    assert "no module named x" in found.text
+    (finding,) = network.installation()
+    assert finding.level == WARNING
+    assert "no module named x" in finding.text
+
+
+@pytest.mark.parametrize(
+    ("changed", "level", "words"),
+    [
+        (["codecs.pyx"], PROBLEM, "cassandra._accel was built from other sources (codecs.pyx"),
+        (None, NOTE, "nothing says which sources"),
+    ],
+)
+def test_a_build_of_other_sources_is_named_first(
+    monkeypatch: pytest.MonkeyPatch, changed: list[str] | None, level: str, words: str
+) -> None:
+    monkeypatch.setattr(_impl, "implementation", "c")
+    monkeypatch.setattr(_build_stamp, "has_sources", lambda: True)
+    monkeypatch.setattr(_build_stamp, "changed_files", lambda *, thorough: changed)
+    first, driver = network.installation()
+    assert (first.level, first.subject, driver.subject) == (level, "build", "driver")
+    assert words in first.text
+    assert "python setup.py build_ext --inplace" in first.do
+    monkeypatch.setattr(_build_stamp, "changed_files", lambda *, thorough: [])
+    assert [finding.subject for finding in network.installation()] == ["driver"]
 
 
 def test_a_resolver_that_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     release = threading.Event()
     monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: release.wait(5))
-    (found,) = network.reach("slow.example", 9042, 0.05, None)
+    (finding,) = network.reach("slow.example", 9042, 0.05, None)
     release.set()
-    assert found.level == PROBLEM
-    assert "no answer in time" in found.text
+    assert finding.level == PROBLEM
+    assert "no answer in time" in finding.text
 
 
 def test_a_resolver_that_is_silent_does_not_hold_the_process() -> None:
@@ -51,7 +73,7 @@ def test_a_resolver_that_is_silent_does_not_hold_the_process() -> None:
         "socket.getaddrinfo = lambda *a, **k: time.sleep(600);"
         "print(next(network.reach('slow.example', 9042, 0.05, None)).text)"
     )
-    done = run_python(program)  # has a deadline of its own
+    done = run_python(program)  # has its own deadline
     assert done.returncode == 0, done.stderr
     assert "no answer in time" in done.stdout
 
@@ -59,9 +81,9 @@ def test_a_resolver_that_is_silent_does_not_hold_the_process() -> None:
 def test_a_port_without_tls() -> None:
     with FakeNode() as node:
         context = ssl.create_default_context()
-        found = list(network.reach(node.address, node.port, 0.2, context))
-    assert [one.level for one in found] == [OK, PROBLEM]
-    assert "TLS fails" in found[1].text
+        findings = list(network.reach(node.address, node.port, 0.2, context))
+    assert [finding.level for finding in findings] == [OK, PROBLEM]
+    assert "TLS fails" in findings[1].text
 
 
 def test_the_end_of_a_certificate() -> None:
@@ -71,7 +93,7 @@ def test_the_end_of_a_certificate() -> None:
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[FakeNode, tls.TlsMaterial]]:
-    """A node that speaks TLS, and its certificates."""
+    """Yield a node that speaks TLS, and its certificates."""
     pytest.importorskip("cryptography")
     material = tls.TlsMaterial.make(str(tmp_path / "tls"), "required")
     material.server_options("127.0.0.1")
@@ -85,17 +107,17 @@ def served(tmp_path: Path) -> Iterator[tuple[FakeNode, tls.TlsMaterial]]:
 def test_a_port_with_tls(served: tuple[FakeNode, tls.TlsMaterial]) -> None:
     node, material = served
     context = ssl.create_default_context(cafile=material.ca_certificate)
-    found = list(network.reach(node.address, node.port, 5, context))
-    assert PROBLEM not in [one.level for one in found]
-    assert "speaks TLSv1." in found[1].text
-    assert "certificate" in found[2].text
+    findings = list(network.reach(node.address, node.port, 5, context))
+    assert PROBLEM not in [finding.level for finding in findings]
+    assert "speaks TLSv1." in findings[1].text
+    assert "certificate" in findings[2].text
 
 
 def test_a_certificate_of_an_unknown_authority(
     served: tuple[FakeNode, tls.TlsMaterial],
 ) -> None:
     node, _ = served
-    found = list(network.reach(node.address, node.port, 5, ssl.create_default_context()))
-    assert [one.level for one in found] == [OK, PROBLEM]
-    assert "the certificate is not accepted" in found[1].text
-    assert "--cafile" in found[1].do
+    findings = list(network.reach(node.address, node.port, 5, ssl.create_default_context()))
+    assert [finding.level for finding in findings] == [OK, PROBLEM]
+    assert "the certificate is not accepted" in findings[1].text
+    assert "--cafile" in findings[1].do

@@ -1,4 +1,4 @@
-"""Drop-in behaviour that has no other home: constants, compressions, settings."""
+"""Compatible behaviour that has no other module: constants, compressions, settings."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def test_rows_for_many_columns() -> None:
 
 
 def test_settings_that_are_kept_or_refused() -> None:
-    given = Cluster(shard_aware_options={"disable": True}).shard_aware_options
-    assert given is not None
-    assert given.disable is True
+    options_of_dict = Cluster(shard_aware_options={"disable": True}).shard_aware_options
+    assert options_of_dict is not None
+    assert options_of_dict.disable is True
     options = Cluster(
         shard_aware_options=ShardAwareOptions(disable_shardaware_port=True)
     ).shard_aware_options
@@ -71,7 +71,7 @@ def test_scylladb_is_told_the_session_s_id_and_the_settings() -> None:
             assert others
             for options in (first, *others):
                 assert options["SESSION_ID"] == str(cluster.session_id)
-            # Of the connections, the control connection alone has the settings.
+            # Only the control connection sends the settings.
             assert ("DRIVER_CONFIG" in first) is enabled
             assert not any("DRIVER_CONFIG" in options for options in others)
 
@@ -100,7 +100,7 @@ def test_a_future_of_many_executions() -> None:
 
 
 class Future:
-    """A future that is over before anybody asks, or when `finish` is called."""
+    """A future that has finished already, or finishes when `finish` is called."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -147,7 +147,7 @@ def test_callbacks_that_fire_at_once_lead_no_deeper() -> None:
     outcomes = execute_concurrent_async(session, pairs, concurrency=3).result(timeout=WAIT)
     assert len(outcomes) == 5000
     assert session.deepest == 0
-    assert [place for place, outcome in enumerate(outcomes) if not outcome.success] == [10]
+    assert [index for index, outcome in enumerate(outcomes) if not outcome.success] == [10]
 
 
 def test_no_more_than_the_concurrency_and_none_after_cancelling() -> None:
@@ -157,8 +157,8 @@ def test_no_more_than_the_concurrency_and_none_after_cancelling() -> None:
     session.futures[0].finish()
     assert len(session.futures) == 5
     assert future.cancel()
-    for one in session.futures[1:]:
-        thread = threading.Thread(target=one.finish)
+    for pending in session.futures[1:]:
+        thread = threading.Thread(target=pending.finish)
         thread.start()
         thread.join()
     assert len(session.futures) == 5
@@ -196,7 +196,7 @@ def test_a_hook_on_the_import_of_a_module_imports_it() -> None:
 
 
 def test_the_class_of_a_timestamp_column_has_the_name_that_programs_look_for() -> None:
-    # Harlequin labels columns by the names of their classes.
+    # Harlequin labels columns with the names of their classes.
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         node.prime("SELECT at FROM t", rows([("at", "timestamp"), ("all_", "list<timestamp>")]))
         types = cluster.connect().execute("SELECT at FROM t").column_types

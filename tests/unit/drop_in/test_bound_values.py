@@ -1,4 +1,6 @@
-"""What programs of other drivers bind: dicts with more keys than markers, and values of odd forms."""  # noqa: E501
+"""Values that programs for cassandra-driver bind: dicts with more keys than markers,
+and odd forms.
+"""
 
 from __future__ import annotations
 
@@ -41,18 +43,18 @@ def prepared(*kinds: Any, key: bool = True, version: int = 4) -> PreparedStateme
 def with_plan(
     statement: PreparedStatement, twins: Twins, strict: bool = False
 ) -> PreparedStatement:
-    """Let `statement` bind by the plan of one implementation."""
+    """Let `statement` bind with the plan of one implementation."""
     statement.bind_plan = twins.bind.BindPlan(
         statement.column_metadata, statement.routing_key_indexes, strict
     )
     return statement
 
 
-def values(twins: Twins, kind: Any, *given: Any) -> list[Any]:
-    """The bytes of each of `given`, bound for the only column of type `kind`."""
+def values(twins: Twins, kind: Any, *arguments: Any) -> list[Any]:
+    """Return the bytes of each of `arguments`, bound for the only column of type `kind`."""
     column = Column("ks", "t", "a", kind)
     plan = twins.bind.BindPlan([type_of_lane(twins, column)])
-    return [plan.bind((value,), 4).values()[0] for value in given]
+    return [plan.bind((value,), 4).values()[0] for value in arguments]
 
 
 def type_of_lane(twins: Twins, column: Any) -> Any:
@@ -112,13 +114,13 @@ def test_strictness_is_set_on_the_statement() -> None:
 
 
 def test_mappings_that_make_what_they_lack(twins: Twins) -> None:
-    made: defaultdict[str, Any] = defaultdict(lambda: 7, b="x")
+    defaults: defaultdict[str, Any] = defaultdict(lambda: 7, b="x")
     statement = with_plan(prepared(INT, TEXT), twins)
     for row, expected in [
         (Filled(b="x"), [SEVEN, b"x"]),
         (Filled(), [SEVEN, b"made"]),
         (Computed(), [SEVEN, b"computed"]),
-        (made, [SEVEN, b"x"]),
+        (defaults, [SEVEN, b"x"]),
     ]:
         assert twins.binding.bind(statement, row).values == expected
         (bound,) = BatchStatement().add_many(statement, [row]).entries
@@ -154,10 +156,10 @@ def test_a_text_of_one_character_is_the_only_value(twins: Twins) -> None:
 
 @pytest.mark.parametrize("kind", [t.SetType, t.ListType])
 def test_a_dict_for_a_set_or_list_stands_for_its_keys(kind: Any, twins: Twins) -> None:
-    found = values(
+    encoded = values(
         twins, kind.apply_parameters([TEXT]), {"x": 1, "y": 2}, OrderedDict(x=1, y=2), ["x", "y"]
     )
-    assert found[0] == found[1] == found[2]
+    assert encoded[0] == encoded[1] == encoded[2]
     numbers = values(twins, kind.apply_parameters([INT]), {1: "x", 7: "y"}, [1, 7])
     assert numbers[0] == numbers[1]
 
@@ -171,10 +173,10 @@ def test_a_dict_is_still_no_vector_and_no_tuple(twins: Twins) -> None:
 
 def test_decimals_as_tuples(twins: Twins) -> None:
     number = decimal.Decimal("-1.23")
-    found = values(
+    encoded = values(
         twins, t.DecimalType, number, number.as_tuple(), (1, (1, 2, 3), -2), [1, [1, 2, 3], -2]
     )
-    assert len(set(found)) == 1
+    assert len(set(encoded)) == 1
     for refused in [(1, 2), (0, ("x",), 1), (0, (1,), "F"), (), (2, (1,), 0)]:
         with pytest.raises(ValueError, match="decimal"):
             values(twins, t.DecimalType, refused)
@@ -240,9 +242,9 @@ LETTER = "INSERT INTO t (b) VALUES (?)"
 ROW = {"a": 1, "b": "x", "c": 2}
 
 
-def sent(node: FakeNode) -> list[list[Any]]:
-    """The values of each execution that arrived."""
-    return [list(one.values) for one in node.requests if one.opcode == Opcode.EXECUTE]
+def values_sent(node: FakeNode) -> list[list[Any]]:
+    """Return the values of each execution that arrived."""
+    return [list(request.values) for request in node.requests if request.opcode == Opcode.EXECUTE]
 
 
 def test_every_face_takes_a_dict_with_more_keys() -> None:
@@ -266,4 +268,4 @@ def test_every_face_takes_a_dict_with_more_keys() -> None:
             with pytest.raises(ValueError, match="values for 'c'"):
                 session.execute(statement, ROW)
         asyncio.run(awaited())
-        assert sent(node) == [[ONE, b"x"], [ONE, b"x"], [b"x"], [ONE, b"x"]]
+        assert values_sent(node) == [[ONE, b"x"], [ONE, b"x"], [b"x"], [ONE, b"x"]]

@@ -1,4 +1,4 @@
-"""Names of DataStax Enterprise: they are imported and constructed in passing, and refuse use."""
+"""Names of DataStax Enterprise can be imported and constructed, but refuse use."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_use_is_refused_with_a_reason(use: Callable[[], Any]) -> None:
     assert "secret" not in message
 
 
-def test_nothing_is_reported() -> None:
+def test_insights_are_never_reported() -> None:
     assert version_supports_insights("6.8.0") is False
     MonitorReporter(30, None).stop()
     assert Cluster(monitor_reporting_enabled=False, monitor_reporting_interval=5)

@@ -1,5 +1,5 @@
-"""Protocol handlers of programs, through sessions: classes that read results by themselves, and
-requests that have all that the connection agreed on.
+"""Applications' protocol handlers in sessions: classes that read results themselves, and requests
+with everything that the connection negotiated.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
 
 
 def read(node: FakeNode, handler: Any, factory: Any = tuple_factory) -> list[Any]:
-    """What a simple and a prepared statement give, through the blocking and the awaited face."""
+    """Return the rows of a simple and a prepared statement, through the blocking and the asyncio
+    API.
+    """
 
     async def awaited() -> list[Any]:
         async with aio.Cluster([node.address], port=node.port) as cluster:
@@ -64,9 +66,9 @@ def read(node: FakeNode, handler: Any, factory: Any = tuple_factory) -> list[Any
         session.client_protocol_handler, session.row_factory = handler, factory
         prepared = session.prepare(SELECT)
         futures = [session.execute_async(prepared, (1,)), session.execute_async(READ)]
-        found = [session.execute(READ).current_rows, session.execute(prepared, (1,)).current_rows]
-        found += [future.result().current_rows for future in futures]
-    return found + asyncio.run(awaited())
+        pages = [session.execute(READ).current_rows, session.execute(prepared, (1,)).current_rows]
+        pages += [future.result().current_rows for future in futures]
+    return pages + asyncio.run(awaited())
 
 
 class Plain(ProtocolHandler):
@@ -74,7 +76,7 @@ class Plain(ProtocolHandler):
 
 
 class OlderEncoding(ProtocolHandler):
-    """Written for a driver without extensions of the protocol."""
+    """A handler written for a driver without protocol extensions."""
 
     @classmethod
     def encode_message(cls, msg, stream_id, version, compressor, beta):  # type: ignore[no-untyped-def, override]
@@ -120,7 +122,7 @@ def test_execute_has_the_metadata_id_that_was_agreed_on(
         prepared = session.prepare(SELECT)
         for _ in range(2):
             session.execute(prepared, (1,)).current_rows  # noqa: B018 - decodes
-        (sent, _) = [one for one in node.requests if one.opcode == Opcode.EXECUTE]
+        (sent, _) = [request for request in node.requests if request.opcode == Opcode.EXECUTE]
         ids = node.max_version >= 5 or IDS in node.supported
         assert (sent.result_metadata_id == prepared.result_metadata_id) is True
         assert (sent.result_metadata_id is not None) is ids
@@ -199,24 +201,24 @@ def test_a_class_that_reads_rows_by_itself(node: FakeNode) -> None:
     assert read(node, handler_of(Raw), dict_factory) == [expected] * 6
 
 
-class Hexed(t.Int32Type):
+class HexType(t.Int32Type):
     @classmethod
     def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
         return hex(super().deserialize(byts, protocol_version))
 
 
-class Coded(ResultMessage):
-    type_codes = {**ResultMessage.type_codes, 0x09: Hexed}
+class WithTypeCodes(ResultMessage):
+    type_codes = {**ResultMessage.type_codes, 0x09: HexType}
 
 
-class Typed(ResultMessage):
+class WithReadType(ResultMessage):
     @classmethod
     def read_type(cls, f: BinaryIO, user_type_map: Any) -> Any:
         kind = super().read_type(f, user_type_map)
-        return Hexed if kind is t.Int32Type else kind
+        return HexType if kind is t.Int32Type else kind
 
 
-class Bodied(ResultMessage):
+class WithRecvBody(ResultMessage):
     @classmethod
     def recv_body(  # type: ignore[override]
         cls, f: BinaryIO, protocol_version: int, user_type_map: Any, metadata: Any
@@ -227,8 +229,8 @@ class Bodied(ResultMessage):
         return message
 
 
-class Featured(ResultMessage):
-    """With the signature of the driver that has extensions."""
+class WithFeatureParameter(ResultMessage):
+    """A result class with the signature of the driver that has extensions."""
 
     def recv_results_rows(
         self,
@@ -243,7 +245,7 @@ class Featured(ResultMessage):
         self.parsed_rows = [(hex(a), b) for a, b in self.parsed_rows or ()]
 
 
-class Rowed(ResultMessage):
+class WithRecvRow(ResultMessage):
     @staticmethod
     def recv_row(f: BinaryIO, colcount: int) -> Any:
         number, *rest = ResultMessage.recv_row(f, colcount)
@@ -253,48 +255,50 @@ class Rowed(ResultMessage):
     def recv_results_metadata(self, f: BinaryIO, user_type_map: Any) -> None:
         super().recv_results_metadata(f, user_type_map)
         if self.column_metadata:
-            self.column_metadata = [column._replace(type=Hexed) if column.name == "a" else column
+            self.column_metadata = [column._replace(type=HexType) if column.name == "a" else column
                                     for column in self.column_metadata]  # fmt: skip
 
 
 HEXED = [("0x1", "one"), ("0x2", None)]
 
 
-@pytest.mark.parametrize("kind", [Typed, Coded, Bodied, Featured])
-def test_what_a_class_may_override(node: FakeNode, kind: Any) -> None:
-    found = read(node, handler_of(kind))
-    # Prepared statements were described before: without columns in the answer, those count.
-    for page in found if kind in (Bodied, Featured) else (found[0], found[3], found[4]):
+@pytest.mark.parametrize("kind", [WithReadType, WithTypeCodes, WithRecvBody, WithFeatureParameter])
+def test_methods_that_a_result_class_may_override(node: FakeNode, kind: Any) -> None:
+    pages = read(node, handler_of(kind))
+    # Prepared statements have their columns already; they are used if the answer has none.
+    for page in (
+        pages if kind in (WithRecvBody, WithFeatureParameter) else (pages[0], pages[3], pages[4])
+    ):
         assert page == HEXED
 
 
 def test_metadata_of_ones_own_and_rows_one_by_one(node: FakeNode) -> None:
-    found = read(node, handler_of(Rowed))
-    assert found[0] == found[4] == HEXED
+    pages = read(node, handler_of(WithRecvRow))
+    assert pages[0] == pages[4] == HEXED
 
 
 def test_other_sessions_do_not_see_the_types_of_a_handler(node: FakeNode) -> None:
     with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
         prepared = session.prepare(SELECT)
-        session.client_protocol_handler = handler_of(Coded)
+        session.client_protocol_handler = handler_of(WithTypeCodes)
         session.row_factory = tuple_factory
         session.execute(prepared, (1,))
         session.client_protocol_handler = ProtocolHandler
         assert session.execute(prepared, (1,)).all() == ROWS
 
 
-class Shouting(ResultMessage):
+class WithUpperRows(ResultMessage):
     @property  # type: ignore[misc]
     def parsed_rows(self) -> Any:
         return [tuple(str(item).upper() for item in row) for row in super().parsed_rows or ()]
 
 
 def test_parsed_rows_may_be_overridden(node: FakeNode) -> None:
-    assert read(node, handler_of(Shouting)) == [[("1", "ONE"), ("2", "NONE")]] * 6
+    assert read(node, handler_of(WithUpperRows)) == [[("1", "ONE"), ("2", "NONE")]] * 6
 
 
-class Foreign:
-    """No message class of the driver's at all."""
+class ForeignMessage:
+    """A message class without a base from the driver."""
 
     opcode = 8
 
@@ -323,7 +327,7 @@ def test_rows_set_by_hand_have_no_columns_to_read(node: FakeNode) -> None:
             result.to_numpy()
 
 
-class Loud(ErrorMessage):
+class LoudError(ErrorMessage):
     @classmethod
     def recv_body(cls, f: BinaryIO, protocol_version: int, *rest: Any) -> Any:
         read_int(f)
@@ -332,7 +336,7 @@ class Loud(ErrorMessage):
 
 def test_errors_of_a_class_of_ones_own(node: FakeNode) -> None:
     node.prime("BAD", error(0x2200, "quiet"))
-    message = handler_of(Loud).decode_message(
+    message = handler_of(LoudError).decode_message(
         4, None, {}, 0, 0, 0, b"\0\0\x22\0" + b"\0\5quiet", None, None
     )
     assert str(message) == "LOUD: quiet"
@@ -349,7 +353,7 @@ def test_the_mapping_of_all_handlers_cannot_be_changed_in_place() -> None:
 
 def test_a_class_that_a_program_registers(node: FakeNode) -> None:
     try:
-        register_class(Coded)
+        register_class(WithTypeCodes)
         assert read(node, Plain)[0] == HEXED
     finally:
         register_class(ResultMessage)
@@ -357,8 +361,8 @@ def test_a_class_that_a_program_registers(node: FakeNode) -> None:
 
 
 def test_a_class_that_is_none_of_ours() -> None:
-    message = handler_of(Foreign).decode_message(4, {}, 7, 0, 8, b"\0\0\0\1", None, None)
-    assert (type(message), message.first, message.stream_id) == (Foreign, 1, 7)
+    message = handler_of(ForeignMessage).decode_message(4, {}, 7, 0, 8, b"\0\0\0\1", None, None)
+    assert (type(message), message.first, message.stream_id) == (ForeignMessage, 1, 7)
 
 
 def test_other_results_through_a_class_that_reads() -> None:
@@ -369,6 +373,6 @@ def test_other_results_through_a_class_that_reads() -> None:
     assert decode(4, {}, 0, 0, 8, paged, None, [("k", "t", "a", t.Int32Type)]).paging_state == b"pg"
     spec = b"\0\1k\0\1t\0\1a\0\xff"
     unknown = b"\0\0\0\2\0\0\0\1\0\0\0\1" + spec + b"\0\0\0\0"
-    for kind in (Coded, Typed):
+    for kind in (WithTypeCodes, WithReadType):
         with pytest.raises(ProtocolError, match="unknown code 0x00ff"):
             handler_of(kind).decode_message(4, {}, 0, 0, 8, unknown, None, None)

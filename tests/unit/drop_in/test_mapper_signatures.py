@@ -1,4 +1,4 @@
-"""Each documented name takes the parameters that programs give it."""
+"""Each documented name of the mapper accepts the parameters that applications pass."""
 
 from __future__ import annotations
 
@@ -13,25 +13,24 @@ import pytest
 LISTED = Path(__file__).with_name("mapper_signatures.txt")
 
 
-def listed() -> list[tuple[str, str, str]]:
-    found, module = [], ""
+def listed_signatures() -> list[tuple[str, str, str]]:
+    signatures, module = [], ""
     for line in LISTED.read_text().splitlines():
         if line.startswith("["):
             module = line.strip("[]")
         elif match := re.fullmatch(r"([\w.]+)\((.*)\)", line):
-            found.append((module, match[1], match[2]))
-    return found
+            signatures.append((module, match[1], match[2]))
+    return signatures
 
 
-# Classes whose parameters programs never give: they are made by their metaclass or by the mapper
-# itself.
+# Classes that applications never construct: their metaclass or the mapper does.
 MADE_BY_PYTHON = re.compile(
     r"Operator$|^ContainerUpdateTypeMapMeta|MetaClass$|^OpMapMeta|Descriptor$|^ResultObject"
 )
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "parameters"), listed(), ids=lambda value: str(value)[-60:]
+    ("module", "name", "parameters"), listed_signatures(), ids=lambda value: str(value)[-60:]
 )
 def test_parameters(module: str, name: str, parameters: str) -> None:
     thing: Any = importlib.import_module(module)
@@ -45,25 +44,27 @@ def test_parameters(module: str, name: str, parameters: str) -> None:
         assert callable(thing) or hasattr(thing, "__get__")
         return
     ours = [
-        one
-        for one in inspect.signature(thing).parameters.values()
-        if one.name not in ("self", "cls")
+        parameter
+        for parameter in inspect.signature(thing).parameters.values()
+        if parameter.name not in ("self", "cls")
     ]
-    names = {one.name for one in ours}
-    takes_any = any(one.kind is one.VAR_KEYWORD for one in ours)
-    at = 0
+    names = {parameter.name for parameter in ours}
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in ours)
+    position = 0
     for text in parameters.split(", "):
         if text.startswith("**"):
             assert takes_any, text
         elif text.startswith("*"):
-            assert any(one.kind is one.VAR_POSITIONAL for one in ours), text
+            assert any(parameter.kind is parameter.VAR_POSITIONAL for parameter in ours), text
         else:
             parameter = text.rstrip("=")
             assert parameter in names or takes_any, f"{name} takes no {parameter}"
             if parameter in names:
-                assert ours[at].name == parameter, f"{name}: {parameter} stands elsewhere"
-                assert not text.endswith("=") or ours[at].default is not ours[at].empty, text
-                at += 1
+                assert ours[position].name == parameter, f"{name}: {parameter} stands elsewhere"
+                assert (
+                    not text.endswith("=") or ours[position].default is not ours[position].empty
+                ), text
+                position += 1
 
 
 def test_exceptions_say_their_public_place() -> None:

@@ -1,8 +1,9 @@
-"""Each name of today's drivers is there, with its documented parameters.
+"""Each name of cassandra-driver and scylla-driver exists, with its documented parameters.
 
-``names.txt`` holds the API: sections are modules, ``Class.member`` is a member that the class or
-its instances have, ``x=`` is a parameter with a default. The last word says whose documentation has
-the name: that of both drivers, of scylla's or of apache's; or nobody's, but programs may use it.
+``names.txt`` holds the API: sections are modules, ``Class.member`` is a member of the class or its
+instances, ``x=`` is a parameter with a default. The last word names the documentation with the
+name: that of both drivers, of scylla's or of apache's; or nobody's, although applications may use
+it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from cassandra.client.settings.table import ClusterSettings
 HERE = Path(__file__).parent
 LINE = re.compile(r"(?P<name>[\w.]+)(\((?P<parameters>.*)\))? (?P<whose>\w+)")
 
-# Of each driver's documented names, and of their parameters.
+# Least shares of each driver's documented names, and of their parameters.
 LEAST_NAMES, LEAST_PARAMETERS = 0.98, 0.95
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -40,7 +41,7 @@ class Name(NamedTuple):
 
 
 def names() -> list[Name]:
-    found, module = [], ""
+    listed, module = [], ""
     for line in (HERE / "names.txt").read_text().splitlines():
         if line.startswith("["):
             module = line.strip("[]")
@@ -48,8 +49,8 @@ def names() -> list[Name]:
             match = LINE.fullmatch(line)
             assert match is not None, line
             parameters = tuple(filter(None, (match["parameters"] or "").split(", ")))
-            found.append(Name(module, match["name"], parameters, match["whose"]))
-    return found
+            listed.append(Name(module, match["name"], parameters, match["whose"]))
+    return listed
 
 
 NAMES = names()
@@ -57,13 +58,13 @@ MODULES = sorted({one.module for one in NAMES})
 
 
 def is_member(cls: Any, name: str) -> bool:
-    """Whether the class has it, or gives it to its instances."""
+    """Return True if the class has the member, or gives it to its instances."""
     if hasattr(cls, name):
         return True
-    for one in getattr(cls, "__mro__", ()):
-        if name in getattr(one, "__annotations__", {}) or name in getattr(one, "_fields", ()):
+    for base in getattr(cls, "__mro__", ()):
+        if name in getattr(base, "__annotations__", {}) or name in getattr(base, "_fields", ()):
             return True
-        for function in filter(inspect.isfunction, vars(one).values()):
+        for function in filter(inspect.isfunction, vars(base).values()):
             if re.search(rf"\bself\.{name}(: [^=]+)? = ", inspect.getsource(function)):
                 return True
     return False
@@ -72,77 +73,84 @@ def is_member(cls: Any, name: str) -> bool:
 @cache
 def is_there(module: str, name: str) -> bool:
     try:
-        found: Any = importlib.import_module(module)
+        namespace: Any = importlib.import_module(module)
     except ImportError:
         return False
     cls, _, member = name.partition(".")
     if (
-        not hasattr(found, cls)
-        and hasattr(found, "__path__")
+        not hasattr(namespace, cls)
+        and hasattr(namespace, "__path__")
         and importlib.util.find_spec(f"{module}.{cls}")
     ):
         return True
-    return hasattr(found, cls) and (not member or is_member(getattr(found, cls), member))
+    return hasattr(namespace, cls) and (not member or is_member(getattr(namespace, cls), member))
 
 
-def signature_of(one: Name) -> inspect.Signature | None:
-    """The parameters that a caller gives; None if the name is not there or takes none."""
-    found: Any = importlib.import_module(one.module) if is_there(one.module, one.name) else None
+def signature_of(entry: Name) -> inspect.Signature | None:
+    """Return the parameters for callers; None if the name does not exist or takes none."""
+    member: Any = (
+        importlib.import_module(entry.module) if is_there(entry.module, entry.name) else None
+    )
     try:
-        for part in one.name.split("."):
-            holder, found = found, getattr(found, part)
-        signature = inspect.signature(found)
+        for part in entry.name.split("."):
+            holder, member = member, getattr(member, part)
+        signature = inspect.signature(member)
     except (AttributeError, TypeError, ValueError):
         return None
     is_method = inspect.isclass(holder) and not isinstance(
-        inspect.getattr_static(holder, one.name.rpartition(".")[2]), (classmethod, staticmethod)
+        inspect.getattr_static(holder, entry.name.rpartition(".")[2]), (classmethod, staticmethod)
     )
-    if is_method and "." in one.name:
+    if is_method and "." in entry.name:
         return signature.replace(parameters=list(signature.parameters.values())[1:])
     return signature
 
 
-def missing_parameters(one: Name) -> list[str]:
-    """The parameters that cannot be given by their position, and by their name.
+def missing_parameters(entry: Name) -> list[str]:
+    """Return the parameters that callers cannot pass by position and by name.
 
-    Keywords alone are enough for the settings of a cluster, which has over forty of them.
+    For the settings of a cluster, of which there are over forty, keywords are enough.
     """
-    signature = signature_of(one)
-    given = list(signature.parameters.values()) if signature is not None else []
-    kinds = {parameter.kind for parameter in given}
+    signature = signature_of(entry)
+    accepted = list(signature.parameters.values()) if signature is not None else []
+    kinds = {parameter.kind for parameter in accepted}
     missing = []
-    for place, wanted in enumerate(one.parameters):
-        name = wanted.lstrip("*").rstrip("=")
-        if wanted.startswith("**"):
+    for position, parameter_text in enumerate(entry.parameters):
+        name = parameter_text.lstrip("*").rstrip("=")
+        if parameter_text.startswith("**"):
             there = inspect.Parameter.VAR_KEYWORD in kinds
-        elif wanted.startswith("*"):
+        elif parameter_text.startswith("*"):
             there = inspect.Parameter.VAR_POSITIONAL in kinds
         else:
             there = (
-                place < len(given)
-                and given[place].name == name
-                and given[place].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
-                and (given[place].default is not inspect.Parameter.empty or wanted == name)
-            ) or (one.name == "Cluster" and name in ClusterSettings._table)
+                position < len(accepted)
+                and accepted[position].name == name
+                and accepted[position].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+                and (
+                    accepted[position].default is not inspect.Parameter.empty
+                    or parameter_text == name
+                )
+            ) or (entry.name == "Cluster" and name in ClusterSettings._table)
         if not there:
-            missing.append(wanted)
+            missing.append(parameter_text)
     return missing
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_each_name_is_there(module: str) -> None:
-    absent = [str(one) for one in NAMES if one.module == module and not is_there(module, one.name)]
+    absent = [
+        str(entry) for entry in NAMES if entry.module == module and not is_there(module, entry.name)
+    ]
     assert not absent
 
 
 @pytest.mark.parametrize("driver", ["scylla", "apache"])
 def test_the_documented_api_is_there(driver: str) -> None:
-    documented = [one for one in NAMES if one.whose in ("both", driver)]
+    documented = [entry for entry in NAMES if entry.whose in ("both", driver)]
     assert len(documented) > 600
-    absent = [str(one) for one in documented if not is_there(one.module, one.name)]
+    absent = [str(entry) for entry in documented if not is_there(entry.module, entry.name)]
     assert len(absent) <= (1 - LEAST_NAMES) * len(documented), absent
-    count = sum(len(one.parameters) for one in documented)
-    missing = [f"{one}({name})" for one in documented for name in missing_parameters(one)]
+    count = sum(len(entry.parameters) for entry in documented)
+    missing = [f"{entry}({name})" for entry in documented for name in missing_parameters(entry)]
     assert len(missing) <= (1 - LEAST_PARAMETERS) * count, missing
 
 

@@ -1,6 +1,7 @@
-"""Public names that today's drivers do not document are ours, and each is meant for programs.
+"""Public names that cassandra-driver and scylla-driver do not document are listed here, and meant
+for applications.
 
-What only the engine calls begins with an underscore.
+Names for the engine only begin with an underscore.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from cassandra.client.settings.table import ClusterSettings
 from cassandra.metadata import Metadata
 from tests.unit.drop_in.test_names import NAMES
 
-# Of both faces.
+# Names of both APIs.
 CLUSTERS = {
-    "add_request_observer", "is_shard_aware", "refresh_materialized_view_metadata",
+    "add_request_observer", "codecs", "is_shard_aware", "refresh_materialized_view_metadata",
     "remove_request_observer", "report", "shard_aware_stats",
 }  # fmt: skip
 SESSIONS = {
-    "add_request_observer", "batch_size_warn_threshold", "count", "default_vector_type",
+    "add_request_observer", "batch_size_warn_threshold", "codecs", "count", "default_vector_type",
     "execute_concurrent", "get_pool_state", "get_pools", "keyspace", "load", "max_trace_wait",
     "prepare_all", "remove_request_observer", "request_capacity", "scan", "unload",
 }  # fmt: skip
@@ -31,7 +32,7 @@ RESULTS = {
 }  # fmt: skip
 
 OURS: dict[Any, set[str]] = {
-    # Some are undocumented names of today's drivers (`cassandra._compat`).
+    # Some are undocumented names of cassandra-driver (`cassandra._compat`).
     cluster.Cluster: CLUSTERS | {
         "connection_factory", "control_connection", "executor", "get_connection_holders", "on_add",
         "on_down", "on_remove", "on_up",
@@ -53,27 +54,27 @@ OURS: dict[Any, set[str]] = {
         "request_encoded_size", "row_factory", "session", "timeout",
     },
     Metadata: {
-        "can_support_partitioner", "placement_version", "rebuild_token_map", "replication",
-        "replication_of", "routing", "table_replicas", "token_metadata_enabled",
+        "can_support_partitioner", "get_replica_shards", "placement_version", "rebuild_token_map",
+        "replication", "replication_of", "routing", "table_replicas", "token_metadata_enabled",
     },
     cluster.ExecutionProfile: {"clone", "request_observers"},
 }  # fmt: skip
 
 
 def documented(kind: type) -> set[str]:
-    """Return the members of a class that today's drivers document."""
-    found = (one.name.partition(".") for one in NAMES)
-    return {member for owner, _, member in found if owner == kind.__name__}
+    """Return the members of a class that cassandra-driver or scylla-driver documents."""
+    parts = (entry.name.partition(".") for entry in NAMES)
+    return {member for owner, _, member in parts if owner == kind.__name__}
 
 
 @pytest.mark.parametrize("kind", OURS)
 def test_no_other_name_is_public(kind: Any) -> None:
     public = {
         name
-        for one in kind.__mro__
-        if one.__module__.startswith("cassandra")
-        for name, value in vars(one).items()
-        # Names that only say what to write instead are none.
+        for base in kind.__mro__
+        if base.__module__.startswith("cassandra")
+        for name, value in vars(base).items()
+        # Names that only raise an error with advice do not count.
         if not name.startswith("_") and not isinstance(value, Habit)
     }
     settings = set(ClusterSettings._table) if issubclass(kind, ClusterSettings) else set()

@@ -1,4 +1,4 @@
-"""Smaller names that programs take from today's drivers."""
+"""Smaller names that applications import from cassandra-driver."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Programs import names from the module where they first met them: each is there, and the same
-object as at its home.
+"""Names can be imported from each module that cassandra-driver has them in, and are the same object
+as in their home module.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROWS = [
     for name in names.split()
 ]
 
-# Names that are not those of their homes.
+# Names that differ from those in their home modules.
 RENAMED = {
     "CBatchType": "BatchType",
     "DefaultConnection": "LibevConnection",
@@ -28,7 +28,7 @@ RENAMED = {
     "conn_class": "LibevConnection",
 }
 
-# What today's drivers give: module, name, and the module that it is at home in there.
+# Names of cassandra-driver and scylla-driver: module, name, and the home module there.
 LISTED = [
     tuple(line.split())
     for line in (Path(__file__).parent / "reexports.txt").read_text().splitlines()
@@ -51,18 +51,18 @@ def test_each_name_that_programs_import_is_there() -> None:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize(("module", "name", "home"), LISTED, ids=lambda part: part)
 def test_a_name_is_that_of_the_home_that_programs_know(module: str, name: str, home: str) -> None:
-    """If that home is there too: some are compiled modules of other drivers."""
+    """A name is the same object as in its home module, if that module exists here."""
     if importlib.util.find_spec(home) is None:
         return
     there = importlib.import_module(home)
-    found = getattr(importlib.import_module(module), name)
-    assert found is getattr(there, RENAMED.get(name, name))
+    exported = getattr(importlib.import_module(module), name)
+    assert exported is getattr(there, RENAMED.get(name, name))
 
 
 @pytest.mark.parametrize(("module", "name", "home"), ROWS, ids=lambda part: part)
 def test_a_name_is_the_same_object_as_at_its_home(module: str, name: str, home: str) -> None:
     namespace: dict[str, object] = {}
-    exec(f"from {module} import {name}", namespace)  # as programs do
+    exec(f"from {module} import {name}", namespace)  # as applications do
     assert namespace[name] is getattr(importlib.import_module(home), name)
 
 
@@ -84,7 +84,7 @@ def test_importing_a_module_does_not_load_the_table() -> None:
 
 
 def test_modules_are_attributes_of_the_package() -> None:
-    """As after ``import cassandra.cluster`` of other drivers; each is imported when it is used."""
+    """Modules are attributes of the package, and each is imported at its first use."""
     code = (
         "import cassandra, sys\n"
         "from cassandra.cluster import Cluster\n"

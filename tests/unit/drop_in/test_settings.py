@@ -1,4 +1,4 @@
-"""Settings do what the documentation of the drivers says, on both faces."""
+"""Settings have the effects that cassandra-driver documents, in both APIs."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def node() -> Iterator[FakeNode]:
 
 
 async def value(outcome: Any) -> Any:
-    """The outcome of a call of either face."""
+    """Return the result of a call of either API."""
     return await outcome if inspect.isawaitable(outcome) else outcome
 
 
@@ -96,9 +96,9 @@ async def test_a_version_by_attribute_is_the_first_one(face: Any, node: FakeNode
 # -- None ------------------------------------------------------------------------------------------
 
 
-def test_none_is_the_default_or_off(face: Any) -> None:
-    given = ClusterSettings._table.keys() - {"contact_points", "request_observers"}
-    cluster = face(**dict.fromkeys(given))
+def test_none_means_the_default_or_off(face: Any) -> None:
+    names = ClusterSettings._table.keys() - {"contact_points", "request_observers"}
+    cluster = face(**dict.fromkeys(names))
     settings = cluster._settings()
     assert cluster.port == 9042
     assert isinstance(cluster.reconnection_policy, ExponentialReconnectionPolicy)
@@ -124,20 +124,20 @@ async def test_no_heartbeats(face: Any, node: FakeNode) -> None:
 
 # -- every setting is read -------------------------------------------------------------------------
 
-# Kept for programs that give them: there are no executor threads, and one kind of connection.
+# These are accepted for compatibility: there are no executor threads, and one kind of connection.
 WITHOUT_EFFECT = {
     "executor_threads",
     "connection_class",
     "monitor_reporting_interval",
     "allow_control_connection_query_fallback",
 }
-# NotImplementedError says what to do instead.
+# Each raises NotImplementedError with advice.
 REFUSED: dict[str, Any] = {"scylla_cloud": {}, "monitor_reporting_enabled": True}
 
 
 def test_every_setting_is_read_somewhere() -> None:
     root = Path(cassandra.__file__).parent
-    # The table of differences names settings, and reads none.
+    # The table of differences names settings, but does not read them.
     sources = {
         path: path.read_text() for path in root.rglob("*.py") if path.parent.name != "migrate"
     }
@@ -147,9 +147,9 @@ def test_every_setting_is_read_somewhere() -> None:
         if not any(f".{name}" in text or f', "{name}"' in text for text in sources.values())
     }
     assert unread <= WITHOUT_EFFECT | REFUSED.keys()
-    for name, given in REFUSED.items():
+    for name, argument in REFUSED.items():
         with pytest.raises(NotImplementedError, match=name):
-            Cluster(**{name: given})
+            Cluster(**{name: argument})
 
 
 async def test_changes_after_connect_act(face: Any, node: FakeNode) -> None:
@@ -229,18 +229,19 @@ async def test_a_wait_for_pools_that_is_too_short(face: Any) -> None:
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """A name service: names and their addresses."""
-    known: dict[str, list[str]] = {}
+    """Return a fake name service: names and their addresses."""
+    addresses: dict[str, list[str]] = {}
 
     def getaddrinfo(host: str, port: int, *args: Any, **kwargs: Any) -> list[Any]:
-        if host not in known:
+        if host not in addresses:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         return [
-            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in known[host]
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))
+            for address in addresses[host]
         ]
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
-    return known
+    return addresses
 
 
 def test_names_are_resolved_at_construction(names: dict[str, list[str]]) -> None:
@@ -390,7 +391,7 @@ def test_both_faces_have_the_text_of_every_setting(face: Any) -> None:
 
 def test_the_text_of_a_setting_has_its_default_and_its_unit() -> None:
     text = " ".join((inspect.getdoc(Cluster) or "").split())
-    assert ":param connect_timeout: seconds that opening a connection may take" in text
+    assert ":param connect_timeout: seconds for opening a connection" in text
     for default in ("Default: 5.", "Default: SimpleConvictionPolicy.", "Default: None."):
         assert default in text
     assert "Default: ExponentialReconnectionPolicy(1.0, 600.0)." in text

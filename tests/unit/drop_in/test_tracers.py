@@ -1,4 +1,4 @@
-"""What tracers and mocks do to futures, sessions and clusters."""
+"""Tracers and mocks can wrap and replace methods of futures, sessions and clusters."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ Wrapped = list[tuple[str, Any]]
 
 
 def wrap(future: ResponseFuture, seen: Wrapped) -> None:
-    """As tracers do: each method in the place of the one that it calls."""
+    """Replace each completion method with a wrapper that calls it, as tracers do."""
 
-    def wrapping(name: str, found: Callable[[Any], None]) -> Callable[[Any], None]:
+    def wrapping(name: str, wrapped: Callable[[Any], None]) -> Callable[[Any], None]:
         def wrapper(outcome: Any) -> None:
             seen.append((name, outcome))
-            found(outcome)
+            wrapped(outcome)
 
         return wrapper
 
@@ -90,21 +90,21 @@ def test_a_future_that_is_over_may_be_wrapped_for_its_next_page(session: Session
     assert [(name, [tuple(row) for row in page]) for name, page in seen] == [
         ("_set_final_result", [(3,), (4,)])
     ]
-    # The loop's thread calls it, perhaps after it has woken this one.
+    # The loop's thread runs the callback, perhaps after it has woken this thread.
     until(lambda: len(pages) == 2)
     assert pages == [[(1,), (2,)], [(3,), (4,)]]
 
 
-def test_what_a_wrapper_sees_is_complete(session: Session) -> None:
+def test_a_wrapper_sees_a_complete_result(session: Session) -> None:
     seen: list[Any] = []
 
     def listen(future: Any) -> None:
-        found = future._set_final_result
+        original = future._set_final_result
 
         def wrapper(page: Any) -> None:
             result: ResultSet[Any] = ResultSet(future, page)
             seen.append((result.current_rows, result.has_more_pages, future.coordinator_host))
-            found(page)
+            original(page)
 
         future._set_final_result = wrapper
 
@@ -116,8 +116,8 @@ def test_what_a_wrapper_sees_is_complete(session: Session) -> None:
 
 def test_a_wrapper_may_give_other_rows(session: Session) -> None:
     def listen(future: Any) -> None:
-        found = future._set_final_result
-        future._set_final_result = lambda page: found([*page, "one more"])
+        original = future._set_final_result
+        future._set_final_result = lambda page: original([*page, "one more"])
 
     session.add_request_init_listener(listen)
     result = session.execute(SimpleStatement("SELECT v", fetch_size=None))
@@ -162,7 +162,7 @@ def test_a_wrapper_can_be_taken_off(session: Session) -> None:
     assert seen == []
 
 
-# -- results that programs make --------------------------------------------------------------------
+# -- results that applications create --------------------------------------------------------------
 
 
 def test_results_of_mocks() -> None:
@@ -210,12 +210,12 @@ def test_a_batch_shows_its_statements(session: Session) -> None:
 def test_a_program_may_write_a_batch_s_statements(node: FakeNode, session: Session) -> None:
     prepared = session.prepare("INSERT INTO ks.t (k) VALUES (?)")
     bound = [prepared.bind((number,)).values for number in range(3)]
-    given: list[Any] = [(True, prepared.query_id, values) for values in bound]
-    given.append((False, "INSERT INTO ks.t (k) VALUES (9)", ()))
+    entries: list[Any] = [(True, prepared.query_id, values) for values in bound]
+    entries.append((False, "INSERT INTO ks.t (k) VALUES (9)", ()))
     batch = BatchStatement()
     batch.add("DELETE FROM ks.t WHERE k = 1")
-    batch._statements_and_parameters = given
-    assert batch._statements_and_parameters == given
+    batch._statements_and_parameters = entries
+    assert batch._statements_and_parameters == entries
     assert len(batch) == 4
     assert batch.entries[0] == f"<a row of the prepared statement {prepared.query_id.hex()}>"
     for _ in range(2):
@@ -363,7 +363,7 @@ def test_a_mocked_session_has_the_session_s_methods_only() -> None:
         session.nothing_of_the_kind  # noqa: B018
 
 
-# -- requests that the program did not make --------------------------------------------------------
+# -- requests of the driver itself -----------------------------------------------------------------
 
 
 def test_setting_a_keyspace_is_no_request_of_the_program(node: FakeNode) -> None:

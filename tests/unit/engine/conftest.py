@@ -1,4 +1,4 @@
-"""Nodes of the engine's tests on nodes. Modules that want others have fixtures of their own."""
+"""Fake nodes for the engine's tests. Modules that need other nodes define their own fixtures."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["authority", "far", "nodes", "use"]
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
-    """Three nodes: see `three_nodes`."""
+    """Yield three nodes: see `three_nodes`."""
     with three_nodes() as cluster:
         yield cluster
 
 
 @pytest.fixture
 def far() -> Iterator[FakeCluster]:
-    """One node here, two in another data centre."""
+    """Yield one node in the local data centre and two in another."""
     with FakeCluster({"east": 1, "west": 2}) as cluster:
         cluster.prime(READ, number(1))
         yield cluster

@@ -1,6 +1,4 @@
-"""What the fault tests share: a session on fake nodes, a policy with a known order, events of hosts
-as they come.
-"""
+"""Helpers of the fault tests: a session on fake nodes, a policy with a known order, host events."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from cassandra.policies.reconnection import ConstantReconnectionPolicy
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import FakeCluster, FakeNode, Hold, Message, rows
 from cassandra.testing.simulation import SimulatedLoop
-from tests.waiting import WAIT as WAIT, until_on_loop  # the tests of faults take it from here
+from tests.waiting import WAIT as WAIT, until_on_loop  # the tests of faults import it from here
 
 READ = "SELECT k FROM t"
 OTHER = "SELECT k FROM other"
@@ -27,7 +25,7 @@ SAFE = SimpleStatement(READ, is_idempotent=True)
 
 
 class InOrder(RoundRobinPolicy):
-    """Every plan is the live hosts in the order of their addresses."""
+    """A policy whose plans are the live hosts in the order of their addresses."""
 
     def make_query_plan(
         self, working_keyspace: str | None = None, query: Any = None
@@ -40,7 +38,7 @@ class InOrder(RoundRobinPolicy):
 
 
 class HostEvents(HostStateListener):
-    """Collects ("up", address) and so on; `expect` waits for one."""
+    """Records ("up", address) and so on; `expect` waits for an event."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str]] = []
@@ -63,7 +61,7 @@ class HostEvents(HostStateListener):
         self._note("remove", host)
 
     async def expect(self, kind: str, address: str) -> None:
-        """Wait until it has been seen, and forget all that was seen up to then."""
+        """Wait for an event, and forget all events up to it."""
 
         async def look() -> None:
             while (kind, address) not in self.seen:
@@ -75,7 +73,7 @@ class HostEvents(HostStateListener):
 
 
 def profile(**settings: Any) -> dict[Any, ExecutionProfile]:
-    """The default profile: hosts in order, and `settings`."""
+    """Return the default profile: hosts in order, and `settings`."""
     return {
         EXEC_PROFILE_DEFAULT: ExecutionProfile(**{"load_balancing_policy": InOrder(), **settings})
     }
@@ -83,10 +81,12 @@ def profile(**settings: Any) -> dict[Any, ExecutionProfile]:
 
 @contextmanager
 def three_nodes() -> Iterator[FakeCluster]:
-    """Three nodes; statements are sent to the first one first. Each answers `READ` by its place."""
+    """Yield three nodes; statements go to the first node first. Each answers `READ` with its
+    position.
+    """
     with FakeCluster(3) as cluster:
-        for place, node in enumerate(cluster.nodes):
-            node.prime(READ, number(place))
+        for index, node in enumerate(cluster.nodes):
+            node.prime(READ, number(index))
         yield cluster
         assert [node.malformed for node in cluster.nodes] == [[]] * len(cluster)
 
@@ -95,8 +95,8 @@ def three_nodes() -> Iterator[FakeCluster]:
 async def connected(
     nodes: FakeNode | FakeCluster, profile_settings: dict[str, Any] | None = None, **settings: Any
 ) -> AsyncIterator[tuple[aio.Cluster, aio.Session]]:
-    """A cluster and a session with a pool to each node; hosts that go down are tried again every 10
-    ms, for ever.
+    """Yield a cluster and a session with a pool to each node; hosts that go down are tried again
+    every 10 ms, for ever.
     """
     points = [nodes.address] if isinstance(nodes, FakeNode) else nodes.contact_points
     defaults = {
@@ -110,13 +110,13 @@ async def connected(
 
 
 def number(value: int) -> Message:
-    """One row with one int."""
+    """Return one row with one int."""
     return rows([("k", "int")], [(value,)])
 
 
 @pytest.fixture(params=[3, 4, 5], ids=["v3", "v4", "v5"])
 async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
-    """A node of each protocol version that keeps to the rules but where a test says otherwise."""
+    """Yield a node of each protocol version; it behaves correctly unless a test changes it."""
     with FakeNode(max_version=request.param) as running:
         running.prime(OTHER, number(1))
         yield running
@@ -124,29 +124,29 @@ async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
 
 
 def local_address(connection: Any) -> Any:
-    """Return the address of a connection's own end, which is the node's `peer`."""
+    """Return the local address of a connection, which is the node's `peer`."""
     return connection._transport.get_extra_info("sockname")
 
 
 def only_connection(session: aio.Session) -> Any:
-    """The engine's connection of a session on one node."""
+    """Return the only connection of a session to one node."""
     (pool,) = session._engine.pools.values()
     (connection,) = pool.connections
     return connection
 
 
 async def thread(function: Any, *args: Any) -> Any:
-    """A blocking call of a fake node's, beside the loop."""
+    """Run a blocking call of a fake node beside the loop."""
     node = getattr(function, "__self__", None)
     if isinstance(node, FakeNode) and function.__name__ == "wait_for":
-        return await node.wait_until(*args)  # in virtual time, too
+        return await node.wait_until(*args)  # also in virtual time
     if isinstance(node, Hold) and isinstance(asyncio.get_running_loop(), SimulatedLoop):
         await until_on_loop(lambda: len(node.held) >= (args[0] if args else 1))
     return await asyncio.wait_for(asyncio.to_thread(function, *args), WAIT + 1)
 
 
 async def fails(awaitable: Any) -> BaseException:
-    """The exception that `awaitable` ends with, in time."""
+    """Return the exception that `awaitable` ends with, in time."""
     try:
         result = await asyncio.wait_for(awaitable, WAIT)
     except asyncio.TimeoutError:
@@ -157,7 +157,7 @@ async def fails(awaitable: Any) -> BaseException:
 
 
 def control_node(nodes: FakeCluster) -> FakeNode | None:
-    """The node that the control connection is at: the one with a registered connection."""
+    """Return the node of the control connection: the one with a registered connection."""
     for node in nodes.nodes:
         if any(connection.event_types for connection in node.connections):
             return node
@@ -165,19 +165,19 @@ def control_node(nodes: FakeCluster) -> FakeNode | None:
 
 
 class Never:
-    """A reconnection policy without a single try."""
+    """A reconnection policy without attempts."""
 
     def new_schedule(self) -> Any:
         return iter(())
 
 
 def pooled(session: Any) -> set[str]:
-    """The addresses that the session has connections to."""
+    """Return the addresses that the session has connections to."""
     return {host.address for host in session.get_pool_state()}
 
 
 def reads(node: FakeNode | FakeCluster, table: str) -> list[str]:
-    """The queries of one schema table."""
+    """Return the queries of one schema table."""
     return [
         str(request.query)
         for request in node.requests

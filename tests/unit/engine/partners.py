@@ -1,4 +1,4 @@
-"""What stands in for connections and rows if a part of the engine is tested alone, without I/O."""
+"""Fakes of connections and rows for tests of single parts of the engine, without I/O."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 VERSION = 5
 
-# What the engine is told if a program says nothing, without contact points.
+# Values of the engine's own settings, which are not in the table; there are no contact points.
 OWN: dict[str, Any] = {
     "endpoints": [],
     "named_endpoints": [],
@@ -41,25 +41,25 @@ OWN: dict[str, Any] = {
 
 
 def host(address: str, is_up: bool | None = True) -> Host:
-    """A host whose state is known."""
-    made = Host(DefaultEndPoint(address), SimpleConvictionPolicy)
+    """Return a host whose state is known."""
+    new_host = Host(DefaultEndPoint(address), SimpleConvictionPolicy)
     if is_up is not None:
-        (made.set_up if is_up else made.set_down)()
-    return made
+        (new_host.set_up if is_up else new_host.set_down)()
+    return new_host
 
 
 def settings(**changed: Any) -> Settings:
-    """Settings of the engine: those of the table with their defaults, and its own."""
+    """Return settings of the engine: the defaults of the table, and `OWN`."""
     table = ClusterSettings._table
     values = {name: setting.default for name, setting in table.items()} | {"tls": None}
-    own = {name: value for name, value in changed.items() if name not in values}
+    engine_values = {name: value for name, value in changed.items() if name not in values}
     live = {name: changed.get(name, value) for name, value in values.items()}
-    return Settings({}, live, **OWN | own)
+    return Settings({}, live, **OWN | engine_values)
 
 
 def connection(address: str = "10.0.0.1", **attributes: Any) -> Any:
-    """A connection that nothing can be sent on: whoever asks on it has a stand-in, too."""
-    made = SimpleNamespace(
+    """Return a fake connection that cannot send; the code that sends on it is faked too."""
+    stand_in = SimpleNamespace(
         endpoint=DefaultEndPoint(address),
         version=VERSION,
         features=None,
@@ -67,27 +67,28 @@ def connection(address: str = "10.0.0.1", **attributes: Any) -> Any:
         gate=None,
         closed=False,
         close_error=None,
+        is_draining=False,
         on_event=None,
         on_closed=None,
         wire_format=(VERSION, ()),
     )
 
     def close(error: Exception | None = None) -> None:
-        if not made.closed:
-            made.closed, made.close_error = True, error
-            if made.on_closed is not None:
-                made.on_closed(made, error)
+        if not stand_in.closed:
+            stand_in.closed, stand_in.close_error = True, error
+            if stand_in.on_closed is not None:
+                stand_in.on_closed(stand_in, error)
 
-    made.close = close
-    vars(made).update(attributes)
-    return made
+    stand_in.close = close
+    vars(stand_in).update(attributes)
+    return stand_in
 
 
 class Tables:
     """Answers queries from the tables of a node that is not started.
 
-    :param answers: what comes instead for a query that contains the text: an error is raised, rows
-        are given, and a function is called for either.
+    :param answers: alternative answers by a part of the query: an error to raise, rows, or a
+    function that returns either.
     """
 
     def __init__(self, node: FakeNode | None = None, **answers: Any) -> None:
@@ -96,20 +97,20 @@ class Tables:
         self.asked: list[tuple[Any, str]] = []
 
     async def rows(self, connection: Any, query: str) -> list[dict[str, Any]]:
-        """As `InternalQueries.rows`."""
+        """Return rows, like `InternalQueries.rows`."""
         self.asked.append((connection, query))
         await asyncio.sleep(0)
         for text, answer in self.answers.items():
             if text in query:
-                found = answer() if callable(answer) else answer
-                if isinstance(found, Exception):
-                    raise found
-                return list(found)
+                answered = answer() if callable(answer) else answer
+                if isinstance(answered, Exception):
+                    raise answered
+                return list(answered)
         rows: list[dict[str, Any]] = self._page(query).decode(dict_factory)
         return rows
 
     async def pages(self, connection: Any, query: str) -> AsyncIterator[Any]:
-        """As `InternalQueries.pages`."""
+        """Yield pages, like `InternalQueries.pages`."""
         self.asked.append((connection, query))
         await asyncio.sleep(0)
         yield self._page(query)
@@ -119,19 +120,19 @@ class Tables:
         request.query = query
         answer = answer_to(self.node, request)
         assert answer is not None, query
-        opcode, flags, found = answer.envelope(request)
-        message = decode_response(opcode, flags, found, VERSION)
+        opcode, flags, body = answer.envelope(request)
+        message = decode_response(opcode, flags, body, VERSION)
         if isinstance(message, ErrorMessage):
             raise message.to_exception()
         return message
 
 
 def spawn(coroutine: Coroutine[Any, Any, T], /) -> asyncio.Task[T]:
-    """As `Core.spawn`."""
+    """Start a task, like `Core.spawn`."""
     return asyncio.ensure_future(coroutine)
 
 
 async def turns(count: int = 20) -> None:
-    """Let what is ready run."""
+    """Let the loop turn `count` times."""
     for _ in range(count):
         await asyncio.sleep(0)

@@ -1,5 +1,5 @@
-"""The awaitable of a request behaves as asyncio's own futures do: on both implementations, on both
-kinds of loop.
+"""The awaitable of a request behaves like asyncio's futures, in both implementations, on both kinds
+of loop.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Check = Callable[["LoopFutures"], Awaitable[None]]
 
 
 class Result:
-    """Takes the place of a `ResultSet`."""
+    """Fake `ResultSet`."""
 
     def __init__(self, session: object, request: Any, row_factory: object) -> None:
         self.session = session
@@ -33,7 +33,7 @@ class Result:
 
 
 class LoopFutures:
-    """Futures of one loop, and what that loop complained about."""
+    """Futures of one loop, and the errors that the loop reported."""
 
     def __init__(self, twins: Twins, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -53,10 +53,12 @@ class LoopFutures:
         )
 
     def future(self) -> Any:
-        """A future whose request is under way."""
-        made = self.twins.happy_path.ResultFuture(self.path, None)
-        made.request = self.twins.happy_path.RequestBase(self.engine, None, None, made.complete)
-        return made
+        """Return a future whose request is in flight."""
+        result_future = self.twins.happy_path.ResultFuture(self.path, None)
+        result_future.request = self.twins.happy_path.RequestBase(
+            self.engine, None, None, result_future.complete
+        )
+        return result_future
 
     def answer(self, future: Any, response: object = "rows") -> None:
         future.request.finish(response)
@@ -104,7 +106,7 @@ def test_awaiting_raises_the_error_at_each_time(run: Callable[[Check], LoopFutur
                 await future
             assert caught.value is error
             depths.append(len(caught.traceback))
-        assert depths[1] == depths[2]  # frames do not gather in it
+        assert depths[1] == depths[2]  # frames do not pile up in the exception
         assert future.exception() is error
 
     assert run(check).complaints == []
@@ -201,7 +203,7 @@ def test_an_answer_after_the_cancellation_is_dropped(run: Callable[[Check], Loop
 
 
 class SimpleNamespaceRequest:
-    """A request that is over."""
+    """Fake request that has ended."""
 
     @staticmethod
     def of(world: LoopFutures) -> Any:
@@ -229,14 +231,14 @@ def test_wait_gather_wait_for_and_shield(run: Callable[[Check], LoopFutures]) ->
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(slow, 0.001)
         assert slow.cancelled()
-        kept = world.future()
-        shielded = asyncio.shield(kept)
+        shielded_future = world.future()
+        shielded = asyncio.shield(shielded_future)
         await asyncio.sleep(0)
         shielded.cancel()
-        assert not kept.cancelled()
-        world.answer(kept)
-        assert asyncio.ensure_future(kept) is kept
-        assert (await kept).response == "rows"
+        assert not shielded_future.cancelled()
+        world.answer(shielded_future)
+        assert asyncio.ensure_future(shielded_future) is shielded_future
+        assert (await shielded_future).response == "rows"
         completed = world.future()
         world.loop.call_soon(world.answer, completed)
         for coroutine in asyncio.as_completed([completed]):
@@ -298,7 +300,7 @@ def test_callbacks_are_called_in_the_loop_with_their_contexts(
         assert future.remove_done_callback(removed) == 0
         variable.set("changed")
         world.answer(future)
-        assert seen == []  # not inside the completion
+        assert seen == []  # not called inside the completion
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert seen == [("first", "own", True), ("second", "given", True)]
@@ -407,7 +409,7 @@ def test_a_call_that_the_loop_refuses_holds_up_nobody_else(
         def cancel() -> None:
             try:
                 refused.cancel()
-            except RuntimeError as error:  # it belongs to the loop
+            except RuntimeError as error:  # belongs to the loop
                 errors.append(error)
 
         thread = threading.Thread(target=cancel)
@@ -427,7 +429,7 @@ def test_an_error_that_nobody_looks_at_is_reported(run: Callable[[Check], LoopFu
         future.request = None
         del future
         gc.collect()
-        # Of those below, each was looked at, or was no error.
+        # The errors of the futures below were retrieved, or there were none.
         for look in ("exception", "result", "cancel"):
             looked = world.future()
             world.fail(looked, ValueError("seen"))
@@ -460,19 +462,19 @@ def test_stop_iteration_does_not_end_a_coroutine(run: Callable[[Check], LoopFutu
 
 def test_the_outcome_may_be_set_by_hand(run: Callable[[Check], LoopFutures]) -> None:
     async def check(world: LoopFutures) -> None:
-        given, failed = world.future(), world.future()
-        given.set_result("given")
+        answered, failed = world.future(), world.future()
+        answered.set_result("given")
         failed.set_exception(ZeroDivisionError)
-        assert await given == "given"
+        assert await answered == "given"
         with pytest.raises(ZeroDivisionError):
             await failed
-        for future in (given, failed):
+        for future in (answered, failed):
             with pytest.raises(asyncio.InvalidStateError):
                 future.set_result("again")
             with pytest.raises(asyncio.InvalidStateError):
                 future.set_exception(ValueError())
             world.answer(future)
-        assert await given == "given"
+        assert await answered == "given"
         with pytest.raises(TypeError):
             world.future().set_exception("no exception")
 
@@ -499,7 +501,7 @@ def test_another_loop_is_refused(
 
 
 def test_awaiting_by_hand(run: Callable[[Check], LoopFutures]) -> None:
-    """As coroutines of other libraries do it, which know nothing of asyncio."""
+    """Coroutines of other libraries, which do not know asyncio, may await it by hand."""
 
     async def check(world: LoopFutures) -> None:
         future = world.future()
@@ -533,7 +535,9 @@ def test_awaiting_by_hand(run: Callable[[Check], LoopFutures]) -> None:
     run(check)
 
 
-def test_it_can_be_referenced_weakly_and_goes_at_once(run: Callable[[Check], LoopFutures]) -> None:
+def test_a_future_can_be_referenced_weakly_and_is_freed_at_once(
+    run: Callable[[Check], LoopFutures],
+) -> None:
     async def check(world: LoopFutures) -> None:
         gc.collect()
         gc.disable()
@@ -571,7 +575,7 @@ def test_eager_tasks(run: Callable[[Check], LoopFutures]) -> None:
     run(check)
 
 
-def test_what_is_done_in_a_callback_waits_for_the_next_turn(
+def test_futures_completed_in_a_callback_wait_for_the_next_turn(
     run: Callable[[Check], LoopFutures],
 ) -> None:
     async def check(world: LoopFutures) -> None:

@@ -1,4 +1,6 @@
-"""Which executions take the happy path in one pass, and that both ways give the same."""
+"""Executions on the happy path take one pass, and have the same results as those on the ordinary
+path.
+"""
 
 from __future__ import annotations
 
@@ -48,11 +50,11 @@ class Row:
 
 
 class Handler(ProtocolHandler):
-    """One of a program."""
+    """A handler of the application."""
 
 
 class OwnBound(BoundStatement):
-    """A program's."""
+    """A subclass of the application."""
 
 
 Calls = dict[str, Callable[[aio.Session, Any], Any]]
@@ -144,9 +146,9 @@ async def test_settings_of_the_session_count_at_each_execution() -> None:
             for factory, expected in ((dict_factory, {"k": 7}), (tuple_factory, (7,))):
                 session._default_profile.row_factory = factory
                 assert (await session.execute(select, (7,))).one() == expected
-            session._default_profile.row_factory = lambda names, made: ("own", names, made)
-            own = (await session.execute(select, (7,))).current_rows
-            assert own == ("own", ["k"], [(7,), (8,)])
+            session._default_profile.row_factory = lambda names, values: ("own", names, values)
+            rows = (await session.execute(select, (7,))).current_rows
+            assert rows == ("own", ["k"], [(7,), (8,)])
 
 
 async def test_mistakes_in_the_call_are_raised_by_it() -> None:
@@ -177,7 +179,7 @@ async def test_rows_that_cannot_be_read_raise_at_each_access() -> None:
 
 
 async def test_nobody_has_to_keep_the_future() -> None:
-    """The request of a future that was dropped ends by itself."""
+    """A request ends by itself if its future is dropped."""
     with node_with_rows() as node:
         async with connected(node) as (_, session):
             select = await session.prepare(QUERY)
@@ -193,8 +195,10 @@ async def test_a_result_made_in_one_pass_is_as_its_constructor_makes_it() -> Non
     with node_with_rows() as node:
         async with connected(node) as (_, session):
             select = await session.prepare(QUERY)
-            made = await session.execute(select, (7,))
-            by_hand: aio.ResultSet[Any] = aio.ResultSet(session, made._request, made._row_factory)
+            result_set = await session.execute(select, (7,))
+            by_hand: aio.ResultSet[Any] = aio.ResultSet(
+                session, result_set._request, result_set._row_factory
+            )
             slots = [
                 name
                 for kind in aio.ResultSet.__mro__
@@ -203,13 +207,13 @@ async def test_a_result_made_in_one_pass_is_as_its_constructor_makes_it() -> Non
             ]
             assert slots
             for name in slots:
-                assert getattr(made, name) == getattr(by_hand, name), name
+                assert getattr(result_set, name) == getattr(by_hand, name), name
 
 
 def batch_of(*statements: Any) -> BatchStatement:
-    made = BatchStatement(BatchType.UNLOGGED)
-    made.add_all([statement for statement, _ in statements], [values for _, values in statements])
-    return made
+    batch = BatchStatement(BatchType.UNLOGGED)
+    batch.add_all([statement for statement, _ in statements], [values for _, values in statements])
+    return batch
 
 
 async def test_batches_of_rows_of_one_statement_are_usual() -> None:
@@ -228,7 +232,9 @@ async def test_batches_of_rows_of_one_statement_are_usual() -> None:
             other = session.execute(batch)
             assert type(other) is ResultFuture
             await other
-            usual, unusual = [one for one in node.requests if one.opcode == Opcode.BATCH]
+            usual, unusual = [
+                request for request in node.requests if request.opcode == Opcode.BATCH
+            ]
             assert usual.body == unusual.body
 
 
@@ -260,7 +266,7 @@ async def test_a_batch_that_is_too_large_is_refused_as_ever() -> None:
                 await session.execute(batch_of(*[(insert, (text,))] * 3))
 
 
-# -- the blocking face -----------------------------------------------------------------------------
+# -- the blocking API ------------------------------------------------------------------------------
 
 
 def test_results_of_execute_concurrent_have_futures_when_asked() -> None:
@@ -298,12 +304,14 @@ def test_mistakes_are_outcomes_of_execute_concurrent() -> None:
     with node_with_rows() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         select = session.prepare(QUERY)
-        given = [(7,), ("seven",), (7,)]
-        outcomes = execute_concurrent_with_args(session, select, given, raise_on_first_error=False)
+        parameters = [(7,), ("seven",), (7,)]
+        outcomes = execute_concurrent_with_args(
+            session, select, parameters, raise_on_first_error=False
+        )
         assert [success for success, _ in outcomes] == [True, False, True]
 
 
-def test_what_is_dropped_on_a_closed_session_is_refused() -> None:
+def test_a_dropped_future_of_a_closed_session_is_refused() -> None:
     async def run() -> None:
         with node_with_rows() as node:
             async with connected(node) as (_, session):

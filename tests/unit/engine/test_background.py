@@ -1,4 +1,4 @@
-"""Tasks of the engine that nobody waits for."""
+"""Tasks of the engine whose outcome nobody awaits."""
 
 from __future__ import annotations
 

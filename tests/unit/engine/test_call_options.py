@@ -15,8 +15,8 @@ def test_options_of_a_call() -> None:
     assert [getattr(options, name) for name in sorted(CallBase.__slots__)] == [
         None,
         None,
-        None,
         profile,
+        None,
         NOT_SET,
         False,
     ]

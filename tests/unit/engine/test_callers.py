@@ -1,4 +1,4 @@
-"""Who asks: the throttler serves callers in turn."""
+"""The throttler serves callers in turn, so each request has its caller."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ async def test_a_task_is_one_caller_and_each_task_another_one() -> None:
         assert current_caller() == first
         return first
 
-    # One after the other: each may be made at the address of the one before.
+    # The futures exist in sequence, so each may be at the previous address.
     callers = [await asyncio.ensure_future(ask()) for _ in range(50)]
     assert len(set(callers)) == 50
 

@@ -1,4 +1,4 @@
-"""One connection: the engine's own requests on it, and messages that no honest server sends."""
+"""One connection: the engine's own requests on it, and messages that no correct server sends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.unit.engine.faults import fails
 
 
 def without_transport(monkeypatch: pytest.MonkeyPatch) -> tuple[Connection, list[FutureResponder]]:
-    """A connection that sends nothing, and the responders of what is asked on it."""
+    """Return a connection that sends nothing, and the responders of its requests."""
     responders: list[FutureResponder] = []
     send = Connection.send
 
@@ -51,7 +51,7 @@ async def test_no_answer_in_time_leaves_an_orphan(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(asyncio.TimeoutError):
         await connection.request(OPTIONS, b"", 0.001)
     assert (connection.in_flight, connection.orphans) == (1, 1)
-    responders[0].on_response(connection, SUPPORTED, 0, b"\0\0")  # too late: does nothing
+    responders[0].on_response(connection, SUPPORTED, 0, b"\0\0")  # too late, so ignored
 
 
 async def test_malformed_events_are_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -25,7 +25,7 @@ class Nat(AddressTranslator):
         return addr.replace("10.0.", "192.168.")
 
 
-def made(row: dict[str, Any], translator: Any = None, port: int = 9042) -> EndPoint:
+def endpoint_of(row: dict[str, Any], translator: Any = None, port: int = 9042) -> EndPoint:
     factory = DefaultEndPointFactory().configure(
         SimpleNamespace(address_translator=translator, port=port)
     )
@@ -56,12 +56,12 @@ def made(row: dict[str, Any], translator: Any = None, port: int = 9042) -> EndPo
     ],
 )
 def test_the_advertised_address_is_translated(row: dict[str, Any], address: str, port: int) -> None:
-    assert made(row, Nat(), port=19042) == DefaultEndPoint(address, port)
+    assert endpoint_of(row, Nat(), port=19042) == DefaultEndPoint(address, port)
 
 
 def test_a_row_without_an_address_is_shown() -> None:
     with pytest.raises(ValueError, match="rack7"):
-        made({"rack": "rack7"})
+        endpoint_of({"rack": "rack7"})
 
 
 def test_only_what_programs_give_may_block() -> None:

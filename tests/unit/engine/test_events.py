@@ -1,4 +1,4 @@
-"""Events that threads wait at, and when the loop sets them."""
+"""Events that threads wait for, and that the loop sets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WAIT = 5.0
 
 
 @pytest.mark.parametrize("how", ["set", "set_soon"])
-def test_who_comes_later_does_not_wait(twins: Twins, how: str) -> None:
+def test_a_wait_for_a_set_event_returns_at_once(twins: Twins, how: str) -> None:
     event = twins.happy_path.Event()
     getattr(event, how)()
     assert event.wait()
@@ -27,7 +27,7 @@ def test_who_comes_later_does_not_wait(twins: Twins, how: str) -> None:
     assert event.wait(60)
 
 
-def test_it_opens_for_all_threads(twins: Twins) -> None:
+def test_a_set_event_wakes_all_threads(twins: Twins) -> None:
     event = twins.happy_path.Event()
     seen: list[bool] = []
     threads = [
@@ -43,7 +43,7 @@ def test_it_opens_for_all_threads(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, 0.0, 0.02])
-def test_it_does_not_wait_longer_than_that(twins: Twins, seconds: float) -> None:
+def test_a_wait_ends_after_its_timeout(twins: Twins, seconds: float) -> None:
     event = twins.happy_path.Event()
     began = time.monotonic()
     assert not event.wait(seconds)
@@ -118,8 +118,8 @@ def test_other_threads_may_open_some_meanwhile(twins: Twins) -> None:
     assert all(event.wait(0) for event in opened)
 
 
-def test_one_that_comes_when_the_others_were_opened(twins: Twins) -> None:
-    """The Python twin, for which the moment can be made up."""
+def test_an_event_that_is_set_during_a_wake_up(twins: Twins) -> None:
+    """An event that is set while the queue wakes the others is set at once (Python twin only)."""
     if twins.impl == "c":
         pytest.skip("nothing can come in between there")
 
@@ -142,13 +142,15 @@ def test_many_at_a_time(twins: Twins) -> None:
     assert all(event.wait(0) for event in events)
 
 
-def test_one_that_is_never_opened_can_be_dropped(twins: Twins) -> None:
+def test_an_event_that_is_never_set_can_be_dropped(twins: Twins) -> None:
     for _ in range(1000):
         twins.happy_path.Event()
 
 
-def test_whoever_comes_second_finds_the_lock_released() -> None:
-    """As of two threads that set the Python twin's event at the same moment, without the GIL."""
+def test_an_event_can_be_set_by_two_threads() -> None:
+    """If two threads set the Python twin's event at once, as without the GIL, the second finds the
+    lock released.
+    """
     event: Any = PythonEvent()
     event.set()
     event._is_set = False

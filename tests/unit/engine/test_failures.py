@@ -1,6 +1,4 @@
-"""What programs' code raises on the loop: the work that it was called for fails, nothing else is
-lost.
-"""
+"""If the application's code raises on the loop, only the work that called it fails."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ ENDINGS = [SystemExit, KeyboardInterrupt, GeneratorExit, StopIteration]
 
 
 async def escapes(kind: type[BaseException]) -> None:
-    """What leaves the loop does so in a turn of its own, which the next one is not hurt by."""
+    """Raise `kind` in a turn of the loop; the next turn must still run."""
     loop = asyncio.get_running_loop()
     if kind in (SystemExit, KeyboardInterrupt):
         (handle,) = loop._ready  # type: ignore[attr-defined]
@@ -45,7 +43,7 @@ def life(twins: Twins) -> Life:
 
 @pytest.mark.parametrize("kind", ENDINGS)
 class TestWhatProgramsRaise:
-    """Policies, handlers and observers are a program's own, and may raise anything."""
+    """Policies, handlers and observers of the application may raise anything."""
 
     async def test_a_plan(self, life: Life, kind: type[BaseException]) -> None:
         class Policy:
@@ -121,7 +119,7 @@ class TestWhatProgramsRaise:
 
 
 class Raising(RoundRobinPolicy):
-    """Raises for the statements that say so."""
+    """A policy that raises for statements that say so."""
 
     kind: type[BaseException]
 
@@ -175,7 +173,7 @@ def test_a_session_goes_on(loops: Loops, kind: type[BaseException]) -> None:
                         future.result()
 
 
-# -- what callers see ------------------------------------------------------------------------------
+# -- errors for callers ----------------------------------------------------------------------------
 
 
 def test_a_fault_is_told_from_what_servers_and_networks_do() -> None:
@@ -185,7 +183,7 @@ def test_a_fault_is_told_from_what_servers_and_networks_do() -> None:
     assert fault_among([]) is None
 
 
-def shown(error: BaseException) -> str:
+def formatted(error: BaseException) -> str:
     return "".join(traceback.format_exception(type(error), error, error.__traceback__))
 
 
@@ -198,14 +196,14 @@ async def test_a_node_that_is_not_there_is_one_short_traceback(face: Any) -> Non
 
     with pytest.raises(NoHostAvailable) as caught:
         await connect()
-    text = shown(caught.value)
+    text = formatted(caught.value)
     assert text.count("Traceback (most recent call last)") == 1
     assert "handshake.py" not in text
     assert "Connection refused" in text
-    # The exceptions of the hosts have their own.
+    # The exceptions of the hosts have their own cause.
     (of_host,) = caught.value.errors.values()
     assert isinstance(of_host.__cause__, OSError)
-    assert "handshake.py" in shown(of_host)
+    assert "handshake.py" in formatted(of_host)
 
 
 def test_errors_of_requests_have_the_frames_of_the_caller_alone() -> None:
@@ -214,10 +212,10 @@ def test_errors_of_requests_have_the_frames_of_the_caller_alone() -> None:
         for answer in (reset(), error(ErrorCode.INVALID, "no"), silence()):
             node.prime("Q", answer)
             future = session.execute_async("Q", timeout=0.2)
-            for _ in range(3):  # each call raises it again: frames must not pile up
+            for _ in range(3):  # each call raises it again, and frames must not pile up
                 with pytest.raises(DriverException) as caught:
                     future.result()
-            text = shown(caught.value)
+            text = formatted(caught.value)
             assert text.count("Traceback (most recent call last)") == 1, text
             assert text.count("in result") == 1
 
@@ -227,4 +225,4 @@ def test_a_keyspace_that_does_not_exist_is_one_traceback() -> None:
         node.keyspaces = {"there"}
         with pytest.raises(NoHostAvailable) as caught:
             cluster.connect("missing")
-        assert shown(caught.value).count("Traceback (most recent call last)") == 1
+        assert formatted(caught.value).count("Traceback (most recent call last)") == 1

@@ -1,6 +1,6 @@
-"""Programs whose threads gevent or eventlet has replaced: the engine has a real thread, and blocking
-calls park their greenlets alone.
-"""  # noqa: E501
+"""Programs with threads replaced by gevent or eventlet: the engine has a real thread, and blocking
+calls park only their greenlets.
+"""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ Outcome = Callable[..., list[str]]
 
 @pytest.fixture(params=["gevent-uvloop", "gevent-asyncio", "eventlet-uvloop"])
 def outcome(request: pytest.FixtureRequest) -> Outcome:
-    """Runs a program in a patched process against a fake node; returns the lines that it prints.
+    """Run a program in a patched process against a fake node; return its lines of output.
 
-    The node answers READ, and no SILENT.
+    The node answers READ, but not SILENT.
     """
     library, loop = request.param.split("-")
     return lambda body, **details: printed(library, loop, body, **details)
@@ -100,7 +100,7 @@ print(turns > 3)
 
 
 def test_a_call_that_waits_alone(outcome: Outcome) -> None:
-    """With nothing else to do, the library's hub must not take the wait for a deadlock."""
+    """If nothing else runs, the library's hub must not take the wait for a deadlock."""
     body = """
 session = cluster.connect()
 try:
@@ -182,7 +182,7 @@ print(session.execute("READ").one().v)
 
 
 def test_code_of_the_program_that_blocks(outcome: Outcome) -> None:
-    """It runs outside the loop, in a real thread."""
+    """Blocking code of the application runs outside the loop, in a real thread."""
     body = """
 import time
 from cassandra.policies import AddressTranslator
@@ -196,7 +196,7 @@ with Cluster(["localhost"], port=cluster.port, address_translator=Slow()) as oth
     assert outcome(body) == ["7"]
 
 
-def test_nothing_is_there(outcome: Outcome) -> None:
+def test_connecting_without_a_server(outcome: Outcome) -> None:
     body = """
 from cassandra.cluster import NoHostAvailable
 try:
@@ -268,7 +268,7 @@ failed.wait()
 
 
 def test_real_threads_one_after_the_other(outcome: Outcome) -> None:
-    """Each has a hub of its own, also if it has the identity of one that has ended."""
+    """Each real thread has its own hub, even if it reuses the identity of an ended thread."""
     body = """
 from cassandra._threads import _start
 session = cluster.connect()
@@ -286,7 +286,7 @@ print(found)
 
 
 def test_the_engine_logs_while_greenlets_do(outcome: Outcome) -> None:
-    """Their locks are not for two threads."""
+    """The engine may log while greenlets log, although their locks are not thread-safe."""
     body = """
 import logging, time
 from cassandra._threads import Lock, new_thread
@@ -324,7 +324,7 @@ print(sorted(seen))
 def test_a_greenlet_does_not_wait_for_what_another_one_has_sent(
     outcome: Outcome, before: str
 ) -> None:
-    """`Session.write_head_start` is for what the same greenlet has sent."""
+    """`Session.write_head_start` applies only to requests of the same greenlet."""
     body = """
 session = cluster.connect()
 session.write_head_start = 30

@@ -1,7 +1,7 @@
-"""What goes wrong at connect and in a call: each a specific exception that says where and what, and
-nothing is left behind.
+"""Failures of a connect or a call: each raises a specific exception that names the cause, and
+leaves nothing behind.
 
-Each case runs on the blocking and on the asyncio face, against a fake node or a bare socket.
+Each case runs with the blocking and the asyncio API, against a fake node or a bare socket.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import ssl
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -42,28 +41,27 @@ from cassandra.testing.fake import (
     message,
     on_stream,
     reset,
-    silence,
 )
 
 TIMEOUT = 0.5
 
 
 def sockets() -> set[str]:
-    """The sockets that this process has open."""
-    found = set()
+    """Return the sockets that this process has open."""
+    targets = set()
     for name in os.listdir("/proc/self/fd"):
         try:
             target = os.readlink(f"/proc/self/fd/{name}")
-        except FileNotFoundError:  # the one that listdir itself had open
+        except FileNotFoundError:  # the descriptor of listdir itself
             continue
         if target.startswith("socket:"):
-            found.add(target)
-    return found
+            targets.add(target)
+    return targets
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_left() -> Iterator[None]:
-    """No thread and no socket more than before."""
+    """Check that no thread and no socket is left."""
     threads, open_sockets = set(threading.enumerate()), sockets()
     yield
     assert [thread.name for thread in threading.enumerate() if thread not in threads] == []
@@ -108,12 +106,12 @@ def node() -> Iterator[FakeNode]:
 
 
 def only_error(caught: pytest.ExceptionInfo[NoHostAvailable]) -> Exception:
-    (one,) = caught.value.errors.values()
-    assert isinstance(one, Exception)
-    return one
+    (error,) = caught.value.errors.values()
+    assert isinstance(error, Exception)
+    return error
 
 
-# -- where to connect to ---------------------------------------------------------------------------
+# -- addresses -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -125,13 +123,14 @@ def only_error(caught: pytest.ExceptionInfo[NoHostAvailable]) -> Exception:
         ([""], "contact"),
     ],
 )
-def test_what_is_no_contact_point(connect: Connect, points: Any, pattern: str) -> None:
+def test_invalid_contact_points(connect: Connect, points: Any, pattern: str) -> None:
     with pytest.raises((TypeError, ValueError), match=pattern):
         connect(points, 9042)
 
 
 def test_a_name_that_cannot_be_resolved(connect: Connect) -> None:
-    # The blocking face asks at construction. The other must not block the loop: it asks at connect.
+    # The blocking API resolves names at construction. The asyncio API must not block the loop, so
+    # it resolves them at connect.
     with pytest.raises(DriverException, match=r"no-such-host\.invalid") as caught:
         connect(["no-such-host.invalid"], 9042)
     failure = caught.value
@@ -160,7 +159,7 @@ def test_several_contact_points_each_with_its_own_error(connect: Connect, node: 
     assert other.endpoint in str(caught.value)
 
 
-# -- what is no Cassandra --------------------------------------------------------------------------
+# -- other servers ---------------------------------------------------------------------------------
 
 
 def test_a_web_server(connect: Connect, node: FakeNode) -> None:
@@ -173,16 +172,16 @@ def test_a_web_server(connect: Connect, node: FakeNode) -> None:
 
 
 def test_a_server_that_speaks_first(connect: Connect) -> None:
-    """SMTP, SSH and MySQL greet before they are asked anything."""
-    with greeting(b"SSH-2.0-OpenSSH_9.9\r\n") as (address, port):  # noqa: SIM117 - the address is in the pattern
+    """Servers of SMTP, SSH and MySQL send a greeting before any request."""
+    with GreetingServer(b"SSH-2.0-OpenSSH_9.9\r\n") as (address, port):  # noqa: SIM117 - the address is in the pattern
         with pytest.raises(NoHostAvailable, match=f"{address}:{port}") as caught:
             connect([address], port)
     assert isinstance(only_error(caught), ConnectionException)
     assert not isinstance(only_error(caught), OperationTimedOut)
 
 
-class greeting:
-    """A server that sends `data` to whoever connects, and then waits for the end."""
+class GreetingServer:
+    """A server that sends `data` to each client, and then waits for the client's end."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -213,49 +212,6 @@ class greeting:
         socket.create_connection(self._listener.getsockname()).close()
         self._thread.join()
         self._listener.close()
-
-
-@pytest.mark.slow
-def test_a_server_that_accepts_and_says_nothing(connect: Connect, node: FakeNode) -> None:
-    node.accept_but_hang()
-    with pytest.raises(
-        NoHostAvailable, match=rf"{node.endpoint} accepted .*said nothing.*timeout={TIMEOUT}s"
-    ) as caught:
-        connect([node.address], node.port)
-    assert isinstance(only_error(caught), OperationTimedOut)
-
-
-@pytest.mark.slow
-def test_a_server_that_says_nothing_to_a_tls_client(connect: Connect, node: FakeNode) -> None:
-    node.accept_but_hang()
-    with pytest.raises(NoHostAvailable, match="did not complete the TLS handshake") as caught:
-        connect([node.address], node.port, ssl_context=ssl.create_default_context())
-    assert isinstance(only_error(caught), OperationTimedOut)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "opcode",
-    [
-        Opcode.OPTIONS,
-        Opcode.STARTUP,
-        Opcode.REGISTER,
-    ],
-)
-def test_a_server_that_falls_silent(connect: Connect, node: FakeNode, opcode: Opcode) -> None:
-    node.prime(opcode, silence())
-    with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
-        connect([node.address], node.port, control_connection_timeout=TIMEOUT)
-    assert isinstance(only_error(caught), (OperationTimedOut, asyncio.TimeoutError))
-    assert str(only_error(caught))
-
-
-@pytest.mark.slow
-def test_a_server_whose_system_tables_do_not_answer(connect: Connect, node: FakeNode) -> None:
-    node.prime(Opcode.QUERY, silence())
-    with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*system\.") as caught:
-        connect([node.address], node.port, control_connection_timeout=TIMEOUT)
-    assert isinstance(only_error(caught), OperationTimedOut)
 
 
 @pytest.mark.parametrize("opcode", [Opcode.OPTIONS, Opcode.STARTUP, Opcode.REGISTER, Opcode.QUERY])
@@ -315,7 +271,7 @@ def test_a_refusal_of_startup_in_the_server_s_words(connect: Connect, node: Fake
         connect([node.address], node.port)
 
 
-# -- who connects, and in which version ------------------------------------------------------------
+# -- credentials and versions ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
@@ -337,7 +293,7 @@ def test_no_credentials_where_some_are_wanted(connect: Connect) -> None:
 
 
 def test_wrong_credentials_are_offered_once(connect: Connect, node: FakeNode) -> None:
-    """Some servers count the tries, and lock the role."""
+    """Wrong credentials are sent once, since some servers count attempts and lock the role."""
     with FakeNode("127.0.0.2", node.port, username="al", password="right") as other:
         node.require_password("al", "right")
         with pytest.raises(NoHostAvailable):
@@ -367,7 +323,7 @@ def test_a_version_that_was_asked_for_and_is_not_spoken(connect: Connect) -> Non
         assert node.opened == 1
 
 
-# -- what is asked for -----------------------------------------------------------------------------
+# -- keyspaces and statements ----------------------------------------------------------------------
 
 
 def test_a_keyspace_that_does_not_exist(connect: Connect, node: FakeNode) -> None:
@@ -391,7 +347,7 @@ INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
 
 
 def bind(connect: Connect, node: FakeNode, values: Any) -> None:
-    """Prepare `INSERT` and execute it with `values`, which have to be refused."""
+    """Prepare `INSERT` and execute it with `values`, which must be refused."""
     node.prime_prepare(INSERT, [("k", "int"), ("v", "list<int>")])
 
     def blocking(session: Any) -> Any:

@@ -1,5 +1,5 @@
-"""The way of a request that goes well, on both implementations: streams, answers, attempts,
-rendering.
+"""The path of a request that succeeds, in both implementations: streams, answers, attempts,
+encoding.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ IMPLEMENTATIONS = ["python", "c"] if LANE == "c" else ["python"]
 
 
 class Writer:
-    """What is queued for the network."""
+    """Fake writer that records the bytes for the network."""
 
     def __init__(self) -> None:
         self.frames: list[tuple[int, int, int, bytes]] = []
@@ -42,7 +42,7 @@ class Writer:
 
 
 class Responder:
-    """Keeps what it is told."""
+    """Fake responder that records its calls."""
 
     def __init__(self, fails: bool = False) -> None:
         self.answers: list[tuple[int, int, bytes]] = []
@@ -55,7 +55,7 @@ class Responder:
 
 
 class Connection:
-    """As much of a connection as an streams and a request ask for."""
+    """Fake connection with the attributes that streams and requests use."""
 
     def __init__(self, twins: Twins) -> None:
         self.version = self.peer_version = 4
@@ -134,7 +134,7 @@ class TestExchange:
         assert len(connection.flushes) == 2
         assert [frame[3] for frame in connection.writer.frames] == [b"a", b"b", b"c"]
 
-    def test_what_cannot_be_written_takes_no_stream(self, connection: Connection) -> None:
+    def test_a_failed_write_takes_no_stream(self, connection: Connection) -> None:
         streams = connection.streams
         connection.writer.refuses = True
         with pytest.raises(ValueError, match="too long"):
@@ -143,7 +143,7 @@ class TestExchange:
         assert streams.in_flight == 0
         assert streams.send(Responder(), EXECUTE, 0, b"") == 0
 
-    def test_room(self, connection: Connection) -> None:
+    def test_has_room(self, connection: Connection) -> None:
         streams = connection.streams
         assert streams.has_room
         streams.paused = True
@@ -181,11 +181,11 @@ class TestExchange:
         assert len(good.answers) == 1
         assert "could not be processed" in caplog.text
 
-    def test_what_nobody_asked_for(self, connection: Connection) -> None:
+    def test_unsolicited_messages(self, connection: Connection) -> None:
         connection.streams.dispatch(connection, [(-1, 12, 0, b"event", 4), (7, RESULT, 0, b"", 4)])
         assert connection.unsolicited == [(-1, 12, 0, b"event"), (7, RESULT, 0, b"")]
 
-    def test_nothing_is_dispatched_after_the_end(self, connection: Connection) -> None:
+    def test_no_answer_is_dispatched_after_close(self, connection: Connection) -> None:
         class Closing(Responder):
             def on_response(self, connection: Any, opcode: int, flags: int, body: bytes) -> None:
                 connection.streams.closed = True
@@ -247,7 +247,9 @@ STEPS = st.lists(
 def test_streams_are_accounted_for(
     implementation: str, steps: list[tuple[str, int]], limit: int
 ) -> None:
-    """Against a set and a dict: the lowest free stream, exact numbers, each answer to its own."""
+    """Streams are compared with a set and a dict: the lowest free id, exact counts, each answer to
+    its request.
+    """
     connection = Connection(Twins(implementation))
     streams = connection.streams
     streams.limit = limit
@@ -262,15 +264,15 @@ def test_streams_are_accounted_for(
                 waiting[stream] = responder
         elif waiting:
             stream = sorted(waiting)[number % len(waiting)]
-            found = waiting[stream]
+            pending = waiting[stream]
             if step == "abandon":
-                if found is not None:
-                    assert streams.abandon(stream, found)
+                if pending is not None:
+                    assert streams.abandon(stream, pending)
                     waiting[stream] = None
             else:
                 connection.answer(stream)
-                if found is not None:
-                    assert len(found.answers) == 1
+                if pending is not None:
+                    assert len(pending.answers) == 1
                 del waiting[stream]
         assert streams.in_flight == len(waiting)
         assert streams.orphans == sum(responder is None for responder in waiting.values())
@@ -286,7 +288,7 @@ class Host:
 
 
 class Session:
-    """As much of an `EngineSession` as a request asks for."""
+    """Fake `EngineSession` with the attributes that requests use."""
 
     def __init__(self, twins: Twins) -> None:
         self.timers: Any = twins.happy_path.TimerWheel(
@@ -305,7 +307,7 @@ class Session:
 
 
 class Prepared:
-    """As much of a prepared statement as its execution asks for."""
+    """Fake prepared statement with the attributes that its execution uses."""
 
     def __init__(self) -> None:
         self.query_id = b"id"
@@ -336,8 +338,8 @@ def body_of(prepared: Any, **changes: Any) -> ExecuteBody:
 
 
 class Life:
-    """One request of a class that keeps what the base leaves to it, on a session with one
-    connection a host.
+    """One request of a class that records the base's calls, on a session with one connection per
+    host.
     """
 
     def __init__(self, twins: Twins, hosts: int = 1) -> None:
@@ -378,17 +380,19 @@ class Life:
         return iter(self.hosts)
 
     def request(self, **settings: Any) -> Any:
-        given = {"timeout": 5.0, "speculative_policy": None, "request_body": MESSAGE, **settings}
-        request = self.kind(self.session, Statement(), given.pop("request_body"), self.done.append)
+        options = {"timeout": 5.0, "speculative_policy": None, "request_body": MESSAGE, **settings}
+        request = self.kind(
+            self.session, Statement(), options.pop("request_body"), self.done.append
+        )
         request.policy = self
-        for name, value in given.items():
+        for name, value in options.items():
             setattr(request, name, value)
         request.calls = []
         return request
 
 
 class Message:
-    """A request_body that is rendered already."""
+    """A request body that is encoded already."""
 
     decodes = False
     depends = False
@@ -409,7 +413,7 @@ def life(twins: Twins) -> Life:
 
 
 class TestRequest:
-    def test_it_is_sent_and_answered(self, life: Life) -> None:
+    def test_a_request_is_sent_and_answered(self, life: Life) -> None:
         request = life.request()
         request.start()
         (connection,) = life.connections
@@ -434,7 +438,7 @@ class TestRequest:
 
     def test_the_first_host_with_room_is_taken(self, twins: Twins) -> None:
         life = Life(twins, hosts=3)
-        life.session.pools_by_id.clear()  # found by equality then
+        life.session.pools_by_id.clear()  # the pool is found by equality then
         del life.session.pools[life.hosts[0]]
         life.connections[1].streams.paused = True
         request = life.request()
@@ -453,7 +457,7 @@ class TestRequest:
 
     def test_a_host_that_was_asked_for(self, twins: Twins) -> None:
         life = Life(twins, hosts=2)
-        request = life.request(target_host=life.hosts[1])
+        request = life.request(target=life.hosts[1])
         request.start()
         assert life.plans == 0
         assert request.attempts[0].host is life.hosts[1]
@@ -529,24 +533,24 @@ class TestRequest:
         assert (streams.orphans, streams.in_flight) == (0, 0)
         assert life.done == [request]
 
-    def test_whoever_wants_them_is_told_of_latencies(self, life: Life) -> None:
-        told = []
-        life.session.core.on_latency = lambda host, latency: told.append((host, latency))
+    def test_latencies_are_reported_to_listeners(self, life: Life) -> None:
+        measures = []
+        life.session.core.on_latency = lambda host, latency: measures.append((host, latency))
         request = life.request()
         request.start()
         life.connections[0].answer(0)
-        assert told == [(life.hosts[0], request.attempts[0].latency)]
+        assert measures == [(life.hosts[0], request.attempts[0].latency)]
 
     def test_an_error_is_no_measure_of_its_host(self, life: Life) -> None:
-        """An overloaded host that refuses at once is not a fast one; the subclass knows which
-        errors took their time.
+        """Quick refusals of an overloaded host do not count as latencies. Subclasses of the request
+        decide which errors count.
         """
-        told = []
-        life.session.core.on_latency = lambda host, latency: told.append((host, latency))
+        measures = []
+        life.session.core.on_latency = lambda host, latency: measures.append((host, latency))
         request = life.request()
         request.start()
         life.connections[0].answer(0, b"\x00\x00\x10\x01\x00\x00", opcode=ERROR)
-        assert told == []
+        assert measures == []
         assert request.attempts[0].latency is not None
 
     def test_speculation_begins_once_it_is_sent(self, life: Life) -> None:
@@ -568,11 +572,9 @@ class TestRequest:
 
 
 class TestExecutePayload:
-    """`ExecuteBody` has the base of the implementation that is in use; both bases make the same
-    bytes elsewhere.
-    """
+    """`ExecuteBody` has the base of the implementation in use; other tests compare both bodies."""
 
-    def test_it_is_rendered_once_for_a_dialect(self) -> None:
+    def test_a_body_is_rendered_once_for_a_dialect(self) -> None:
         prepared = Prepared()
         request_body = body_of(prepared, page_size=10)
         request_body.prerender(4)
@@ -661,15 +663,15 @@ class TestBoundRequest:
             default_fetch_size=5,
             _default_vector_type="list",
         )
-        given = {
+        options = {
             "profile": profile(),
             "custom_payload": None,
             "timeout": 3.0,
             "paging_state": None,
-            "host": None,
+            "target": None,
             **changes,
         }
-        vars(session).update(given.pop("session", {}))
+        vars(session).update(options.pop("session", {}))
         body_class: Any = type(
             "RequestBody", (twins.happy_path.ExecuteBodyBase,), {"decodes": False, "depends": False}
         )
@@ -680,11 +682,11 @@ class TestBoundRequest:
             Session(twins),
             statement,
             statement,
-            CallOptions(**given),
+            CallOptions(**options),
             print,
         )
 
-    def test_what_nobody_sets_is_the_profile_s_and_the_session_s(self, twins: Twins) -> None:
+    def test_unset_options_come_from_the_profile_and_the_session(self, twins: Twins) -> None:
         statement = Statement()
         statement.fetch_size = FETCH_SIZE_UNSET
         request = self.made(twins, statement)
@@ -700,7 +702,7 @@ class TestBoundRequest:
             "retry",
             None,
         )
-        assert (request.timeout, request.on_done, request.target_host, request.vectors) == (
+        assert (request.timeout, request.on_done, request.target, request.vectors) == (
             3.0,
             print,
             None,
@@ -714,7 +716,7 @@ class TestBoundRequest:
         )
         assert request_body.body is not None
 
-    def test_what_the_statement_sets_comes_first(self, twins: Twins) -> None:
+    def test_options_of_the_statement_come_first(self, twins: Twins) -> None:
         statement: Any = Statement()
         statement.consistency_level, statement.serial_consistency_level, statement.retry_policy = (
             1,
@@ -722,7 +724,7 @@ class TestBoundRequest:
             "own",
         )
         statement.vector_type, statement.custom_payload = "array", {"k": b"v"}
-        request = self.made(twins, statement, paging_state=b"p", host="host", timeout=None)
+        request = self.made(twins, statement, paging_state=b"p", target="host", timeout=None)
         request_body = request.request_body
         assert (
             request_body.consistency,
@@ -730,7 +732,7 @@ class TestBoundRequest:
             request_body.page_size,
         ) == (1, 9, 100)
         assert (request_body.custom_payload, request_body.paging_state) == ({"k": b"v"}, b"p")
-        assert (request.retry_policy, request.vectors, request.target_host, request.timeout) == (
+        assert (request.retry_policy, request.vectors, request.target, request.timeout) == (
             "own", "array", "host", None,
         )  # fmt: skip
 
@@ -739,7 +741,7 @@ class TestBoundRequest:
         assert self.made(twins, Statement(), timeout=None).timeout is None
 
     def test_other_bodies_and_requests_are_resolved_alike(self, twins: Twins) -> None:
-        """What a text sends takes its settings from the same places."""
+        """The settings of simple statements come from the same places."""
         statement: Any = SimpleStatement("SELECT 1", fetch_size=7, custom_payload={"k": b"v"})
         statement.vector_type = "array"
         session: Any = SimpleNamespace(
@@ -757,12 +759,12 @@ class TestBoundRequest:
             base, body, session, Session(twins), statement, "seen", options, print
         )
         assert (request.statement, request.vectors, request.timeout) == ("seen", "array", 12.5)
-        following = request.again(base, repr)
+        following = request.clone(base, repr)
         for name in (
             "policy",
             "retry_policy",
             "timeout",
-            "target_host",
+            "target",
             "vectors",
             "statement",
         ):

@@ -1,4 +1,4 @@
-"""Requests that their own thread writes: when they are, when not, and what may happen meanwhile."""
+"""Requests that their own thread writes: when it does, when not, and races."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ pytestmark = [
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests make requests in bursts, which would be joined."""
+def without_joining(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Disable the joining of bursts, because tests make requests in bursts."""
     monkeypatch.setattr(engine_loop, "IDLE_AFTER", -1.0)
-    # The Python twin leaves the main thread alone, and that is where tests run.
+    # The Python twin does not write in the main thread, in which tests run.
     monkeypatch.setattr("cassandra.engine.happy_path._may_be_interrupted", lambda: False)
 
 
@@ -71,8 +71,10 @@ def connected(node: FakeNode, **settings: Any) -> Iterator[Session]:
         settings.pop("policy", RoundRobinPolicy()), retry_policy=FallthroughRetryPolicy()
     )
     profiles = {EXEC_PROFILE_DEFAULT: profile}
-    with Cluster([node.address], port=node.port, execution_profiles=profiles, **settings) as made:
-        yield made.connect()
+    with Cluster(
+        [node.address], port=node.port, execution_profiles=profiles, **settings
+    ) as cluster:
+        yield cluster.connect()
 
 
 @pytest.fixture
@@ -93,7 +95,7 @@ def is_ready(session: Session) -> bool:
 
 @contextmanager
 def busy_loop(session: Session) -> Iterator[None]:
-    """The session's loop does nothing meanwhile: what is sent is sent by its own thread."""
+    """Block the session's loop, so that only the callers' threads can send."""
     until(lambda: is_ready(session))
     begun, end = threading.Event(), threading.Event()
 
@@ -109,7 +111,7 @@ def busy_loop(session: Session) -> Iterator[None]:
         end.set()
 
 
-def arrived(node: FakeNode, text: str, count: int = 1) -> None:
+def wait_until_arrived(node: FakeNode, text: str, count: int = 1) -> None:
     node.wait_for(lambda node: len(node.queries(text)) >= count)
 
 
@@ -122,7 +124,7 @@ def test_a_request_leaves_when_it_is_made(node: FakeNode, session: Session) -> N
         node.forget_requests()
         with busy_loop(session):
             future = session.execute_async(statement)
-            arrived(node, WRITE)
+            wait_until_arrived(node, WRITE)
             assert not future.is_over
         assert future.result().all() == []
     node.forget_requests()
@@ -134,7 +136,7 @@ def test_a_request_leaves_when_it_is_made(node: FakeNode, session: Session) -> N
 
 @pytest.mark.parametrize("version", [3, 4, 5])
 @pytest.mark.parametrize("compression", [False, True])
-def test_as_the_connection_has_agreed(version: int, compression: bool) -> None:
+def test_direct_requests_use_the_negotiated_format(version: int, compression: bool) -> None:
     text = f"INSERT INTO t (v) VALUES ('{'x' * 2000}')"
     with (
         FakeNode(max_version=version) as node,
@@ -143,20 +145,20 @@ def test_as_the_connection_has_agreed(version: int, compression: bool) -> None:
         for _ in range(3):
             with busy_loop(session):
                 future = session.execute_async(text)
-                arrived(node, text)
+                wait_until_arrived(node, text)
             assert future.result().all() == []
             node.forget_requests()
         assert node.malformed == []
 
 
-def test_what_comes_while_it_is_in_flight_is_joined(node: FakeNode, session: Session) -> None:
+def test_requests_during_a_flight_are_joined(node: FakeNode, session: Session) -> None:
     pause = hold()
     node.prime(WRITE, pause)
     with busy_loop(session):
         first = session.execute_async(WRITE)
-        arrived(node, WRITE)
+        wait_until_arrived(node, WRITE)
         others = [session.execute_async(READ) for _ in range(20)]
-    arrived(node, READ, 20)
+    wait_until_arrived(node, READ, 20)
     assert [request.query for request in node.requests[-21:]] == [WRITE, *[READ] * 20]
     pause.release()
     for future in (first, *others):
@@ -166,7 +168,7 @@ def test_what_comes_while_it_is_in_flight_is_joined(node: FakeNode, session: Ses
 def test_a_burst_is_joined(
     node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also if the server has answered what was made before."""
+    """A burst is joined even if the server has answered the earlier requests."""
     monkeypatch.setattr(engine_loop, "IDLE_AFTER", 3600.0)
     until(lambda: is_ready(session))
     session._inbox._quiet_since = float("-inf")
@@ -198,13 +200,13 @@ def test_order_is_kept_while_work_is_queued(node: FakeNode, session: Session) ->
     assert [r.query for r in node.requests[-3:]] == [f"{WRITE} -- {n}" for n in range(3)]
 
 
-def test_what_a_callback_sends_is_the_loops(node: FakeNode, session: Session) -> None:
-    found: list[Any] = []
+def test_requests_of_a_callback_are_written_by_the_loop(node: FakeNode, session: Session) -> None:
+    attempts: list[Any] = []
     over = threading.Event()
 
     def call(_: Any) -> None:
         following = session.execute_async(READ)
-        found.append(list(following.attempts))
+        attempts.append(list(following.attempts))
         following.add_callback(lambda _: over.set())
 
     pause = hold()
@@ -213,7 +215,7 @@ def test_what_a_callback_sends_is_the_loops(node: FakeNode, session: Session) ->
     session.execute_async(WRITE).add_callback(call)
     pause.release()
     assert over.wait(WAIT)
-    assert found == [[]]
+    assert attempts == [[]]
 
 
 @pytest.mark.parametrize("what", ["use", "speculation", "host", "handler", "large", "first"])
@@ -254,7 +256,7 @@ def test_tls_is_the_loops(node: FakeNode, session: Session) -> None:
 # -- plans -----------------------------------------------------------------------------------------
 
 
-class Own(RoundRobinPolicy):
+class ThreadRecordingPolicy(RoundRobinPolicy):
     def __init__(self) -> None:
         super().__init__()
         self.threads: set[int] = set()
@@ -265,7 +267,7 @@ class Own(RoundRobinPolicy):
 
 
 def test_a_programs_own_policy_plans_on_the_loop(node: FakeNode) -> None:
-    policy = Own()
+    policy = ThreadRecordingPolicy()
     with connected(node, policy=TokenAwarePolicy(policy)) as session:
         for _ in range(5):
             session.execute(WRITE)
@@ -273,7 +275,7 @@ def test_a_programs_own_policy_plans_on_the_loop(node: FakeNode) -> None:
 
 
 def test_which_policies_plan_anywhere() -> None:
-    own = Own()
+    custom_policy = ThreadRecordingPolicy()
     for policy in (
         RoundRobinPolicy(),
         DCAwareRoundRobinPolicy("dc"),
@@ -283,8 +285,8 @@ def test_which_policies_plan_anywhere() -> None:
     ):
         assert plans_in_any_thread(policy)
     for other in (
-        own,
-        TokenAwarePolicy(own),
+        custom_policy,
+        TokenAwarePolicy(custom_policy),
         HostFilterPolicy(RoundRobinPolicy(), bool),
         AdaptivePolicy(),
         object(),
@@ -293,19 +295,19 @@ def test_which_policies_plan_anywhere() -> None:
 
 
 def test_a_plan_that_was_begun_goes_on_on_the_loop() -> None:
-    """Otherwise half of the plans would be lost, and hosts that take turns would be skipped."""
+    """A query plan that was begun goes on on the loop, so that no hosts are skipped."""
     with (
-        FakeNode("127.0.0.1") as one,
-        FakeNode("127.0.0.2", one.port) as two,
+        FakeNode("127.0.0.1") as first,
+        FakeNode("127.0.0.2", first.port) as two,
     ):
-        one.peers.append(two)
-        two.peers.append(one)
-        with connected(one) as session:
+        first.peers.append(two)
+        two.peers.append(first)
+        with connected(first) as session:
             until(lambda: len(session._engine.pools) == 2)
             pauses = [hold(), hold()]
-            for node, pause in zip((one, two), pauses, strict=True):
+            for node, pause in zip((first, two), pauses, strict=True):
                 node.prime(WRITE, pause)
-            # The first two are direct; the others find both hosts busy.
+            # The first two requests are written directly; the others find both hosts busy.
             futures = [session.execute_async(WRITE) for _ in range(2)]
             for pause in pauses:
                 pause.wait()
@@ -365,7 +367,7 @@ def test_an_error_of_the_server_is_retried_on_the_loop(node: FakeNode) -> None:
         node.prime(WRITE, error(0x1001, "busy"), times=1)
         with busy_loop(session):
             future = session.execute_async(WRITE)
-            arrived(node, WRITE)
+            wait_until_arrived(node, WRITE)
         with pytest.raises(Exception, match="busy"):
             future.result()
 
@@ -374,7 +376,7 @@ def test_the_server_closes(node: FakeNode, session: Session) -> None:
     node.prime(WRITE, close(), times=1)
     with busy_loop(session):
         future = session.execute_async(WRITE)
-        arrived(node, WRITE)
+        wait_until_arrived(node, WRITE)
     with pytest.raises(ConnectionException):
         future.result()
     assert session.execute(READ).all() == []
@@ -404,7 +406,7 @@ def test_a_shutdown_ends_it(node: FakeNode) -> None:
 
         thread = threading.Thread(target=execute, daemon=True)
         thread.start()
-        arrived(node, WRITE)
+        wait_until_arrived(node, WRITE)
         session.shutdown()
         thread.join(WAIT)
         assert isinstance(errors[0], ConnectionShutdown)
@@ -413,14 +415,14 @@ def test_a_shutdown_ends_it(node: FakeNode) -> None:
 
 
 def test_the_server_sees_the_end(node: FakeNode, session: Session) -> None:
-    """A second descriptor of the socket must not keep it open."""
+    """The server sees the end of a connection: no second descriptor keeps the socket open."""
     session.execute(WRITE)
-    own = [c.streams for c in connections(session)]
+    stream_tables = [c.streams for c in connections(session)]
     session.shutdown()
-    node.wait_for(lambda node: len(node.connections) == 1)  # the control connection's
+    node.wait_for(lambda node: len(node.connections) == 1)  # only the control connection is left
     session.cluster.shutdown()
     node.wait_for(lambda node: not node.connections)
-    assert not any(streams.is_idle for streams in own)
+    assert not any(streams.is_idle for streams in stream_tables)
 
 
 def use_until_the_end(session: Session, begun: threading.Semaphore) -> BaseException:
@@ -447,7 +449,7 @@ def test_shutdowns_while_threads_write(node: FakeNode) -> None:
 # -- a peer that does not read ---------------------------------------------------------------------
 
 
-def test_what_the_socket_does_not_take_follows_in_order(node: FakeNode) -> None:
+def test_bytes_that_the_socket_does_not_accept_follow_in_order(node: FakeNode) -> None:
     options = [(socket.SOL_SOCKET, socket.SO_SNDBUF, 2048)]
     text = f"INSERT INTO t (v) VALUES ('{'x' * 60_000}')"
     with connected(node, sockopts=options, compression=False) as session:
@@ -463,10 +465,10 @@ def test_what_the_socket_does_not_take_follows_in_order(node: FakeNode) -> None:
             assert future.result().all() == []
         assert [request.query for request in node.requests[-6:]] == [text, *[READ] * 5]
         assert node.malformed == []
-        # And then the next one is direct again.
+        # The next request is written directly again.
         with busy_loop(session):
             future = session.execute_async(WRITE)
-            arrived(node, WRITE)
+            wait_until_arrived(node, WRITE)
         future.result()
 
 
@@ -487,7 +489,9 @@ def test_a_partial_write_without_an_end_fails_in_time(node: FakeNode) -> None:
 def test_a_thread_that_never_goes_on_costs_its_connection_only(
     node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was interrupted while it wrote, and waits for the loop, say."""
+    """A thread that never resumes, for example after an interrupt during its write, costs only its
+    connection.
+    """
     monkeypatch.setattr("cassandra.engine.connection.LONGEST_HOLD", 0.05)
     until(lambda: is_ready(session))
     claimed = connections(session)

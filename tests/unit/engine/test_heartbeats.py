@@ -1,4 +1,4 @@
-"""Heartbeats: who is asked, and what becomes of those that do not answer, without a socket."""
+"""Which connections get heartbeats, and the effect of missing answers, without a socket."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONG_AGO = float("-inf")
 
 
 class Peer:
-    """A connection whose `request` ends as the test says."""
+    """Fake connection whose `request` ends as the test says."""
 
     def __init__(self, outcome: Any, last_activity: float = LONG_AGO) -> None:
         self.asked = asyncio.Event()
@@ -36,12 +36,13 @@ class Peer:
         self.connection = connection(request=request, last_activity=last_activity)
 
 
-async def beaten(*peers: Peer, until: Peer) -> None:
-    """Run heartbeats until the outcome of a peer's request has been dealt with."""
+async def run_heartbeats(*peers: Peer, until: Peer) -> None:
+    """Run heartbeats until the outcome of a peer's request was processed."""
     task = spawn(beat(lambda: [peer.connection for peer in peers], 0.001, 7.5))
     await asyncio.wait_for(until.asked.wait(), 50)
     until.asked.clear()
-    # Heartbeats go on after any outcome: the next one shows that this one is dealt with.
+    # Heartbeats go on after any outcome, so the next heartbeat shows that this outcome was
+    # processed.
     await asyncio.wait_for(until.asked.wait(), 50)
     assert not task.done()
     task.cancel()
@@ -51,20 +52,20 @@ async def beaten(*peers: Peer, until: Peer) -> None:
 
 async def test_an_answer_leaves_the_connection_open() -> None:
     peer = Peer((SUPPORTED, 0, NO_OPTIONS))
-    await beaten(peer, until=peer)
+    await run_heartbeats(peer, until=peer)
     assert not peer.connection.closed
 
 
 async def test_only_silent_connections_are_asked() -> None:
     silent = Peer((SUPPORTED, 0, NO_OPTIONS))
     busy = Peer((SUPPORTED, 0, NO_OPTIONS), last_activity=float("inf"))
-    await beaten(busy, silent, until=silent)
+    await run_heartbeats(busy, silent, until=silent)
     assert (busy.count, busy.connection.closed) == (0, False)
 
 
 async def test_no_answer_in_time_closes_the_connection_alone() -> None:
     dead, living = Peer(asyncio.TimeoutError()), Peer((SUPPORTED, 0, NO_OPTIONS))
-    await beaten(dead, living, until=living)
+    await run_heartbeats(dead, living, until=living)
     assert dead.connection.closed
     assert not living.connection.closed
     assert isinstance(dead.connection.close_error, ConnectionException)
@@ -75,19 +76,21 @@ async def test_no_answer_in_time_closes_the_connection_alone() -> None:
 
 async def test_an_answer_to_something_else_closes_the_connection() -> None:
     odd = Peer((READY, 0, b""))
-    await beaten(odd, until=odd)
+    await run_heartbeats(odd, until=odd)
     assert odd.connection.closed
 
 
 async def test_a_connection_that_was_lost_meanwhile_is_closed_with_its_error() -> None:
     error = ConnectionException("lost")
     lost = Peer(error)
-    await beaten(lost, until=lost)
+    await run_heartbeats(lost, until=lost)
     assert lost.connection.close_error is error
 
 
 async def test_a_connection_whose_streams_are_all_taken_may_still_answer() -> None:
-    """It was idle, and then many requests came at once, just before the heartbeat."""
+    """A connection without free streams may still answer: many requests may have come just before
+    the heartbeat.
+    """
     error = ConnectionShutdown("connection to 10.0.0.1:9042 has no free stream")
     full, dead = Peer(error), Peer(error)
 
@@ -97,7 +100,7 @@ async def test_a_connection_whose_streams_are_all_taken_may_still_answer() -> No
         full.connection.last_activity = asyncio.get_running_loop().time()
 
     answering = spawn(answer())
-    await beaten(full, dead, until=dead)
+    await run_heartbeats(full, dead, until=dead)
     await answering
     assert not full.connection.closed
     assert dead.connection.close_error is error

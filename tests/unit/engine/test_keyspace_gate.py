@@ -1,7 +1,7 @@
 """No request runs in another keyspace than the one that it was made for.
 
-The nodes execute the requests of a connection side by side and in any order, as real ones do, and
-answer in which keyspace each was executed.
+The nodes execute the requests of a connection concurrently and in any order, like real nodes, and
+answer with the keyspace of each request.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
 
-WAIT = 20.0  # seconds; what does not come until then does not come at all
+WAIT = 20.0  # seconds; an event that has not come by then never comes
 _USE = re.compile(r'USE "?(\w+)"?')
 
 
 class Servers:
-    """What the nodes of a cluster do: they execute requests after a while, in any order.
+    """Fake servers that execute requests after a while, in any order.
 
-    :param seed: of the order.
-    :param longest: seconds until a request is executed, and again until it is answered.
+    :param seed: decides the order. :param longest: seconds until a request is executed, and again
+    until it is answered.
     """
 
     def __init__(self, seed: int, longest: float = 0.004) -> None:
@@ -59,11 +59,13 @@ class Servers:
         self.batches: list[tuple[str | None, str]] = []  # keyspace, tag
 
     def answer(self, request: Request) -> Answer:
-        """Answer a request of an application's; of the driver's own, as ever."""
+        """Answer a request of the application; the driver's own requests get the
+        ordinary answer.
+        """
         return _Late(self)
 
     def execute(self, request: Request) -> Message:
-        """Execute a request now: the connection is in some keyspace at this moment."""
+        """Execute a request now, in the connection's current keyspace."""
         keyspace = request.keyspace or request.connection.keyspace
         if request.opcode == Opcode.PREPARE:
             return self._prepare(request, keyspace)
@@ -83,7 +85,7 @@ class Servers:
         if use is not None:
             if use[1] == "missing":
                 return error(ErrorCode.INVALID, "Keyspace 'missing' does not exist")
-            if request.keyspace is None:  # else it is without effect, as in Cassandra
+            if request.keyspace is None:  # otherwise USE has no effect, as in Cassandra
                 request.connection.keyspace = use[1]
             return set_keyspace(use[1])
         return self._ran(text, keyspace)
@@ -110,7 +112,7 @@ class Servers:
         return Message(Opcode.RESULT, prepared.body)
 
     def forget(self, node: Any) -> None:
-        """The node has lost its prepared statements."""
+        """Forget the node's prepared statements."""
         self.forgotten |= {(node, query_id) for query_id in self.known}
 
 
@@ -173,7 +175,7 @@ Step = Callable[["Life"], Awaitable[None]]
 
 
 class Life:
-    """One session that does what a seed says, with many things under way at the same time."""
+    """One session that performs random steps, decided by a seed, with many requests in flight."""
 
     def __init__(self, seed: int, fake: FakeCluster, servers: Servers, session: aio.Session):
         self.random = random.Random(seed)
@@ -192,7 +194,7 @@ class Life:
             self.wrong.append(f"{what}: expected {expected}, ran in {ran_in(result)}")
 
     async def _tried(self, awaitable: Any) -> Any:
-        """Return the result of a request that may be given up; None then."""
+        """Return the result of a request, or None if it was given up."""
         try:
             if self.random.random() < 0.15:
                 return await asyncio.wait_for(awaitable, self.random.uniform(0, 0.006))
@@ -295,7 +297,7 @@ class Life:
 
 @versions
 @pytest.mark.parametrize("seed", range(6))
-async def test_lives(version: int, seed: int) -> None:
+async def test_random_steps_of_a_session(version: int, seed: int) -> None:
     servers = Servers(seed)
     with nodes(servers) as fake:
         async with connected(fake, version) as cluster:
@@ -306,7 +308,7 @@ async def test_lives(version: int, seed: int) -> None:
             assert life.ran > 20
             for keyspace, text in servers.batches:
                 assert keyspace == life.expected_of_batch[text], text
-            # At rest, everything is in the session's keyspace, or finds its way there.
+            # When all requests have ended, new requests run in the session's keyspace.
             for _ in range(8):
                 assert ran_in(await session.execute("SELECT ks()")) == session.keyspace
 
@@ -337,7 +339,8 @@ async def test_a_session_without_a_keyspace_prepares_in_that_of_the_statement(ve
             statement = await owner.prepare("SELECT ks() WHERE k = ?")
             servers.forget(fake[0])
             assert ran_in(await guest.execute(statement, (1,))) == "a"
-            # The connection is in "a" now on older versions, and serves no such text.
+            # On older versions the connection is in "a" now, and serves no statement without a
+            # keyspace.
             ran = [ran_in(await guest.execute("SELECT ks()")) for _ in range(6)]
             assert ran == [""] * 6
             assert guest.keyspace is None
@@ -351,7 +354,7 @@ async def test_a_statement_of_a_keyspace_that_does_not_exist(version: int) -> No
             session = await cluster.connect("a")
             with pytest.raises(InvalidRequest):
                 await session.execute(SimpleStatement("SELECT ks()", keyspace="missing"))
-            # With the keyspace in its text it depends on nothing.
+            # A statement that names its keyspace depends on nothing.
             text = "SELECT v FROM missing.t"
             result = await session.execute(SimpleStatement(text, keyspace="missing"))
             assert result.one().query == text
@@ -370,7 +373,7 @@ async def test_a_connection_that_does_not_come_to_rest_is_replaced(
             await until_on_loop(lambda: never.used)
             await asyncio.wait_for(session.set_keyspace("b"), WAIT)
             assert ran_in(await session.execute("SELECT ks()")) == "b"
-            assert not waiting.done()  # it was not disturbed
+            assert not waiting.done()  # the USE did not disturb it
             waiting.cancel()
 
 
@@ -405,7 +408,7 @@ def test_threads() -> None:
                 before = session.keyspace
                 statement = SimpleStatement("SELECT ks()", keyspace=None)
                 ran = ran_in(session.execute(statement))
-                # Other threads switch: it is the keyspace of before, or one that came after.
+                # Other threads switch, so the keyspace is the previous keyspace or a later one.
                 if ran != before and ran not in switched:
                     wrong.append((before, ran))
 
@@ -427,7 +430,9 @@ def test_threads() -> None:
 
 
 async def test_a_session_without_a_keyspace_keeps_its_connections() -> None:
-    """What names its keyspace passes, and a statement's own is for routing then, as ever."""
+    """Statements that name their keyspace may run on any connection; a statement's `keyspace` is
+    used for routing.
+    """
     servers = Servers(11)
     with nodes(servers) as fake:
         async with connected(fake, 4) as cluster:
@@ -479,7 +484,7 @@ async def test_a_request_made_without_a_keyspace_does_not_run_in_a_later_one(ver
                 await late
 
 
-async def test_what_is_prepared_again_for_nobody_is_an_orphan() -> None:
+async def test_a_reprepare_for_an_abandoned_request_is_an_orphan() -> None:
     servers = Servers(14)
     with nodes(servers, 1) as fake:
         async with connected(fake, 4, connections_per_host=1) as cluster:
@@ -499,7 +504,9 @@ async def test_what_is_prepared_again_for_nobody_is_an_orphan() -> None:
 async def test_a_connection_without_a_free_stream_keeps_its_requests(
     version: int, seconds: float
 ) -> None:
-    """It waits for a stream, or is replaced; what is in flight on it is answered."""
+    """A USE on a connection without a free stream waits, or replaces the connection; requests in
+    flight are answered.
+    """
     servers = Servers(31)
     with nodes(servers, 1) as fake:
         async with connected(fake, version) as cluster:

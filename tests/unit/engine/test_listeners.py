@@ -1,4 +1,6 @@
-"""Listeners of hosts: who is told first, and that errors of one stay its own."""
+"""The order in which host listeners are notified, and that an error of one does not
+affect others.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ from tests.unit.engine.partners import host
 UP, DOWN, UNKNOWN = host("10.0.0.1"), host("10.0.0.2", False), host("10.0.0.3", None)
 
 
-class Heard:
-    """A listener, or a policy; the first event may fail."""
+class RecordingListener:
+    """A listener, or a policy, that records events; the first event may fail."""
 
     def __init__(self, name: str, log: list[Any], fails: bool = False) -> None:
         self.name, self.log, self.fails = name, log, fails
@@ -41,46 +43,46 @@ def test_policies_hear_first_and_errors_keep_nobody_from_hearing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     log: list[Any] = []
-    told = listeners(log)
-    told.policies.append(Heard("policy", log, fails=True))
-    told.program = [Heard("program", log)]
-    told.tell("on_up", UP)
+    notified = listeners(log)
+    notified.policies.append(RecordingListener("policy", log, fails=True))
+    notified.user_listeners = [RecordingListener("program", log)]
+    notified.notify("on_up", UP)
     assert log == [
         ("policy", "on_up", "10.0.0.1"),
         ("program", "on_up", "10.0.0.1"),
         "after",
     ]
-    assert "Heard.on_up" in caplog.text
+    assert "RecordingListener.on_up" in caplog.text
 
 
 def test_policies_alone() -> None:
     log: list[Any] = []
-    told = listeners(log)
-    told.policies.append(Heard("policy", log))
-    told.program = [Heard("program", log)]
-    told.tell_policies("on_down", DOWN)
+    notified = listeners(log)
+    notified.policies.append(RecordingListener("policy", log))
+    notified.user_listeners = [RecordingListener("program", log)]
+    notified.notify_policies("on_down", DOWN)
     assert log == [("policy", "on_down", "10.0.0.2"), "after"]
 
 
 def test_a_new_policy_hears_of_the_hosts_that_are_down() -> None:
     log: list[Any] = []
-    told = listeners(log)
-    policy: Any = Heard("policy", log)
-    told.populate(policy, None, [UP, DOWN, UNKNOWN])  # type: ignore[arg-type]
+    notified = listeners(log)
+    policy: Any = RecordingListener("policy", log)
+    notified.populate(policy, None, [UP, DOWN, UNKNOWN])  # type: ignore[arg-type]
     assert log == [("policy", "populate", 3), ("policy", "on_down", "10.0.0.2"), "after"]
-    assert told.policies == [policy]
+    assert notified.policies == [policy]
 
 
 def test_a_listener_may_remove_itself() -> None:
     log: list[Any] = []
-    told = listeners(log)
+    notified = listeners(log)
 
-    class Once(Heard):
+    class Once(RecordingListener):
         def on_up(self, host: Any) -> None:
             super().on_up(host)
-            told.policies.remove(self)
+            notified.policies.remove(self)
 
-    told.policies += [Once("once", log), Heard("other", log)]
-    told.tell("on_up", UP)
-    told.tell("on_up", UP)
+    notified.policies += [Once("once", log), RecordingListener("other", log)]
+    notified.notify("on_up", UP)
+    notified.notify("on_up", UP)
     assert [entry[0] for entry in log if entry != "after"] == ["once", "other", "other"]

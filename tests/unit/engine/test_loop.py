@@ -1,4 +1,4 @@
-"""The engine's thread and the inbox that other threads reach it through."""
+"""The engine's thread, and the inbox through which other threads reach it."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Work:
         self.errors.append(error)
 
 
-class Leaving(Work):
-    """Raises what ends programs."""
+class RaisingWork(Work):
+    """Work that raises an exception that ends programs."""
 
     def __init__(self, kind: type[BaseException]) -> None:
         super().__init__([], -1)
@@ -52,7 +52,9 @@ def started(make_loop: Callable[[], asyncio.AbstractEventLoop] = new_event_loop)
 
 
 class Interrupted:
-    """A loop whose first call from another thread is interrupted, before or after it counts."""
+    """A loop whose first call from another thread is interrupted, before or after it
+    takes effect.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, counts: bool) -> None:
         self.loop = loop
@@ -101,7 +103,7 @@ def test_work_of_one_thread_starts_in_order() -> None:
         thread.stop()
 
 
-def test_nothing_is_lost_between_many_threads() -> None:
+def test_no_work_is_lost_between_many_threads() -> None:
     thread = started()
     try:
         inbox = Inbox(thread.loop)
@@ -213,7 +215,7 @@ def test_stop_ends_thread_and_tasks() -> None:
 
 @pytest.mark.parametrize("make_loop", [asyncio.SelectorEventLoop, new_event_loop])
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
-def test_what_ends_other_loops_does_not_end_this_one(
+def test_exceptions_that_end_other_loops_do_not_end_this_one(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
     kind: type[BaseException],
     caplog: pytest.LogCaptureFixture,
@@ -270,7 +272,7 @@ def test_after_a_fork_every_use_says_why_it_fails() -> None:
     "kind", [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError, KeyError]
 )
 @pytest.mark.parametrize("make_loop", LOOPS)
-def test_what_one_piece_of_work_raises_costs_the_others_nothing(
+def test_an_error_of_one_work_item_does_not_affect_others(
     make_loop: Callable[[], asyncio.AbstractEventLoop], kind: type[BaseException]
 ) -> None:
     thread = started(make_loop)
@@ -282,11 +284,11 @@ def test_what_one_piece_of_work_raises_costs_the_others_nothing(
             lambda: [event() for event in (blocked.set, lambda: go_on.wait(10))]
         )
         assert blocked.wait(10)
-        leaving = Leaving(kind)
+        leaving = RaisingWork(kind)
         for work in (
             leaving,
             Work(seen, 1),
-            Leaving(kind),
+            RaisingWork(kind),
             Work(seen, 2, done),
         ):  # all in one turn of the loop
             thread.inbox.put(work)
@@ -301,7 +303,9 @@ def test_what_one_piece_of_work_raises_costs_the_others_nothing(
 
 
 class ClosedLoop:
-    """Calls back in the middle of the refusal: another thread puts its work at the worst moment."""
+    """A closed loop that runs a callback during its refusal: another thread puts its work at that
+    moment.
+    """
 
     def __init__(self) -> None:
         self.meanwhile: Callable[[], None] | None = None
@@ -324,7 +328,7 @@ def test_work_of_a_thread_that_has_returned_from_put_is_refused_as_well() -> Non
 
 
 @pytest.mark.parametrize("make_loop", LOOPS)
-def test_what_is_put_between_the_last_turn_and_the_close_is_refused(
+def test_work_between_the_last_turn_and_the_close_is_refused(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
     thread = started(make_loop)
@@ -375,7 +379,7 @@ def test_threads_that_put_while_the_loop_is_closed_are_all_told(
 
 
 @pytest.mark.parametrize("make_loop", LOOPS)
-def test_who_waits_for_a_coroutine_is_told_that_the_loop_has_ended(
+def test_a_waiting_caller_gets_an_error_if_the_loop_ends(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
     thread = started(make_loop)

@@ -1,4 +1,4 @@
-"""The mistakes that newcomers to asyncio make say what to write instead."""
+"""Errors for common mistakes with asyncio suggest the right code."""
 
 from __future__ import annotations
 
@@ -104,7 +104,11 @@ def test_a_blocking_call_on_a_running_loop_is_logged_once(
     monkeypatch.setattr(mistakes, "_is_warned", False)
 
     def warnings() -> list[str]:
-        return [one.getMessage() for one in caplog.records if "running event loop" in one.message]
+        return [
+            record.getMessage()
+            for record in caplog.records
+            if "running event loop" in record.message
+        ]
 
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
@@ -192,8 +196,8 @@ async def test_a_wrong_value_shows_few_frames_without_a_source(
     with pytest.raises(TypeError, match='column "k"') as bound:
         prepared.bind(values)
     # `bind` itself may be compiled.
-    found = [name for name in files_of(bound.value) if name.endswith((".pyx", ".pxi"))]
-    assert len(found) <= 2
+    compiled_files = [name for name in files_of(bound.value) if name.endswith((".pyx", ".pxi"))]
+    assert len(compiled_files) <= 2
     with Cluster([node.address], port=node.port) as cluster, cluster.connect() as blocking:
         prepared = blocking.prepare(text)
         with pytest.raises(TypeError, match='column "k"') as caught:

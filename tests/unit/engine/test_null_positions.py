@@ -1,4 +1,4 @@
-"""Notes of refused requests: in which columns, and where, nulls are inside collections."""
+"""Notes of refused requests name the columns with nulls inside collections."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ IN_L = 'column "l" (list<int>): element'
 REFUSAL = ServerError(0, "java.lang.NullPointerException")
 
 
-class Own(t.ListType):
-    """A program's list, in a form of its own."""
+class OwnListType(t.ListType):
+    """An application's list type with its own encoding."""
 
     @classmethod
     def serialize(cls, val: Any, protocol_version: int) -> bytes:
@@ -91,7 +91,7 @@ def test_the_position_is_the_first_null_in_a_collection(kind: Any, value: Any, w
         (t.Int32Type, -1),
         (t.BytesType, b"\xff" * 12),
         (vector_of(t.Int32Type, 2), [-1, -1]),
-        (Own.apply_parameters([t.Int32Type]), [None]),
+        (OwnListType.apply_parameters([t.Int32Type]), [None]),
     ],
     ids=str,
 )
@@ -109,8 +109,8 @@ def test_other_errors_have_no_note() -> None:
 def test_a_batch_counts_its_statements() -> None:
     prepared = statement(("l", LIST))
     rows = prepared.bind_plan.bind_many([([1],), ([None],), ([1, None],)], 4)
-    one = prepared.bind_plan.bind([[2, 3, None]], 4)
-    request_body = BatchBody(0, [(None, "INSERT"), (prepared, rows), (None, "x"), (prepared, one)])
+    row = prepared.bind_plan.bind([[2, 3, None]], 4)
+    request_body = BatchBody(0, [(None, "INSERT"), (prepared, rows), (None, "x"), (prepared, row)])
     assert null_positions(REFUSAL, request_body) == (
         f"(nulls inside collections: statement 2: {IN_L} 0; statement 3: {IN_L} 1; "
         f"statement 5: {IN_L} 2)"

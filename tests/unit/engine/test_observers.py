@@ -1,4 +1,4 @@
-"""Observers of answers."""
+"""Observers of answers are called, and their faults are contained."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_one_observer_is_called_directly_and_several_in_turn() -> None:
     assert seen == [("first", HOST, 0.5), ("second", HOST, 0.5)]
 
 
-class Noting(RequestObserver):
-    """Notes the events that go without a request."""
+class RecordingObserver(RequestObserver):
+    """Records the events that have no request."""
 
     def __init__(self, seen: list[Any]) -> None:
         self.seen = seen
@@ -58,19 +58,19 @@ class Noting(RequestObserver):
 def test_refusals_and_failures(is_trusted: bool) -> None:
     observers = Observers()
     seen: list[Any] = []
-    observers.observe_requests(Noting(seen), is_trusted)
-    assert observers.on_latency is None  # it has no such method of its own
+    observers.observe_requests(RecordingObserver(seen), is_trusted)
+    assert observers.on_latency is None  # it does not override the method
     assert observers.on_refusal is not None
     assert observers.on_failure is not None
     observers.on_refusal(HOST, 1.0)
     observers.on_failure(HOST, OSError(), 2)
     assert seen == [("refusal", 1.0), ("failure", 2)]
-    assert observers.hooks_of(()) is None  # nothing is made for a request
+    assert observers.hooks_of(()) is None  # no hooks are created for a request
 
 
 def test_an_observer_that_is_forgotten_hears_no_more() -> None:
     observers = Observers()
-    first, second = Noting([]), Noting([])
+    first, second = RecordingObserver([]), RecordingObserver([])
     observers.observe_requests(first)
     observers.observe_requests(second)
     observers.forget_observer(first)
@@ -85,12 +85,12 @@ def test_an_observer_that_is_forgotten_hears_no_more() -> None:
 def test_a_slow_observer_is_told_late_and_in_order(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(observers_module, "SLOW", 0.0)  # each call takes longer than that
+    monkeypatch.setattr(observers_module, "SLOW", 0.0)  # each call counts as slow
     monkeypatch.setattr(observers_module, "_IDLE", 0.05)
     observers = Observers()
     threads: list[int] = []
     release = threading.Event()
-    told: list[float] = []
+    reported: list[float] = []
     done = threading.Event()
 
     class Waiting(RequestObserver):
@@ -98,7 +98,7 @@ def test_a_slow_observer_is_told_late_and_in_order(
             threads.append(threading.get_ident())
             if len(threads) > 1:
                 release.wait(WAIT)
-            told.append(seconds)
+            reported.append(seconds)
             if seconds == 5.0:
                 done.set()
 
@@ -106,10 +106,10 @@ def test_a_slow_observer_is_told_late_and_in_order(
     assert observers.on_refusal is not None
     for seconds in (1.0, 2.0, 3.0, 4.0, 5.0):
         observers.on_refusal(HOST, seconds)  # does not wait
-    assert told == [1.0]
+    assert reported == [1.0]
     release.set()
     assert done.wait(WAIT)
-    assert told == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert reported == [1.0, 2.0, 3.0, 4.0, 5.0]
     assert threads[0] == threading.get_ident()
     assert len(set(threads[1:])) == 1
     assert threads[1] != threads[0]
@@ -125,14 +125,14 @@ def test_a_slow_observer_that_is_too_late_loses_events_and_says_so(
     monkeypatch.setattr(observers_module, "MOST_WAITING", 3)
     observers = Observers()
     release, entered, done = threading.Event(), threading.Event(), threading.Event()
-    told: list[float] = []
+    reported: list[float] = []
 
     class Stuck(RequestObserver):
         def on_refusal(self, host: Any, seconds: float) -> None:
             if seconds == 1.0:
                 entered.set()
                 release.wait(WAIT)
-            told.append(seconds)
+            reported.append(seconds)
             if seconds == 4.0:
                 done.set()
 
@@ -140,12 +140,12 @@ def test_a_slow_observer_that_is_too_late_loses_events_and_says_so(
     assert observers.on_refusal is not None
     observers.on_refusal(HOST, 0.0)
     observers.on_refusal(HOST, 1.0)
-    assert entered.wait(WAIT)  # the thread holds this one; three more may wait
+    assert entered.wait(WAIT)  # the thread is busy with this call; three more may wait
     for seconds in (2.0, 3.0, 4.0, 5.0, 6.0):
         observers.on_refusal(HOST, seconds)
     release.set()
     assert done.wait(WAIT)
-    assert told == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert reported == [0.0, 1.0, 2.0, 3.0, 4.0]
     assert "3 events late" in caplog.text
 
 
@@ -155,12 +155,12 @@ def test_the_thread_of_a_slow_observer_ends_and_comes_again(
     monkeypatch.setattr(observers_module, "SLOW", 0.0)
     monkeypatch.setattr(observers_module, "_IDLE", 0.0)
     observers = Observers()
-    told: list[threading.Thread] = []
+    threads: list[threading.Thread] = []
     events = {number: threading.Event() for number in range(50)}
 
     class Slow(RequestObserver):
         def on_refusal(self, host: Any, seconds: float) -> None:
-            told.append(threading.current_thread())
+            threads.append(threading.current_thread())
             events[int(seconds)].set()
 
     observers.observe_requests(Slow())
@@ -168,7 +168,7 @@ def test_the_thread_of_a_slow_observer_ends_and_comes_again(
     for number, event in events.items():
         observers.on_refusal(HOST, float(number))
         assert event.wait(WAIT)
-    assert len(told) == len(events)
+    assert len(threads) == len(events)
 
 
 def test_errors_of_an_observer_are_logged_once_in_a_while(

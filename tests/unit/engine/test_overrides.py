@@ -1,4 +1,4 @@
-"""Overrides that the compiled twins would pass over are refused, with either implementation."""
+"""Overrides that the compiled twins would ignore are refused in either implementation."""
 
 from __future__ import annotations
 

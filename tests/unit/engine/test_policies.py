@@ -1,4 +1,4 @@
-"""What the engine does for policies: they hear of hosts, look at the engine, and get their pools."""  # noqa: E501
+"""The engine notifies policies of hosts, attaches itself to them, and opens their pools."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.unit.engine.partners import host, spawn
 UP, DOWN, UNKNOWN = host("10.0.0.1"), host("10.0.0.2", False), host("10.0.0.3", None)
 
 
-class Noting(RoundRobinPolicy):
+class RecordingPolicy(RoundRobinPolicy):
     def __init__(self) -> None:
         super().__init__()
         self.seen: list[Any] = []
@@ -48,7 +48,7 @@ class PolicyParts:
 
 
 async def test_a_policy_knows_the_hosts_before_it_looks_at_the_engine() -> None:
-    world, policy, cluster = PolicyParts(), Noting(), object()
+    world, policy, cluster = PolicyParts(), RecordingPolicy(), object()
     world.policies.populate(policy, cluster)  # type: ignore[arg-type]
     assert policy.seen == [
         ("populate", cluster, 3),
@@ -59,7 +59,7 @@ async def test_a_policy_knows_the_hosts_before_it_looks_at_the_engine() -> None:
 
 
 async def test_a_policy_that_comes_later_gets_pools_where_hosts_may_live() -> None:
-    world, policy = PolicyParts(), Noting()
+    world, policy = PolicyParts(), RecordingPolicy()
     tasks = world.policies.adopt(policy, object())  # type: ignore[arg-type]
     assert await asyncio.gather(*tasks) == [True, True]
     assert world.brought_up == [UP, UNKNOWN]
@@ -67,7 +67,7 @@ async def test_a_policy_that_comes_later_gets_pools_where_hosts_may_live() -> No
 
 
 async def test_a_policy_is_adopted_once_and_forgotten() -> None:
-    world, policy, cluster = PolicyParts(), Noting(), object()
+    world, policy, cluster = PolicyParts(), RecordingPolicy(), object()
     assert world.policies.adopt(policy, cluster)  # type: ignore[arg-type]
     assert world.policies.adopt(policy, cluster) == []  # type: ignore[arg-type]
     assert world.listeners.policies == [policy]

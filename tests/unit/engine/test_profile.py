@@ -1,5 +1,5 @@
-"""Execution profiles: their settings count from the next request on, also if they are kept at hand;
-and what a cluster asks all of them together.
+"""Changed settings of execution profiles apply from the next request on, even if they are cached;
+settings that combine all profiles.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from cassandra.engine.call_options import CallOptions
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
 from cassandra.policies import (
     ConstantSpeculativeExecutionPolicy,
+    FallthroughRetryPolicy,
     HostDistance,
     NoSpeculativeExecutionPolicy,
     RetryPolicy,
@@ -58,26 +59,30 @@ def test_defaults() -> None:
 
 def test_a_clone_has_what_is_not_changed() -> None:
     profile = ExecutionProfile(request_timeout=5.0, row_factory=dict_factory)
-    made = profile.clone(request_timeout=None)
-    assert (made.request_timeout, profile.request_timeout) == (None, 5.0)
-    assert made.row_factory is dict_factory
-    assert made.load_balancing_policy is profile.load_balancing_policy
+    clone = profile.clone(request_timeout=None)
+    assert (clone.request_timeout, profile.request_timeout) == (None, 5.0)
+    assert clone.row_factory is dict_factory
+    assert clone.load_balancing_policy is profile.load_balancing_policy
     with pytest.raises(ValueError, match="has no setting 'timeout'; it has load_balancing_policy,"):
         profile.clone(timeout=5)
 
 
-def test_what_is_refused() -> None:
+def test_invalid_settings_are_refused() -> None:
     with pytest.raises(ValueError, match="must be SERIAL or LOCAL_SERIAL, but is ONE"):
         ExecutionProfile(serial_consistency_level=ConsistencyLevel.ONE)
     profile = ExecutionProfile(serial_consistency_level=ConsistencyLevel.SERIAL)
-    for wrong, shown in (
+    for wrong, level_name in (
         (ConsistencyLevel.QUORUM, "QUORUM"),
         ("SERIAL", "'SERIAL'"),
         ([], r"\[\]"),
     ):
-        with pytest.raises(ValueError, match=f"must be SERIAL or LOCAL_SERIAL, but is {shown}"):
+        with pytest.raises(
+            ValueError, match=f"must be SERIAL or LOCAL_SERIAL, but is {level_name}"
+        ):
             profile.serial_consistency_level = wrong  # type: ignore[assignment]
-        with pytest.raises(ValueError, match=f"must be SERIAL or LOCAL_SERIAL, but is {shown}"):
+        with pytest.raises(
+            ValueError, match=f"must be SERIAL or LOCAL_SERIAL, but is {level_name}"
+        ):
             profile.clone(serial_consistency_level=wrong)
     assert profile.serial_consistency_level == ConsistencyLevel.SERIAL
     profile.serial_consistency_level = None
@@ -141,24 +146,26 @@ def test_all_profiles_together() -> None:
 )
 def test_the_shortest_distance_counts(distances: list[int], expected: int) -> None:
     manager = ProfileManager()
-    manager.profiles = {at: ExecutionProfile(Far(one)) for at, one in enumerate(distances)}
+    manager.profiles = {
+        name: ExecutionProfile(Far(distance)) for name, distance in enumerate(distances)
+    }
     assert manager.distance(HOST) == expected
 
 
-# -- settings at hand ------------------------------------------------------------------------------
+# -- cached settings -------------------------------------------------------------------------------
 
 CHANGES = {
     "consistency_level": 4,
     "serial_consistency_level": 9,
-    "load_balancing_policy": "policy",
-    "retry_policy": "retry",
-    "speculative_execution_policy": "speculation",
+    "load_balancing_policy": RoundRobinPolicy(),
+    "retry_policy": FallthroughRetryPolicy(),
+    "speculative_execution_policy": ConstantSpeculativeExecutionPolicy(0.1, 2),
     "request_timeout": 77.0,
 }
 
 
 def settings(twins: Twins, profile: Any) -> dict[str, Any]:
-    """The settings of a request with this profile."""
+    """Return the settings of a request with this profile."""
     session = SimpleNamespace(
         timestamp_generator=None,
         use_client_timestamp=True,
@@ -243,7 +250,9 @@ def test_a_dictionary_that_was_changed_counts(twins: Twins) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("is_met", [True, False])
 def test_a_class_that_was_changed_counts(is_met: bool) -> None:
-    """In an interpreter of its own: settings are never kept at hand again."""
+    """If the class of a profile is changed, settings are not cached any more; this runs in another
+    process.
+    """
     done = run_python(
         f"""
 from cassandra._impl import implementation
@@ -271,8 +280,10 @@ print(settings(twins, profile)["request_timeout"])
     assert done.stdout == "2.0 1.0 5.0 6.0\n", done.stderr
 
 
-def test_what_a_finalizer_changes_meanwhile_is_not_lost(twins: Twins) -> None:
-    """Up to Python 3.11 the garbage collector runs wherever an object is made."""
+def test_a_change_by_a_finalizer_is_not_lost(twins: Twins) -> None:
+    """A change by a finalizer counts: up to Python 3.11 the collector may run at each
+    allocation.
+    """
 
     class Changing:
         def __init__(self, profile: ExecutionProfile) -> None:
@@ -283,8 +294,8 @@ def test_what_a_finalizer_changes_meanwhile_is_not_lost(twins: Twins) -> None:
             self.profile.request_timeout = 2.0
 
     thresholds = gc.get_threshold()
-    # Or each collection would walk through all that other tests have left. It stays frozen, as the
-    # tests themselves are (tests/conftest.py).
+    # Without the freeze, each collection would visit the objects of all other tests. They stay
+    # frozen, like the tests themselves (tests/conftest.py).
     gc.collect()
     gc.freeze()
     try:
@@ -306,7 +317,12 @@ def test_what_a_finalizer_changes_meanwhile_is_not_lost(twins: Twins) -> None:
 
 @pytest.mark.parametrize(
     "duplicate",
-    [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one)), ExecutionProfile.clone],
+    [
+        copy.copy,
+        copy.deepcopy,
+        lambda profile: pickle.loads(pickle.dumps(profile)),
+        ExecutionProfile.clone,
+    ],
     ids=["copy", "deepcopy", "pickle", "clone"],
 )
 def test_a_copy_is_a_profile_of_its_own(twins: Twins, duplicate: Any) -> None:

@@ -1,4 +1,4 @@
-"""Refusals of hosts, and what is tried after them; keyspaces of connections."""
+"""Refusals of hosts and the retries after them; keyspaces of connections."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def nodes() -> Iterator[FakeCluster]:
         yield cluster
 
 
-def sent(nodes: FakeCluster) -> list[int]:
-    """The places of the nodes that `READ` came to, in its order."""
+def nodes_reached(nodes: FakeCluster) -> list[int]:
+    """Return the positions of the nodes that received `READ`, in order."""
     return [nodes.nodes.index(request.connection.node) for request in nodes.queries(READ)]
 
 
@@ -105,7 +105,7 @@ async def test_an_idempotent_statement_goes_to_the_next_host(
     async with connected(nodes) as (_, session):
         result = await session.execute(SAFE)
         assert result.one().k == 1
-        assert sent(nodes) == [0, 1]
+        assert nodes_reached(nodes) == [0, 1]
         assert [attempt.host.address for attempt in result.attempts] == nodes.contact_points[:2]
         assert isinstance(result.attempts[0].error, kind)
         assert [attempt.decision for attempt in result.attempts] == ["retry next host", None]
@@ -120,7 +120,7 @@ async def test_any_other_statement_is_sent_once(
     nodes[0].prime(READ, answer, times=1)
     async with connected(nodes) as (_, session):
         assert isinstance(await fails(session.execute(UNSAFE)), kind)
-        assert sent(nodes) == [0]
+        assert nodes_reached(nodes) == [0]
 
 
 @pytest.mark.parametrize("ending", [garbage(), reset()], ids=["garbage", "reset"])
@@ -134,9 +134,9 @@ async def test_requests_that_are_not_idempotent_are_not_sent_again_when_the_conn
         waiting = [session.execute(UNSAFE) for _ in range(20)]
         await thread(held.wait, 20)
         waiting.append(session.execute("end"))
-        for one in waiting:
-            assert isinstance(await fails(one), DriverException)
-        assert sent(nodes) == [0] * 20
+        for request in waiting:
+            assert isinstance(await fails(request), DriverException)
+        assert nodes_reached(nodes) == [0] * 20
 
 
 async def test_every_host_refuses_an_idempotent_statement(nodes: FakeCluster) -> None:
@@ -144,7 +144,7 @@ async def test_every_host_refuses_an_idempotent_statement(nodes: FakeCluster) ->
     async with connected(nodes) as (_, session):
         failure = await fails(session.execute(SAFE))
         assert isinstance(failure, OverloadedErrorMessage)
-        assert sent(nodes) == [0, 1, 2]
+        assert nodes_reached(nodes) == [0, 1, 2]
 
 
 async def test_every_connection_breaks_under_an_idempotent_statement(nodes: FakeCluster) -> None:
@@ -154,7 +154,7 @@ async def test_every_connection_breaks_under_an_idempotent_statement(nodes: Fake
         assert isinstance(failure, NoHostAvailable)
         assert set(failure.errors) == {node.endpoint for node in nodes.nodes}
         assert all(address in str(failure) for address in nodes.contact_points)
-        assert sent(nodes) == [0, 1, 2]
+        assert nodes_reached(nodes) == [0, 1, 2]
 
 
 async def test_unavailable_is_tried_on_one_more_host(nodes: FakeCluster) -> None:
@@ -166,7 +166,7 @@ async def test_unavailable_is_tried_on_one_more_host(nodes: FakeCluster) -> None
         failure = await fails(session.execute(UNSAFE))
         assert isinstance(failure, Unavailable)
         assert (failure.consistency, failure.required_replicas, failure.alive_replicas) == (4, 3, 2)
-        assert sent(nodes) == [0, 1, 0, 1]
+        assert nodes_reached(nodes) == [0, 1, 0, 1]
 
 
 async def test_read_time_outs(nodes: FakeCluster) -> None:
@@ -180,7 +180,7 @@ async def test_read_time_outs(nodes: FakeCluster) -> None:
         nodes[0].prime(READ, data_late, times=1)
         assert (
             await session.execute(UNSAFE)
-        ).one().k == 0  # enough replicas answered: once more, on the same host
+        ).one().k == 0  # enough replicas answered, so the same host is tried again
         nodes[0].prime(READ, data_late, times=2)
         assert isinstance(await fails(session.execute(UNSAFE)), ReadTimeout)
         nodes[0].prime(READ, replicas_late, times=1)
@@ -191,7 +191,7 @@ async def test_read_time_outs(nodes: FakeCluster) -> None:
             2,
             True,
         )
-        assert sent(nodes) == [0, 0, 0, 0, 0]
+        assert nodes_reached(nodes) == [0, 0, 0, 0, 0]
 
 
 async def test_write_time_outs(nodes: FakeCluster) -> None:
@@ -205,7 +205,7 @@ async def test_write_time_outs(nodes: FakeCluster) -> None:
             failure = await fails(session.execute(UNSAFE))
             assert isinstance(failure, WriteTimeout)
             assert kind in str(failure)
-        assert set(sent(nodes)) == {0}
+        assert set(nodes_reached(nodes)) == {0}
 
 
 @pytest.mark.parametrize("version", [4, 5])
@@ -258,8 +258,8 @@ async def test_failures_are_not_tried_again(version: int) -> None:
 # -- retry policies --------------------------------------------------------------------------------
 
 
-class Decides(RetryPolicy):
-    """Gives the decisions that it was made with, and remembers what it was asked."""
+class ScriptedRetryPolicy(RetryPolicy):
+    """A policy that returns the given decisions, and records its arguments."""
 
     def __init__(self, *decisions: Any) -> None:
         self._decisions = list(decisions)
@@ -295,10 +295,10 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize(("answer", "question"), QUESTIONS)
-async def test_what_a_policy_decides_is_done(
+async def test_decisions_of_a_retry_policy_are_obeyed(
     nodes: FakeCluster, answer: Answer, question: str
 ) -> None:
-    policy = Decides(
+    policy = ScriptedRetryPolicy(
         (RetryPolicy.RETRY_NEXT_HOST, ConsistencyLevel.ONE),
         (RetryPolicy.RETRY_NEXT_HOST, None),
         (RetryPolicy.RETHROW, None),
@@ -309,19 +309,21 @@ async def test_what_a_policy_decides_is_done(
     ) as (_, session):
         await fails(session.execute(UNSAFE))
         assert policy.asked == [(question, 0), (question, 1), (question, 2)]
-        assert sent(nodes) == [0, 1, 2]
+        assert nodes_reached(nodes) == [0, 1, 2]
         levels = [request.consistency for request in nodes.queries(READ)]
         assert levels == [ConsistencyLevel.ALL, ConsistencyLevel.ONE, ConsistencyLevel.ONE]
 
 
 async def test_the_same_host_again_with_another_consistency_level(nodes: FakeCluster) -> None:
-    policy = Decides((RetryPolicy.RETRY, ConsistencyLevel.TWO), (RetryPolicy.RETRY, None, 0.001))
+    policy = ScriptedRetryPolicy(
+        (RetryPolicy.RETRY, ConsistencyLevel.TWO), (RetryPolicy.RETRY, None, 0.001)
+    )
     nodes[0].prime(
         READ, sequence(error(ErrorCode.UNAVAILABLE), error(ErrorCode.READ_TIMEOUT), number(5))
     )
     async with connected(nodes, {"retry_policy": policy}) as (_, session):
         assert (await session.execute(UNSAFE)).one().k == 5
-        assert sent(nodes) == [0, 0, 0]
+        assert nodes_reached(nodes) == [0, 0, 0]
         assert [request.consistency for request in nodes.queries(READ)][1:] == [2, 2]
 
 
@@ -330,21 +332,27 @@ async def test_an_error_that_a_policy_ignores_is_an_empty_result(
     nodes: FakeCluster, answer: Answer, question: str
 ) -> None:
     nodes[0].prime(READ, answer, times=1)
-    async with connected(nodes, {"retry_policy": Decides((RetryPolicy.IGNORE, None))}) as (
+    async with connected(
+        nodes, {"retry_policy": ScriptedRetryPolicy((RetryPolicy.IGNORE, None))}
+    ) as (
         _,
         session,
     ):
         assert (await session.execute(UNSAFE)).all() == []
-        assert sent(nodes) == [0]
+        assert nodes_reached(nodes) == [0]
 
 
 @pytest.mark.parametrize(("answer", "question"), QUESTIONS)
 async def test_a_policy_that_fails_itself(
     nodes: FakeCluster, answer: Answer, question: str
 ) -> None:
-    """Its own error comes out, not dressed up as NoHostAvailable; and nothing hangs."""
+    """An error of the policy itself is raised unchanged, not as NoHostAvailable, and
+    nothing hangs.
+    """
     nodes[0].prime(READ, answer, times=1)
-    async with connected(nodes, {"retry_policy": Decides(ZeroDivisionError("of mine"))}) as (
+    async with connected(
+        nodes, {"retry_policy": ScriptedRetryPolicy(ZeroDivisionError("of mine"))}
+    ) as (
         _,
         session,
     ):
@@ -359,7 +367,7 @@ async def test_a_deadline_covers_all_tries(nodes: FakeCluster) -> None:
         failure = await fails(session.execute(SAFE, timeout=0.05))
         assert isinstance(failure, OperationTimedOut)
         assert nodes[1].endpoint in str(failure)
-        assert sent(nodes) == [0, 1]
+        assert nodes_reached(nodes) == [0, 1]
 
 
 # -- speculative executions ------------------------------------------------------------------------
@@ -378,7 +386,7 @@ async def test_a_speculative_twin_answers_first(nodes: FakeCluster) -> None:
         assert result.one().k == 1
         assert result.coordinator_host is not None
         assert result.coordinator_host.address == nodes[1].address
-        held.release()  # nobody waits for it
+        held.release()  # no caller waits for it
         assert (await session.execute("anything")).all() == []
         pools = session._engine.pools.values()
         assert sum(connection.in_flight for pool in pools for connection in pool.connections) == 0
@@ -390,7 +398,7 @@ async def test_a_statement_that_is_not_idempotent_has_no_twin(nodes: FakeCluster
     async with connected(nodes, SPECULATIVE) as (_, session):
         failure = await fails(session.execute(UNSAFE, timeout=0.08))
         assert isinstance(failure, OperationTimedOut)
-        assert sent(nodes) == [0]
+        assert nodes_reached(nodes) == [0]
 
 
 async def test_one_twin_fails_and_the_other_answers(nodes: FakeCluster) -> None:
@@ -411,10 +419,10 @@ async def test_all_twins_fail(nodes: FakeCluster) -> None:
         host.prime(READ, answer)
     async with connected(nodes, SPECULATIVE) as (_, session):
         waiting = asyncio.ensure_future(fails(session.execute(SAFE)))
-        for one in held:
-            await thread(one.wait)
-        for one in held:
-            one.release(error(ErrorCode.OVERLOADED, "busy"))
+        for held_request in held:
+            await thread(held_request.wait)
+        for held_request in held:
+            held_request.release(error(ErrorCode.OVERLOADED, "busy"))
         assert isinstance(await waiting, OverloadedErrorMessage)
 
 
@@ -428,7 +436,7 @@ async def test_the_server_s_own_refusals_come_out_as_they_are(nodes: FakeCluster
             assert isinstance(failure, (DriverException, ErrorMessage))
             assert f"this is {code:04x}" in str(failure)
             assert not isinstance(failure, NoHostAvailable)
-        assert len(sent(nodes)) == len(codes)
+        assert len(nodes_reached(nodes)) == len(codes)
 
 
 @pytest.mark.parametrize(
@@ -437,7 +445,9 @@ async def test_the_server_s_own_refusals_come_out_as_they_are(nodes: FakeCluster
 async def test_a_refusal_that_is_not_tried_elsewhere_is_of_both_classes(
     nodes: FakeCluster, code: ErrorCode
 ) -> None:
-    """Other drivers try it on all hosts, idempotent or not, and raise NoHostAvailable."""
+    """A refusal that is not retried elsewhere is also a NoHostAvailable, because cassandra-driver
+    tries all hosts and raises that.
+    """
     async with connected(nodes) as (_, session):
         nodes[0].prime(READ, error(code, "that failed"), times=1)
         failure = await fails(session.execute(READ))
@@ -450,7 +460,7 @@ async def test_a_refusal_that_is_not_tried_elsewhere_is_of_both_classes(
         assert "that failed" in str(failure)
         again = pickle.loads(pickle.dumps(failure))
         assert (str(again), isinstance(again, type(reason))) == (str(failure), True)
-        assert len(sent(nodes)) == 1
+        assert len(nodes_reached(nodes)) == 1
 
 
 # -- subclasses -----------------------------------------------------------------------------------
@@ -490,7 +500,7 @@ async def test_a_forgotten_statement_is_prepared_again(node: FakeNode) -> None:
 
 
 async def test_a_statement_that_is_forgotten_again_and_again(node: FakeNode) -> None:
-    """At most one PREPARE an attempt, then the server's error: no endless loop."""
+    """Each attempt sends at most one PREPARE, then the server's error is raised."""
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
         node.prime(INSERT, error(ErrorCode.UNPREPARED, "never heard of it"))
@@ -513,7 +523,9 @@ async def test_a_batch_of_forgotten_statements(node: FakeNode) -> None:
         assert sorted(node.prepared) == [
             f"INSERT INTO t{number} (k) VALUES (?)" for number in range(3)
         ]
-        assert [one.values for one in node.queries()[-1].statements] == [[b"\0\0\0\5"]] * 3
+        assert [statement.values for statement in node.queries()[-1].statements] == [
+            [b"\0\0\0\5"]
+        ] * 3
 
 
 async def test_bind_columns_that_have_changed_are_not_sent_old_bytes(node: FakeNode) -> None:
@@ -522,9 +534,9 @@ async def test_bind_columns_that_have_changed_are_not_sent_old_bytes(node: FakeN
         node.forget_prepared()
         node.prime_prepare(INSERT, [("k", "bigint")])
         await session.execute(statement, (1,))
-        executed = [one.values for one in node.requests if one.opcode == Opcode.EXECUTE]
+        executed = [request.values for request in node.requests if request.opcode == Opcode.EXECUTE]
         assert executed == [[b"\0\0\0\1"], [b"\0\0\0\0\0\0\0\1"]]
-        # What is no value of the new type is refused, and not sent.
+        # Values that do not fit the new type are refused, and not sent.
         node.prime_prepare(INSERT, [("k", "text")])
         node.forget_prepared()
         failure = await fails(session.execute(statement, (1,)))
@@ -544,7 +556,7 @@ async def test_bind_columns_that_have_changed_are_not_sent_old_bytes(node: FakeN
     ],
     ids=["refused", "reset", "void", "cut"],
 )
-async def test_what_may_happen_while_it_is_prepared_again(
+async def test_errors_while_a_statement_is_prepared_again(
     node: FakeNode, answer: Answer, kind: type[Exception]
 ) -> None:
     async with connected(node) as (_, session):

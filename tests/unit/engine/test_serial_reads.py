@@ -1,4 +1,4 @@
-"""What policies see of serial reads: all clients try the replicas in one order."""
+"""Policies can recognize serial reads, so that all clients try the replicas in one order."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def test_a_statement_without_a_level_shows_the_one_that_counts(level: int) -> No
         ("SELECT 1", SERIAL),
     ],
 )
-def test_others_are_seen_as_they_are(statement: object, level: int | None) -> None:
+def test_other_statements_are_passed_unchanged(statement: object, level: int | None) -> None:
     assert in_order(statement, level) is statement

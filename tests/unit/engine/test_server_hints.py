@@ -42,10 +42,69 @@ NO_VIABLE = "line 1:26 no viable alternative at input"
         ("DELETE * FROM t WHERE k = 1", "without the asterisk"),
         ('SELECT * FROM t WHERE v = "a"', "single quotes"),
         ("SELECT COUNT(DISTINCT v) FROM t", "count in your program"),
+        ("SELECT * FROM %s", "names of tables"),
+        ("DROP TABLE ?", "names of tables"),
+        ("SELECT * FROM t WHERE k IN %s", "pass ((1, 2),)"),
+        ("SELECT * FROM t LIMIT %s", "take an int"),
+        ("INSERT INTO t (k) VALUES (1) USING TTL %(ttl)s", "take an int"),
+        ("INSERT INTO t JSON %s", "json.dumps"),
+        ("CONSISTENCY QUORUM", "command of cqlsh"),
+        ("SOURCE 'schema.cql'", "command of cqlsh"),
+        ("COPY t TO 't.csv'", "session.unload"),
+        ("SELECT * FROM t WHERE k IN (SELECT k FROM w)", "no subqueries"),
+        ("INSERT INTO t SELECT * FROM w", "no INSERT ... SELECT"),
+        ("SELECT * FROM t WHERE k NOT IN (1, 2)", "no NOT IN"),
+        ("CREATE TABLE t (k int PRIMARY KEY, v int NOT NULL)", "leave them out"),
+        ("CREATE TABLE t (k int PRIMARY KEY, v int DEFAULT 5)", "leave them out"),
+        ("INSERT INTO t (k) VALUES (1) IF NOT EXIST", "write EXISTS"),
+        ("UPDATE t SET v = 'a' WHERE k = 1 USING TTL 5", "USING is before SET"),
+        ("SELECT * FROM t ORDER BY v <-> [1, 2] LIMIT 3", "ANN OF"),
+        ("CREATE TABLE t (k int PRIMARY KEY, v vector<768>)", "vector<float, n>"),
+        ("SELECT * FROM `t`", "not backticks"),
+        ("SELECT * FROM t WHERE k == 1", "write = and AND"),
+        ("UPDATE t SET v = 'a', WHERE k = 1", "comma too many"),
+        ("INSERT INTO t (k, v) VALUES (1, 'it's')", "is doubled"),
+        ("SELECT 1", "FROM system.local"),
+        ("SELECT TOP 5 * FROM t", "LIMIT n"),
+        ("UPSERT INTO t (k) VALUES (1)", "INSERT replaces"),
+        ("CREATE KEYSPACE shop", "WITH replication"),
+        ("SELECT o.k FROM orders o", "leave the alias out"),
+        ("SELECT o.k FROM orders AS o WHERE o.k = 1", "leave the alias out"),
     ],
 )
 def test_habits_of_sql(statement: str, advice: str) -> None:
     assert advice in str(advice_for(NO_VIABLE, statement, True))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM t WHERE k = 1",
+        "SELECT * FROM t ORDER BY c LIMIT 3",
+        "SELECT * FROM t ALLOW FILTERING",
+        "UPDATE t USING TTL 5 SET v = 'a' WHERE k = 1",
+        "CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy'}",
+        "INSERT INTO t (k, v) VALUES (1, 'a') IF NOT EXISTS",
+        "INSERT INTO t (k, v) VALUES (1, 'it''s')",
+    ],
+)
+def test_correct_statements_get_no_advice(statement: str) -> None:
+    assert advice_for(NO_VIABLE, statement, True) is None
+
+
+def test_a_misspelt_first_word() -> None:
+    message = "line 1:0 no viable alternative at input 'SELCT' ([SELCT]...)"
+    assert advice_for(message, "SELCT * FROM t", True) == (
+        "no statement begins with SELCT; did you mean SELECT?"
+    )
+    message = "line 1:0 no viable alternative at input 'xyz' ([xyz]...)"
+    assert advice_for(message, "xyz", True) == "no statement begins with xyz"
+
+
+def test_a_parameter_that_is_no_literal() -> None:
+    message = "line 1:32 no viable alternative at input '<' (... v) VALUES (1, [<]...)"
+    advice = advice_for(message, "INSERT INTO t (k, v) VALUES (1, %s)", True)
+    assert "str() is not a literal" in str(advice)
 
 
 def test_reserved_words() -> None:
@@ -71,13 +130,36 @@ def test_reserved_words() -> None:
         ("PRIMARY KEY part k found in SET part", "insert a new row"),
         ("Invalid null value in condition for column k", "NaN"),
         ("Batch too large", "session.load"),
+        ('Invalid STRING constant (1) for "k" of type int', "single quotes"),
+        ("cannot assign result of function system.now (type timeuuid)", "toTimestamp(now())"),
+        ("Invalid map literal for a of type frozen<address>", "register_user_type"),
+        ("Cannot infer type for term 'k' in selection clause", "names of columns"),
+        ("Group by is currently only supported on the columns", "to_pandas()"),
+        ("Altering column types is no longer supported", "add a column"),
+        ("Unknown type ks.datetime", "timestamp (a datetime)"),
+        ("No PRIMARY KEY specifed for table 'x'", "PRIMARY KEY ((partition)"),
+        ("Non-frozen collections are not allowed inside collections", "frozen<...>"),
+        ("Cannot provide custom timestamp for conditional updates", "USING TIMESTAMP"),
+        ("Invalid statement in batch: only UPDATE, INSERT", "execute_concurrent"),
+        ("Cannot include a counter statement in a logged batch", "BatchType.COUNTER"),
+        ("Invalid operation (v = v + 1) for non counter column v", "IF v = ?"),
+        ("Invalid version for TimeUUID type: 0xc", "uuid.uuid1()"),
+        ("A TTL must be greater or equal to 0, but was -1", "630,720,000"),
+        ("Invalid identifier k for deletion", "DELETE FROM t"),
+        ("Unmatched column names/values", "as many values"),
+        ("ANN ordering by vector requires the column to be indexed", "StorageAttachedIndex"),
+        ("Table 'ks.t' already exists", "IF NOT EXISTS"),
+        ("Table 'ks.t' doesn't exist", "lower case"),
+        ("Unrecognized strategy option {dcX}", "data centers"),
+        ("ConsistencyLevel LOCAL_ONE is unsupported with Accord for read", "QUORUM"),
+        ("Accord transactions are disabled on table (See", "transactional_mode = 'full'"),
     ],
 )
 def test_refusals_of_statements_that_are_understood(message: str, advice: str) -> None:
     assert advice in str(advice_for(message, "SELECT", False))
 
 
-def test_nothing_is_said_of_what_is_unknown() -> None:
+def test_unknown_errors_get_no_advice() -> None:
     assert advice_for("something else", "SELECT * FROM t", False) is None
     assert advice_for("something else", "SELECT * FROM t", True) is None
 

@@ -1,4 +1,4 @@
-"""Server warnings in the log, and how often."""
+"""Server warnings are logged, with a limited frequency."""
 
 from __future__ import annotations
 
@@ -12,29 +12,31 @@ from cassandra.util.intervals import OncePerInterval
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
-    found = [one.getMessage() for one in caplog.records if one.name == "cassandra.protocol"]
+    messages = [
+        record.getMessage() for record in caplog.records if record.name == "cassandra.protocol"
+    ]
     caplog.clear()
-    return found
+    return messages
 
 
 def test_each_text_once_an_interval(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[OncePerInterval] = []
+    limiters: list[OncePerInterval] = []
 
     def interval(seconds: float) -> OncePerInterval:
-        made.append(OncePerInterval(seconds))
-        return made[-1]
+        limiters.append(OncePerInterval(seconds))
+        return limiters[-1]
 
     monkeypatch.setattr(server_warnings, "OncePerInterval", interval)
-    one, other = f"one {uuid.uuid4()}", f"other {uuid.uuid4()}"
-    log_warnings([one, other])
-    log_warnings([one])
-    log_warnings([one])
-    assert logged(caplog) == [f"Server warning: {one}", f"Server warning: {other}"]
-    made[0]._next = 0.0  # the interval is over
-    log_warnings([one])
-    assert logged(caplog) == [f"Server warning: {one} (2 more since it was logged last)"]
+    repeated, other = f"one {uuid.uuid4()}", f"other {uuid.uuid4()}"
+    log_warnings([repeated, other])
+    log_warnings([repeated])
+    log_warnings([repeated])
+    assert logged(caplog) == [f"Server warning: {repeated}", f"Server warning: {other}"]
+    limiters[0]._next = 0.0  # the interval is over
+    log_warnings([repeated])
+    assert logged(caplog) == [f"Server warning: {repeated} (2 more since it was logged last)"]
 
 
 def test_texts_without_end_are_not_all_remembered() -> None:

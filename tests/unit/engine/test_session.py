@@ -1,4 +1,4 @@
-"""Sessions of a cluster: opened, closed, and their keyspace."""
+"""Sessions of a cluster: opening, closing, and their keyspace."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ async def test_shutdown_with_requests_under_way(node: FakeNode) -> None:
         waiting = [session.execute(READ) for _ in range(50)]
         await thread(held.wait, 50)
         await cluster.shutdown()
-        for one in waiting:
-            assert isinstance(await fails(one), ConnectionShutdown)
+        for request in waiting:
+            assert isinstance(await fails(request), ConnectionShutdown)
         assert isinstance(await fails(session.execute(OTHER)), ConnectionShutdown)
     await thread(node.wait_for, lambda node: not node.connections)
 
@@ -94,7 +94,7 @@ async def test_a_connection_that_cannot_use_the_keyspace_is_not_used(nodes: Fake
 
 
 class Backwards(InOrder):
-    """The last host first."""
+    """A policy that puts the last host first."""
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Any:
         return iter(list(super().make_query_plan(working_keyspace, query))[::-1])

@@ -1,4 +1,4 @@
-"""Settings of the engine: frozen ones, and those that follow the cluster."""
+"""Settings of the engine: fixed settings, and settings that follow the cluster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cassandra.cluster import Cluster
 from cassandra.engine.settings import Settings
 
 
-def test_some_are_frozen_and_some_are_looked_up_each_time() -> None:
+def test_fixed_settings_and_live_settings() -> None:
     live: dict[str, Any] = {"sockopts": None}
     settings = Settings({"connect_timeout": 1.5}, live, endpoints=[])
     assert (settings.connect_timeout, settings.sockopts, settings.endpoints) == (1.5, None, [])
@@ -20,7 +20,7 @@ def test_some_are_frozen_and_some_are_looked_up_each_time() -> None:
 
 
 @pytest.mark.parametrize("name", ["connect_timeout", "sockopts", "endpoints", "colour"])
-def test_none_can_be_changed_here(name: str) -> None:
+def test_settings_cannot_be_changed(name: str) -> None:
     settings = Settings({"connect_timeout": 1.5}, {"sockopts": None}, endpoints=[])
     with pytest.raises(AttributeError, match=f"'{name}' cannot be changed"):
         setattr(settings, name, 2)
@@ -28,13 +28,13 @@ def test_none_can_be_changed_here(name: str) -> None:
 
 @pytest.mark.parametrize("face", [Cluster, aio.Cluster])
 def test_all_of_the_engine_s_own_come_from_the_cluster(face: Any) -> None:
-    own = set(Settings.__annotations__)
+    engine_names = set(Settings.__annotations__)
     settings = face()._settings()
-    given = {*vars(settings), *vars(settings)["_live"]}
-    # The one that no cluster decides.
-    assert own - given == {"max_simultaneous_opens"}
-    # It has a default here, and no other has one.
-    assert own & set(vars(Settings)) == {"max_simultaneous_opens"}
+    cluster_values = {*vars(settings), *vars(settings)["_live"]}
+    # The only setting that no cluster decides.
+    assert engine_names - cluster_values == {"max_simultaneous_opens"}
+    # This setting has a default here, and no other has.
+    assert engine_names & set(vars(Settings)) == {"max_simultaneous_opens"}
 
 
 def test_a_name_that_is_not_a_setting() -> None:

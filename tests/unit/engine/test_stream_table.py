@@ -1,5 +1,5 @@
-"""Direct requests at the stream table: one at a time, whole or handed on in order, and never after
-the end of the connection.
+"""Direct requests at the stream table: they are written one at a time, completely or handed on in
+order, and never after the end of the connection.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Line:
         self.streams.settled = True
 
     def flush(self) -> None:
-        """What a connection's flush does with the table."""
+        """Flush the table, as a connection does."""
         assert self.streams.acquire_write()
         rest, self.streams.rest = self.streams.rest, None
         data = (rest or b"") + self.writer.take()
@@ -96,7 +96,7 @@ class Line:
         return data
 
     def is_free(self) -> bool:
-        """Whether nobody holds the claim."""
+        """Return True if no thread holds the claim."""
         if not self.streams.acquire_write():
             return False
         self.streams.release_write()
@@ -158,7 +158,7 @@ def test_the_limit_counts_both(line: Line) -> None:
 
 
 @pytest.mark.parametrize("reason", ["in flight", "direct", "paused", "closed", "unsettled", "held"])
-def test_nothing_is_claimed_if(line: Line, reason: str) -> None:
+def test_conditions_that_prevent_a_claim(line: Line, reason: str) -> None:
     streams = line.streams
     if reason == "in flight":
         streams.send(Responder(), EXECUTE, 0, b"")
@@ -186,9 +186,9 @@ def test_without_a_socket_nothing_is_claimed(twins: Twins) -> None:
     streams.release_write()
 
 
-def test_it_can_settle_when_all_is_answered(line: Line) -> None:
+def test_a_table_can_settle_when_all_requests_are_answered(line: Line) -> None:
     streams = line.streams
-    assert not streams.could_settle  # it is settled
+    assert not streams.could_settle  # settled already
     stream = streams.send(Responder(), EXECUTE, 0, b"")
     streams.settled = False
     assert not streams.could_settle
@@ -199,7 +199,7 @@ def test_it_can_settle_when_all_is_answered(line: Line) -> None:
 
 
 def fill(line: Line) -> int:
-    """Fill the socket; return how many bytes it took."""
+    """Write until the socket's send buffer is full; return the number of bytes written."""
     taken = 0
     for size in (4096, 1):
         try:
@@ -210,7 +210,7 @@ def fill(line: Line) -> int:
     return taken
 
 
-def test_what_a_full_socket_does_not_take_is_written_by_the_loop(line: Line) -> None:
+def test_the_loop_writes_bytes_that_a_full_socket_refused(line: Line) -> None:
     taken = fill(line)
     responder = line.send(b"body")
     assert line.woken == [(line.flush,)]
@@ -221,7 +221,7 @@ def test_what_a_full_socket_does_not_take_is_written_by_the_loop(line: Line) -> 
     assert line.received(HEADER + 4) == frame(responder.stream, b"body")
 
 
-def test_the_rest_of_a_frame_goes_before_all_else(line: Line) -> None:
+def test_the_rest_of_a_frame_is_written_first(line: Line) -> None:
     line.own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     body = os.urandom(1 << 20)
     responder = line.send(body)
@@ -240,7 +240,7 @@ def test_the_rest_of_a_frame_goes_before_all_else(line: Line) -> None:
 def test_an_early_answer_does_not_let_another_one_in(line: Line) -> None:
     line.own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     responder = line.send(b"x" * (1 << 20))
-    line.answer(responder.stream)  # the server has read the header, and refuses it
+    line.answer(responder.stream)  # the server refuses the header, having read only that
     assert line.streams.in_flight == 0
     assert line.try_to_send() is None
     assert not line.streams.could_settle
@@ -254,7 +254,7 @@ def test_an_error_is_told_to_the_loop(line: Line) -> None:
     assert line.try_to_send() is None
 
 
-def test_of_a_closed_loop_nobody_needs_to_know(line: Line) -> None:
+def test_a_closed_loop_is_not_notified(line: Line) -> None:
     def wake(*args: Any) -> None:
         raise RuntimeError("the loop is closed")
 
@@ -276,7 +276,7 @@ def test_a_body_that_is_too_large_writes_nothing(line: Line) -> None:
 
 
 class InterruptedWriter:
-    """Takes the place of a `FrameWriter` in whose compression a signal handler raises, once."""
+    """Fake `FrameWriter`; during its compression a signal handler raises, once."""
 
     def __init__(self, writer: Any) -> None:
         self._writer = writer
@@ -285,8 +285,8 @@ class InterruptedWriter:
 
     @property
     def pending(self) -> int:
-        found: int = self._writer.pending
-        return found
+        count: int = self._writer.pending
+        return count
 
     def take(self) -> Any:
         if self._is_interrupted:
@@ -339,7 +339,7 @@ def test_an_orphan_is_not_told_of_the_end(line: Line) -> None:
 def test_the_socket_is_closed_when_the_claim_is_given_back(line: Line) -> None:
     assert line.streams.acquire_write()
     line.streams.closed = True
-    # The loop does not wait for long: the thread closes it.
+    # The loop does not wait long, so the thread closes the socket.
     assert not line.streams.acquire_write()
     assert line.own.fileno() >= 0
     line.streams.release_write()
@@ -350,7 +350,7 @@ def test_the_socket_is_closed_when_the_claim_is_given_back(line: Line) -> None:
 
 @pytest.fixture
 def quick_switches() -> Iterator[None]:
-    """Threads take turns often: they spin."""
+    """Make threads switch often, because they spin."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     yield
@@ -360,7 +360,7 @@ def quick_switches() -> Iterator[None]:
 @pytest.mark.usefixtures("quick_switches")
 @pytest.mark.slow
 def test_threads_write_one_at_a_time(line: Line) -> None:
-    """Frames of many threads come whole, and each gets its answer."""
+    """Frames of many threads arrive complete, and each gets its answer."""
     rounds, sent, stop = 300, [0], threading.Event()
     lock = threading.Lock()
 
@@ -403,7 +403,9 @@ class Interrupting:
 
 @pytest.mark.parametrize("after", [False, True])
 def test_an_interrupted_write_closes_the_connection(line: Line, after: bool) -> None:
-    """Of the Python twin: no signal handler runs inside the compiled one."""
+    """An interrupted write of the Python twin closes the connection; the compiled twin cannot be
+    interrupted.
+    """
     if line._twins.impl == "c":
         pytest.skip("a compiled write cannot be interrupted")
     line.streams._socket = Interrupting(line.own, after)
@@ -417,7 +419,9 @@ def test_an_interrupted_write_closes_the_connection(line: Line, after: bool) -> 
 
 
 def test_a_connection_that_closes_under_a_late_thread_loses_no_request(line: Line) -> None:
-    """The loop does not wait for long, and the thread has the claim, but has not said for whom."""
+    """No request is lost if the connection closes while a thread holds the claim but has not yet
+    named its request.
+    """
 
     class Late(Responder):
         def __setattr__(self, name: str, value: Any) -> None:

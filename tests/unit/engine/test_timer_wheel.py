@@ -1,4 +1,4 @@
-"""The timer wheel: on a loop whose clock the test moves."""
+"""The timer wheel, on a loop whose clock the test moves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FakeHandle:
 
 
 class FakeLoop:
-    """Only what the wheel uses of a loop: a clock and `call_at`."""
+    """Fake loop with a clock and `call_at`, which is all that the wheel uses."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -96,7 +96,7 @@ def test_a_long_timeout_fires_within_one_coarse_slot_and_never_early() -> None:
     assert len(item.expired_at) == 1
 
 
-def test_what_is_discarded_does_not_fire_and_leaves_nothing() -> None:
+def test_discarded_items_do_not_fire_and_leave_nothing() -> None:
     loop, wheel = make()
     items = [Item(loop) for _ in range(100)]
     slots = [wheel.add(5.0, item) for item in items]
@@ -174,7 +174,7 @@ async def test_on_a_real_loop() -> None:
 
 
 class ThreadsLoop(FakeLoop):
-    """It keeps what other threads call; `turn` runs that."""
+    """A loop that records calls from other threads; `turn` runs them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -245,8 +245,8 @@ def test_a_loop_with_another_clock(twins: Twins) -> None:
     assert len(item.expired_at) == 1
 
 
-class Late(Item):
-    """Something happens when its place in a slot is looked for, before it is there."""
+class LateItem(Item):
+    """An item that runs a function when its slot is looked up before it is in a slot."""
 
     meanwhile: Callable[[], object] | None = None
 
@@ -264,7 +264,7 @@ def test_a_slot_that_is_taken_out_while_a_thread_adds_to_it(
     twins: Twins, threads_loop: ThreadsLoop
 ) -> None:
     wheel = twins.happy_path.TimerWheel(threads_loop)
-    first, other, late = Item(threads_loop), Item(threads_loop), Late(threads_loop)
+    first, other, late = Item(threads_loop), Item(threads_loop), LateItem(threads_loop)
     wheel.add(0.5, first)  # the loop's timer is for its slot
     tick = wheel.add(10, other)
     late.meanwhile = lambda: wheel.discard(tick, other)
@@ -275,8 +275,8 @@ def test_a_slot_that_is_taken_out_while_a_thread_adds_to_it(
     assert len(wheel) == 0
 
 
-class Tick(int):
-    """A slot's number. Something happens once the loop has seen that the slot is empty."""
+class SlotNumber(int):
+    """The number of a slot that runs a function once the loop has seen that the slot is empty."""
 
     meanwhile: Callable[[], object] | None = None
     __hash__ = int.__hash__
@@ -296,7 +296,7 @@ def test_a_slot_that_a_thread_adds_to_while_it_is_taken_out(
     wheel = twins.happy_path.TimerWheel(threads_loop)
     first, other, late = (Item(threads_loop) for _ in range(3))
     wheel.add(0.5, first)
-    tick = Tick(wheel.add(10, other))
+    tick = SlotNumber(wheel.add(10, other))
     tick.meanwhile = lambda: wheel.add(10, late)
     wheel.discard(tick, other)
     assert len(wheel) == 2
@@ -307,10 +307,10 @@ def test_a_slot_that_a_thread_adds_to_while_it_is_taken_out(
 def test_threads_add_while_the_loop_discards_and_expires(
     twins: Twins, threads_loop: ThreadsLoop
 ) -> None:
-    """Nothing is lost: each item is discarded, or its time ends."""
+    """No item is lost: each is discarded, or its time ends."""
     wheel = twins.happy_path.TimerWheel(threads_loop)
     added: deque[tuple[int, Item]] = deque()
-    kept: list[Item] = []
+    added_items: list[Item] = []
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
 
@@ -328,8 +328,8 @@ def test_threads_add_while_the_loop_discards_and_expires(
             threads_loop.advance(max(0.0, time.monotonic() - threads_loop.now))
             while added:
                 tick, item = added.popleft()
-                if len(kept) % 3 == 0 or id(item) % 2:
-                    kept.append(item)
+                if len(added_items) % 3 == 0 or id(item) % 2:
+                    added_items.append(item)
                 else:
                     wheel.discard(tick, item)
     finally:
@@ -338,4 +338,4 @@ def test_threads_add_while_the_loop_discards_and_expires(
     threads_loop.advance(10)
     assert len(wheel) == 0
     assert threads_loop.pending() == 0
-    assert all(len(item.expired_at) >= 1 for item in kept)
+    assert all(len(item.expired_at) >= 1 for item in added_items)

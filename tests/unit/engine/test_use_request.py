@@ -1,4 +1,4 @@
-"""USE statements: one at a time for a session, and what they leave behind."""
+"""USE statements of a session run one at a time, and set its keyspace."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.simulated
 
 
 @versions
-async def test_of_two_uses_at_a_time_one_wins_everywhere(version: int) -> None:
+async def test_one_of_two_concurrent_uses_wins_on_all_connections(version: int) -> None:
     for seed in range(5):
         servers = Servers(seed)
         with nodes(servers) as fake:
@@ -72,7 +72,7 @@ async def test_a_use_whose_time_is_over_behind_another_one() -> None:
             assert {ran_in(await session.execute("SELECT ks()")) for _ in range(6)} == {"c"}
 
 
-async def test_what_waits_for_its_turn_ends_with_the_session() -> None:
+async def test_waiting_uses_end_with_the_session() -> None:
     servers = Servers(7)
     with nodes(servers, 1) as fake:
         slow = fake[0].prime(re.compile("USE [bc]"), lambda request: Never())

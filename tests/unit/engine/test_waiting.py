@@ -56,11 +56,11 @@ async def test_pools_of_a_profile() -> None:
     assert not pending.cancelled()
 
 
-# -- parts side by side ----------------------------------------------------------------------------
+# -- concurrent parts ------------------------------------------------------------------------------
 
 
 async def fails(begins: asyncio.Event, text: str) -> None:
-    """Wait, and fail: also if the wait is cancelled."""
+    """Wait, and fail, even if the wait is cancelled."""
     try:
         await begins.wait()
     finally:
@@ -87,20 +87,20 @@ async def test_the_first_failure_ends_the_other_parts() -> None:
 
 @pytest.mark.parametrize("ends", ["timeout", "cancelled"])
 async def test_no_error_is_left_that_nobody_has_looked_at(ends: str) -> None:
-    """A part may fail while the whole is given up: asyncio's gather, not awaited any more, would
-    report that as never retrieved.
+    """No error stays unretrieved if an awaitable fails while waiting for all of them is cancelled.
+    asyncio's gather would log "exception was never retrieved".
     """
     reported: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
     never = asyncio.Event()
-    whole = together(fails(never, "a"), fails(never, "b"))
-    waiting = spawn(asyncio.wait_for(whole, 0.01 if ends == "timeout" else 60))
+    both = together(fails(never, "a"), fails(never, "b"))
+    waiting = spawn(asyncio.wait_for(both, 0.01 if ends == "timeout" else 60))
     if ends == "cancelled":
         await turns()
         waiting.cancel()
     with pytest.raises((asyncio.TimeoutError, asyncio.CancelledError)):
         await waiting
-    del waiting, whole
+    del waiting, both
     gc.collect()
     await turns()
     assert reported == []

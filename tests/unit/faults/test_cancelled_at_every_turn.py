@@ -1,8 +1,8 @@
-"""A caller that is cancelled at any turn of the loop leaves nothing behind.
+"""If a caller is cancelled at any turn of the loop, it leaves nothing behind.
 
-Each operation is begun, and cancelled after 0, 1, 2, ... turns of the loop, until it ends before
-its cancellation. Afterwards the cluster still works, and what it leaves when it is shut down is
-looked at: tasks, and connections of the nodes.
+Each operation is cancelled after 0, 1, 2, ... turns of the loop, until it ends before its
+cancellation. Afterwards the cluster must still work, and leave no tasks and no connections after
+its shutdown.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ async def test_connect(fake: FakeCluster) -> None:
 
 
 async def test_connect_of_a_cluster_that_goes_on(fake: FakeCluster) -> None:
-    """The next caller finds it as if nothing had been."""
+    """The next caller finds the cluster connected normally."""
     for turns in range(0, MOST_TURNS, 3):
         async with cluster_of(fake) as cluster:
             was_over = await cancelled_after(turns, cluster.connect)

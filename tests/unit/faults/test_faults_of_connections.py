@@ -1,8 +1,7 @@
 """Faults of one connection: answers that are cut, late, doubled, misplaced; statements forgotten; a
 peer that stops reading.
 
-The node does on the wire what each test says, over a real socket; nothing depends on time but the
-client's own time-outs.
+The node behaves on a real socket as each test says; only the client's own timeouts depend on time.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ from tests.unit.engine.faults import (
     thread,
 )
 
-# -- answers that do not arrive whole --------------------------------------------------------------
+# -- incomplete answers ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ending", ["close", "reset"])
@@ -67,7 +66,7 @@ async def test_a_connection_that_ends_within_an_answer(
         failure = await fails(session.execute(READ))
         assert isinstance(failure, ConnectionException)
         assert node.endpoint in str(failure)
-        # The pool opens another connection, and what comes then waits for it.
+        # The pool opens another connection, and later requests wait for it.
         assert (await session.execute(OTHER)).one().k == 1
 
 
@@ -80,8 +79,8 @@ async def test_all_requests_under_way_get_the_cause_at_once(node: FakeNode, endi
         waiting = [session.execute(READ) for _ in range(100)]
         await thread(held.wait, 100)
         waiting.append(session.execute("end"))
-        for one in waiting:
-            failure = await fails(one)
+        for request in waiting:
+            failure = await fails(request)
             assert isinstance(failure, ConnectionException)
             assert node.endpoint in str(failure)
         assert (await session.execute(OTHER)).one().k == 1
@@ -96,8 +95,8 @@ async def test_half_an_answer_and_then_nothing(node: FakeNode) -> None:
 
 
 async def test_a_page_that_is_cut_in_the_middle(node: FakeNode) -> None:
-    """The rows of the pages before it were given out; the error comes where the next ones are asked
-    for.
+    """The rows of earlier pages were returned; the error is raised when the next rows
+    are needed.
     """
     pages = paged([("k", "int")], [(value,) for value in range(20)])
     node.prime(
@@ -133,7 +132,7 @@ async def test_answers_that_come_in_pieces(node: FakeNode, size: int) -> None:
         assert (await session.execute(OTHER)).one().k == 1
 
 
-# -- bytes that mean nothing -----------------------------------------------------------------------
+# -- meaningless bytes -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -178,14 +177,14 @@ async def test_answers_that_break_the_rules(
 
 
 @pytest.mark.parametrize(
-    "at", [0, 3, 7, -5, -1], ids=["length", "crc24", "request_body", "last", "crc32"]
+    "position", [0, 3, 7, -5, -1], ids=["length", "crc24", "request_body", "last", "crc32"]
 )
-async def test_a_frame_with_one_bit_turned_over(at: int) -> None:
-    """native_protocol_v5.spec, 2.1: both checksums are there to be checked."""
+async def test_a_frame_with_one_bit_turned_over(position: int) -> None:
+    """Both checksums of native_protocol_v5.spec, 2.1, are checked."""
     with FakeNode() as node:
         node.prime(OTHER, number(1))
         async with connected(node, compression=False) as (_, session):
-            node.prime(READ, corrupted(number(7), at), times=1)
+            node.prime(READ, corrupted(number(7), position), times=1)
             failure = await fails(session.execute(READ, timeout=3.0))
             assert isinstance(failure, DriverException)
             assert not isinstance(failure, OperationTimedOut)
@@ -193,8 +192,8 @@ async def test_a_frame_with_one_bit_turned_over(at: int) -> None:
 
 
 async def test_an_answer_that_comes_twice(node: FakeNode) -> None:
-    """The first one counts; a second one on a free stream could be taken for another request's, so
-    the connection goes.
+    """The first answer counts. A second answer on a free stream could be taken for another
+    request's, so the connection is closed.
     """
     async with connected(node) as (_, session):
         before = only_connection(session)
@@ -202,7 +201,9 @@ async def test_an_answer_that_comes_twice(node: FakeNode) -> None:
         assert (await session.execute(READ)).one().k == 7
         await thread(
             node.wait_for,
-            lambda node: all(one.peer != local_address(before) for one in node.connections),
+            lambda node: all(
+                connection.peer != local_address(before) for connection in node.connections
+            ),
         )
         assert (await session.execute(OTHER)).one().k == 1
         assert before.closed
@@ -218,7 +219,7 @@ async def test_answers_out_of_order(node: FakeNode) -> None:
     )
     async with connected(node) as (_, session):
         waiting = [session.execute(f"SELECT k FROM t WHERE k = {value}") for value in range(10)]
-        assert [(await one).one().k for one in waiting] == list(range(10))
+        assert [(await request).one().k for request in waiting] == list(range(10))
 
 
 async def test_a_late_answer_reaches_nobody_and_frees_its_stream(node: FakeNode) -> None:
@@ -235,7 +236,7 @@ async def test_a_late_answer_reaches_nobody_and_frees_its_stream(node: FakeNode)
             assert (await session.execute(OTHER)).one().k == 1
         assert all(request.stream != stream for request in node.queries(OTHER))
         held.release()
-        # This answer comes behind the late one.
+        # This answer comes after the late answer.
         assert (await session.execute(OTHER)).one().k == 1
         assert (connection.orphans, connection.in_flight) == (0, 0)
         assert (await session.execute(OTHER)).one().k == 1
@@ -303,8 +304,8 @@ async def test_a_server_that_stops_reading_stops_the_senders(node: FakeNode) -> 
         assert not connection.has_room
         assert connection.in_flight < 1000
         await thread(node.start_reading)
-        for one in waiting:
-            await one
+        for request in waiting:
+            await request
         assert connection.has_room
         assert len(node.queries(text)) == 1000
 
@@ -317,16 +318,18 @@ async def test_one_prepare_for_many_callers(node: FakeNode) -> None:
     node.prime(Opcode.PREPARE, held, times=1)
     async with connected(node) as (_, session):
         tasks = [asyncio.ensure_future(session.prepare(INSERT)) for _ in range(20)]
-        (one,) = await thread(held.take)
+        (prepare,) = await thread(held.take)
         await asyncio.sleep(0)
-        one.release(message(Opcode.RESULT, prepared_body(one.request.version)))
+        prepare.release(message(Opcode.RESULT, prepared_body(prepare.request.version)))
         statements = await asyncio.gather(*tasks)
         assert node.count(Opcode.PREPARE) == 1
         assert {statement.query_id for statement in statements} == {b"id"}
 
 
 def prepared_body(version: int) -> bytes:
-    """4.2.5.4: a statement with the id "id", without bind columns and without a result."""
+    """Return the body of 4.2.5.4: a statement with the id "id", without bind columns and without a
+    result.
+    """
     metadata_id = b"\0\x01m" if version >= 5 else b""
     pk_count = b"\0\0\0\0" if version >= 4 else b""
     return (
@@ -339,15 +342,15 @@ async def test_a_cancelled_prepare_does_not_take_the_others_with_it(node: FakeNo
     node.prime(Opcode.PREPARE, held, times=1)
     async with connected(node) as (_, session):
         tasks = [asyncio.ensure_future(session.prepare(INSERT)) for _ in range(3)]
-        (one,) = await thread(held.take)
+        (prepare,) = await thread(held.take)
         tasks[0].cancel()
         with pytest.raises(asyncio.CancelledError):
             await tasks[0]
-        one.release(message(Opcode.RESULT, prepared_body(one.request.version)))
+        prepare.release(message(Opcode.RESULT, prepared_body(prepare.request.version)))
         assert [(await task).query_id for task in tasks[1:]] == [b"id", b"id"]
 
 
-def speaks(version: int, extension: bool) -> FakeNode:
+def node_of_version(version: int, extension: bool) -> FakeNode:
     node = FakeNode(max_version=version)
     if extension:
         node.supported["SCYLLA_USE_METADATA_ID"] = [""]
@@ -356,13 +359,13 @@ def speaks(version: int, extension: bool) -> FakeNode:
 
 @pytest.mark.parametrize(("version", "extension"), [(5, False), (4, True), (3, True)])
 async def test_columns_that_change_are_taken_over(version: int, extension: bool) -> None:
-    """native_protocol_v5.spec, 4.2.5.2, Metadata_changed: new columns come with their id, which the
-    next EXECUTE names.
+    """native_protocol_v5.spec, 4.2.5.2, Metadata_changed: an answer brings new columns and their
+    id, which the next EXECUTE names.
 
-    ScyllaDB's extension brings the same to older versions.
+    ScyllaDB's extension does the same for older versions.
     """
     query = "SELECT * FROM t WHERE k = ?"
-    with speaks(version, extension) as node:
+    with node_of_version(version, extension) as node:
         node.prime_prepare(query, [("k", "int")], [("k", "int")])
         node.prime(query, number(7))
         async with connected(node) as (_, session):
@@ -381,7 +384,7 @@ async def test_columns_that_change_are_taken_over(version: int, extension: bool)
 @pytest.mark.parametrize("version", [3, 4])
 async def test_without_ids_the_server_is_asked_for_the_columns_each_time(version: int) -> None:
     query = "SELECT * FROM t WHERE k = ?"
-    with speaks(version, extension=False) as node:
+    with node_of_version(version, extension=False) as node:
         node.prime_prepare(query, [("k", "int")], [("k", "int")])
         node.prime(query, number(7))
         async with connected(node) as (_, session):
@@ -395,7 +398,7 @@ async def test_without_ids_the_server_is_asked_for_the_columns_each_time(version
             assert all(request.result_metadata_id is None for request in node.queries())
 
 
-# -- other things that stand in answers ------------------------------------------------------------
+# -- other contents of answers ---------------------------------------------------------------------
 
 
 async def test_warnings_payload_and_tracing_id() -> None:
@@ -415,7 +418,7 @@ async def test_warnings_payload_and_tracing_id() -> None:
 
 
 async def test_an_event_that_nobody_asked_for_harms_nothing(node: FakeNode) -> None:
-    """It comes over a request's connection, in front of an answer, in one with it."""
+    """An event on a connection that did not register is ignored, even together with an answer."""
     version = 0x80 | node.max_version
     event = b"\0\x0dSCHEMA_CHANGE\0\x07CREATED\0\x08KEYSPACE\0\x02ks"
     envelope = bytes((version, 0, 0xFF, 0xFF, Opcode.EVENT)) + len(event).to_bytes(4, "big") + event
@@ -425,7 +428,7 @@ async def test_an_event_that_nobody_asked_for_harms_nothing(node: FakeNode) -> N
 
 
 class Both(Answer):
-    """Two answers at once."""
+    """Sends two answers at once."""
 
     def __init__(self, first: Answer, second: Answer) -> None:
         self._answers = (first, second)
@@ -446,9 +449,10 @@ async def test_large_requests_and_answers_cross_segments(node: FakeNode) -> None
 
 
 async def test_a_cluster_uses_one_version_once_it_knows_it() -> None:
-    """The first connection learns that version 5 is not spoken; the others do not try it."""
+    """The first connection learns that version 5 is not supported; the others do not try it."""
     with FakeCluster(3, max_version=4) as nodes:
         async with connected(nodes) as (_, session):
             await session.execute(OTHER)
-        assert sum(node.opened for node in nodes.nodes) == 1 + 1 + 3  # refused, control, pools
+        # the refused connection, the control connection, the pools
+        assert sum(node.opened for node in nodes.nodes) == 1 + 1 + 3
         assert {request.version for request in nodes.requests} == {4}

@@ -1,6 +1,4 @@
-"""Faults as the blocking and the future face show them: the engine on a thread of its own, callers
-on others.
-"""
+"""Faults in the blocking API and in futures: the engine runs in one thread, callers in others."""
 
 from __future__ import annotations
 
@@ -77,17 +75,17 @@ def cluster_of(nodes: FakeNode | FakeCluster, **settings: Any) -> Cluster:
 
 
 def outcome(future: ResponseFuture) -> Any:
-    """The result or the error of a future, which has to come in time."""
+    """Return the result or the error of a future, which must come in time."""
     done = threading.Event()
-    kept: list[Any] = []
+    outcomes: list[Any] = []
 
     def keep(value: Any) -> None:
-        kept.append(value)
+        outcomes.append(value)
         done.set()
 
     future.add_callbacks(keep, keep)
     assert done.wait(WAIT), f"no outcome within {WAIT} s"
-    return kept[0]
+    return outcomes[0]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +154,7 @@ def test_a_callback_that_fails_harms_nobody(
     with cluster_of(node) as cluster, cluster.connect() as session:
         futures = [session.execute_async(READ) for _ in range(3)]
         for future in futures:
-            future.add_callback(lambda found: 1 / 0)
+            future.add_callback(lambda page: 1 / 0)
         held.wait(3)
         held.release_all()
         assert [future.result().one().k for future in futures] == [7, 7, 7]
@@ -165,7 +163,7 @@ def test_a_callback_that_fails_harms_nobody(
 
 
 def test_blocking_calls_in_a_callback_are_refused(node: FakeNode) -> None:
-    """They would wait for the thread that they run in."""
+    """Blocking calls in a callback are refused, because they would wait for their own thread."""
     held = hold(number(7))
     node.prime(READ, held)
     with cluster_of(node) as cluster, cluster.connect() as session:
@@ -240,12 +238,12 @@ def test_many_at_once_with_errors_among_them(node: FakeNode) -> None:
             concurrency=64,
             raise_on_first_error=False,
         )
-        failed = [place for place, (success, _) in enumerate(results) if not success]
+        failed = [index for index, (success, _) in enumerate(results) if not success]
         assert failed == list(range(0, 1000, 10))
 
 
 class States(HostStateListener):
-    """Which hosts the cluster takes to be up, for waiting on another thread."""
+    """Records which hosts are up, so that another thread can wait for a state."""
 
     def __init__(self) -> None:
         self._up: dict[str, bool] = {}
@@ -263,10 +261,10 @@ class States(HostStateListener):
         self._note(host, False)
 
     def on_add(self, host: Any) -> None:
-        """Told with `on_up` too."""
+        """Do nothing, because `on_up` is called too."""
 
     def on_remove(self, host: Any) -> None:
-        """No host is removed here."""
+        """Do nothing, because no host is removed here."""
 
     def expect(self, address: str, up: bool) -> None:
         with self._changed:
@@ -290,7 +288,7 @@ def test_threads_that_ask_while_nodes_come_and_go() -> None:
                         unexpected.append(failure)
 
             def go_on(count: int) -> None:
-                """Wait until statements have gone on."""
+                """Wait until `count` further statements have ended."""
                 until(lambda: len(answers) > count + 20)
 
             threads = [threading.Thread(target=ask) for _ in range(2)]
@@ -316,8 +314,8 @@ def test_threads_that_ask_while_nodes_come_and_go() -> None:
 
 
 def test_shutdown_while_it_connects(node: FakeNode) -> None:
-    """`connect` holds the lock: shutdown comes after it, and both come to an end within the connect
-    timeout.
+    """`connect` holds the lock, so shutdown runs after it, and both end within the
+    connect timeout.
     """
     node.prime(Opcode.STARTUP, silence())
     cluster = cluster_of(node, connect_timeout=0.3)
@@ -367,7 +365,7 @@ def test_a_connect_that_is_cancelled(node: FakeNode) -> None:
             with pytest.raises(asyncio.CancelledError):
                 await task
             await node.wait_until(lambda node: not node.connections)
-            # It can be tried again.
+            # A further attempt succeeds.
             session = await cluster.connect()
             assert (await session.execute(OTHER)).one().k == 1
 
@@ -375,14 +373,14 @@ def test_a_connect_that_is_cancelled(node: FakeNode) -> None:
 
 
 def test_two_loops_at_once(node: FakeNode) -> None:
-    """A cluster each; what happens on one loop does not touch the other."""
+    """Each loop has its own cluster, and events on one loop do not affect the other."""
     results: list[Any] = []
 
     async def work() -> None:
         async with aio.Cluster([node.address], port=node.port) as cluster:
             session = await cluster.connect()
-            found = await asyncio.gather(*(session.execute(OTHER) for _ in range(100)))
-            results.append([result.one().k for result in found])
+            answers = await asyncio.gather(*(session.execute(OTHER) for _ in range(100)))
+            results.append([result.one().k for result in answers])
 
     threads = [threading.Thread(target=asyncio.run, args=(work(),)) for _ in range(3)]
     for thread in threads:
@@ -393,7 +391,7 @@ def test_two_loops_at_once(node: FakeNode) -> None:
 
 
 def test_a_cluster_that_is_left_alone_with_requests_under_way(node: FakeNode) -> None:
-    """The session's own end is enough; the cluster's comes later."""
+    """The session's shutdown suffices; the cluster's comes later."""
     held = hold()
     node.prime(READ, held)
     with cluster_of(node) as cluster:
@@ -451,7 +449,7 @@ async def test_a_refusal_says_where_it_comes_from_and_what_was_executed() -> Non
                     await session.execute(query)
                 where = f"(from {node.endpoint}, executing '{query}')"
                 assert caught.value.__notes__ == [where]  # type: ignore[attr-defined]
-                # Programs print and take apart the text, which is as other drivers have it.
+                # Applications print and parse the message, so it equals that of cassandra-driver.
                 assert "(from" not in str(caught.value)
                 assert where in "".join(traceback.format_exception(caught.value)) or (
                     sys.version_info < (3, 11)

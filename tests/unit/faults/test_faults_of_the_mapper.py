@@ -1,4 +1,4 @@
-"""Faults on the way: what instances say after it. A scripted node answers, or does not."""
+"""The state of model instances after faults of requests. A fake node answers, or stays silent."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Row(Model):
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    with FakeNode() as made:
-        made.prime_prepare(INSERT, COLUMNS[:2])
-        made.prime_prepare(UPDATE, [COLUMNS[1], COLUMNS[0]])
-        made.prime_prepare(ADD, [COLUMNS[2], COLUMNS[0]])
-        made.prime_prepare(SELECT, [COLUMNS[0], ("[limit]", "int")], COLUMNS[1:])
-        made.prime_prepare(ALL, [("[limit]", "int")], COLUMNS)
-        yield made
+    with FakeNode() as fake_node:
+        fake_node.prime_prepare(INSERT, COLUMNS[:2])
+        fake_node.prime_prepare(UPDATE, [COLUMNS[1], COLUMNS[0]])
+        fake_node.prime_prepare(ADD, [COLUMNS[2], COLUMNS[0]])
+        fake_node.prime_prepare(SELECT, [COLUMNS[0], ("[limit]", "int")], COLUMNS[1:])
+        fake_node.prime_prepare(ALL, [("[limit]", "int")], COLUMNS)
+        yield fake_node
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_a_timeout_in_the_middle_of_a_batch(connected: FakeNode) -> None:
     with pytest.raises(OperationTimedOut):
         batch.execute()
     assert called == []
-    # Nothing was written, as far as is known: it will be with the next save.
+    # As far as is known nothing was written, so the next save writes it.
     assert row.get_changed_columns() == ["name", "tags"]
     assert held is not None
     connected.clear_primes()
@@ -127,7 +127,9 @@ def test_a_node_that_forgot_its_statements(connected: FakeNode) -> None:
 
 
 def prepared_times(node: FakeNode) -> int:
-    return sum(one.opcode == Opcode.PREPARE and one.query == INSERT for one in node.requests)
+    return sum(
+        request.opcode == Opcode.PREPARE and request.query == INSERT for request in node.requests
+    )
 
 
 def test_a_table_that_was_made_anew_with_other_types(connected: FakeNode) -> None:
@@ -138,7 +140,7 @@ def test_a_table_that_was_made_anew_with_other_types(connected: FakeNode) -> Non
         Row.create(id=number, name="b")
         request = connected.queries(INSERT)[-1]
         assert request.values[0] == number.to_bytes(8, "big")
-    # The first one was bound again, and the second one prepared the statement anew.
+    # The first insert was bound again, and the second insert prepared the statement again.
     assert prepared_times(connected) == 3
 
 
@@ -192,7 +194,7 @@ def test_a_connection_that_cannot_be_made(node: FakeNode) -> None:
         with pytest.raises(Exception, match=r"(?i)host|connect"):
             Row.create(id=1, name="a")
         node.accept_connections()
-        Row.create(id=1, name="a")  # tried again: it is lazy
+        Row.create(id=1, name="a")  # the lazy connection is tried again
         assert connection.get_session() is connection.session is not None
         assert connection.cql_cluster is connection.cluster is connection.get_cluster()
     finally:
@@ -212,7 +214,8 @@ def test_a_connection_that_cannot_be_made(node: FakeNode) -> None:
 def test_connections_by_name(connected: FakeNode) -> None:
     session = connection.get_session()
     connection.register_connection("other", session=session)
-    connection.register_connection("other", session=session)  # the name again: it replaces
+    # the same name replaces the connection
+    connection.register_connection("other", session=session)
     with pytest.raises(CQLEngineException, match="mutually exclusive"):
         connection.register_connection("both", hosts=["h"], session=session)
     with pytest.raises(CQLEngineException, match="'nobody'"):

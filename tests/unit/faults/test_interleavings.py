@@ -1,9 +1,9 @@
 """Many requests under random faults: each gets its own answer or an error, and never another's.
 
-`CASS_DRIVER_INTERLEAVINGS` is the number of requests of each protocol version, 50,000 where it is
-not set. The node answers in random order, late, not at all, with refusals, and breaks connections;
-clients give up and cancel. What it does is drawn from a seed, on the order of arrival; what must
-hold holds for every order.
+`CASS_DRIVER_INTERLEAVINGS` is the number of requests of each protocol version, 50,000 by default.
+The node answers in random order, late, not at all, with refusals, and breaks connections; clients
+give up and cancel. A seed decides the node's faults by the order of arrival; the checks hold for
+every order.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _BARE = bytes.fromhex("00000002 00000004 00000001 00000001 00000004")
 
 
 def echo(request: Request) -> bytes:
-    """One row: the value that was asked for."""
+    """Return one row with the requested value."""
     value = request.values[0]
     assert isinstance(value, bytes)
     return (_BARE if request.skip_metadata else _WHOLE) + value
 
 
 class Chaos(Answer):
-    """One node's behaviour, drawn from a seed."""
+    """The behaviour of one node, drawn from a seed."""
 
     def __init__(self, seed: int, break_every: int) -> None:
         self._random = random.Random(seed)
@@ -91,7 +91,7 @@ class Chaos(Answer):
             self.done["broken"] += 1
             request.connection.end(reset=draw() < 0.5)
         if self._waiting and not self._armed:
-            # No client sends more before it has its answer: what is held back has to come in the
+            # Clients send no more before they have their answers, so held answers must come in the
             # end.
             self._armed = True
             request.connection.loop.call_later(0.02, self._answer_all)
@@ -111,7 +111,7 @@ class Chaos(Answer):
 
 
 class Client:
-    """Sends its share of the numbers, one after the other, and counts what comes."""
+    """Sends its share of the numbers in sequence, and counts the outcomes."""
 
     def __init__(self, session: aio.Session, statement: Any, seed: int) -> None:
         self._session = session
@@ -179,13 +179,13 @@ async def test_nobody_gets_anothers_answer(version: int) -> None:
             pools = list(session._engine.pools.values())
             for pool in pools:
                 for connection in pool.connections:
-                    # Stream accounting: what is still taken is what was given up and is not
+                    # Streams still in use belong to requests that were given up and are not
                     # answered yet.
                     assert connection.in_flight == connection.orphans
         assert sum(outcomes.values()) == total
         assert set(outcomes) <= ALLOWED, outcomes
         assert outcomes["its own"] > total * 0.7, outcomes
         assert outcomes["timed out"] > 0, outcomes
-        assert sum(one.done["late"] for one in chaos) > 0
-        assert sum(one.done["broken"] for one in chaos) > 5
+        assert sum(answers.done["late"] for answers in chaos) > 0
+        assert sum(answers.done["broken"] for answers in chaos) > 5
         assert [node.malformed for node in nodes.nodes] == [[], []]

@@ -1,5 +1,5 @@
-"""A server that never answers the n-th request of a call, for each n: the call ends within its time
-limits, and leaves nothing.
+"""If a server never answers the n-th request of a call, for each n, the call ends within its
+timeouts, and leaves nothing behind.
 
 Each call is made once against servers that answer, and then once for each of its requests, in
 virtual time.
@@ -27,12 +27,11 @@ from tests.unit.engine.faults import InOrder
 from tests.unit.loops import Loops
 from tests.unit.simulated import Simulated
 
-LIMIT = 2.0  # seconds, of everything that has a limit
-PATIENCE = 60.0  # virtual seconds; what has not ended by then never does
+LIMIT = 2.0  # seconds, for everything that has a timeout
+PATIENCE = 60.0  # virtual seconds; a call that has not ended by then never does
 PAGED = SimpleStatement("SELECT pages", fetch_size=1)
 MARKERS = "SELECT k FROM t WHERE k = ?"
-# What is documented for calls that nobody answers; DriverException itself: the nodes did not agree
-# on the schema.
+# The documented errors of a call that gets no answer.
 ERRORS = (OperationTimedOut, NoHostAvailable, TraceUnavailable)
 
 Call = Callable[[Any, Any], Any]
@@ -74,7 +73,7 @@ MOST = 40  # requests of one call
 
 
 class Silence:
-    """The n-th request that reaches any of the nodes is never answered."""
+    """Matches the n-th request that reaches any of the nodes, which is never answered."""
 
     def __init__(self, nodes: FakeCluster, number: int) -> None:
         self.count = 0
@@ -84,9 +83,9 @@ class Silence:
         self._lines: list[Prime] = [node.prime(self._is_met, silence()) for node in nodes.nodes]
 
     def _is_met(self, request: Any) -> bool:
-        place = next(self._places)
-        self.count = place + 1
-        if place == self._number:
+        index = next(self._places)
+        self.count = index + 1
+        if index == self._number:
             self.met = True
             return True
         return False
@@ -144,19 +143,19 @@ def settings(nodes: FakeCluster) -> dict[str, Any]:
 
 
 def check(name: str, number: int, silence: Silence, failure: BaseException | None) -> None:
-    """What a call came to whose n-th request was not answered."""
-    place = f"{name}, request {number} of {silence.count}: {failure!r}"
+    """Check the outcome of a call whose n-th request was not answered."""
+    description = f"{name}, request {number} of {silence.count}: {failure!r}"
     if failure is None:
         return
     if type(failure) is DriverException:
-        assert "did not agree on the schema" in str(failure), place
+        assert "did not agree on the schema" in str(failure), description
         return
-    assert isinstance(failure, ERRORS), place
-    assert str(failure), place
+    assert isinstance(failure, ERRORS), description
+    assert str(failure), description
 
 
 def outcome(simulated: Simulated, call: Callable[[], Any]) -> BaseException | None:
-    """The error that `call` ends with, in time."""
+    """Return the error that `call` ends with, in time."""
     began = simulated.now
     failure: BaseException | None = None
     try:
@@ -195,7 +194,7 @@ def test_blocking(simulated: Simulated, nodes: FakeCluster, name: str) -> None:
 
     def program() -> None:
         failures = 0
-        for number in range(-1, MOST):  # the first time all is answered
+        for number in range(-1, MOST):  # the first time everything is answered
             has_failed, met = once(number)
             failures += has_failed
             if number >= 0 and not met:
@@ -214,12 +213,12 @@ def test_a_trace_that_cannot_be_read_keeps_to_its_own_limit(
     nodes: FakeCluster,
     table: str,
 ) -> None:
-    """Not to that of the session's requests, which is longer."""
-    given = settings(nodes)
-    given["execution_profiles"][EXEC_PROFILE_DEFAULT].request_timeout = None
+    """The read of a trace has its own timeout, not the longer one of the session's requests."""
+    arguments = settings(nodes)
+    arguments["execution_profiles"][EXEC_PROFILE_DEFAULT].request_timeout = None
 
     def program() -> None:
-        with Cluster(**given) as cluster:
+        with Cluster(**arguments) as cluster:
             session = cluster.connect()
             future = session.execute("SELECT traced", trace=True).response_future
             for node in nodes.nodes:
@@ -266,7 +265,7 @@ def test_awaiting(simulated: Simulated, nodes: FakeCluster, name: str) -> None:
 
 
 async def awaited(call: Any) -> BaseException | None:
-    """The error that `call` ends with, in time."""
+    """Return the error that `call` ends with, in time."""
     try:
         await asyncio.wait_for(call, PATIENCE)
     except asyncio.TimeoutError:

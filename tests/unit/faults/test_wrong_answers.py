@@ -1,5 +1,5 @@
-"""Well-formed messages that answer nothing that was asked: the connection is of no more use, its
-other requests fail over.
+"""Well-formed messages that answer no request: the connection is closed, and its other requests
+fail over.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ async def test_a_select_does_not_change_the_keyspace() -> None:
             assert session.keyspace == "mine"
 
 
-async def test_others_on_the_connection_fail_over() -> None:
-    """They may have been executed, so that only those that may be repeated are."""
+async def test_other_requests_of_the_connection_fail_over() -> None:
+    """The other requests may have been executed, so only idempotent requests are sent again."""
     with FakeCluster(2) as nodes:
         held = hold()
         nodes[0].prime(READ, held)
@@ -189,13 +189,13 @@ async def test_the_engine_s_own_requests(node: FakeNode, wrong: Answer, match: A
 
 
 def closing(connection: Any) -> asyncio.Event:
-    """Set when `connection` is closed."""
+    """Return an event that is set when `connection` is closed."""
     closed = asyncio.Event()
-    told = connection.on_closed
+    original = connection.on_closed
 
     def on_closed(*args: Any) -> None:
         closed.set()
-        told(*args)
+        original(*args)
 
     connection.on_closed = on_closed
     return closed
@@ -218,7 +218,7 @@ async def test_an_event_that_is_none(node: FakeNode) -> None:
     async with connected(node) as (cluster, _):
         assert cluster._core is not None
         before: Any = cluster._core.control.connection
-        server = next(one for one in node.connections if one.event_types)
+        server = next(connection for connection in node.connections if connection.event_types)
         closed = closing(before)
         node.post(server.send, -1, Opcode.READY, 0, b"")
         await asyncio.wait_for(closed.wait(), 5)
@@ -240,11 +240,11 @@ async def test_preparing_on_the_other_nodes() -> None:
 
 
 async def test_agreement_and_what_ddl_reads(node: FakeNode) -> None:
-    """DDL was executed whatever becomes of the rest."""
+    """A DDL statement succeeds, whatever happens to the reads after it."""
     node.prime("CREATE TABLE t", schema_change("CREATED", "TABLE", "ks", "t"))
     async with connected(node, max_schema_agreement_wait=0.5) as (_, session):
         before = only_connection(session)
         node.prime(re.compile("SELECT schema_version"), WRONG["ready"], times=1)
         result = await asyncio.wait_for(session.execute("CREATE TABLE t"), 5)
-        assert result.is_schema_agreed  # asked again, elsewhere
+        assert result.is_schema_agreed  # read again from another host
         assert before.closed

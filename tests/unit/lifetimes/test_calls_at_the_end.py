@@ -1,7 +1,7 @@
-"""Every call that waits, while somebody shuts the cluster down: it ends with ConnectionShutdown, on
-both faces and loops.
+"""Every waiting call ends with ConnectionShutdown if another caller shuts the cluster down, in both
+APIs and on both loops.
 
-A caller's own cancellation is CancelledError all the same.
+A caller that is cancelled still gets CancelledError.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from cassandra.testing.fake import (
 from tests.unit.loops import Loops
 
 PAGED = SimpleStatement("SELECT pages", fetch_size=1)
-LONG = 60.0  # seconds: no time limit ends any of these calls
+LONG = 60.0  # seconds: no timeout ends any of these calls
 
 Call = Callable[[Any, Any], Any]
 
@@ -59,7 +59,7 @@ def trace(cluster: Any, session: Any) -> Any:
 
 
 TABLE = re.compile(r"system_schema\.tables")
-# What the node does not answer, and the call that waits for it: the same words on both faces.
+# The request that the node does not answer, and the call that waits for it, alike in both APIs.
 CALLS: dict[str, tuple[Any, Call]] = {
     "connect again": (Opcode.STARTUP, lambda cluster, session: cluster.connect()),
     "connect again to all": (Opcode.STARTUP, lambda cluster, session: cluster.connect(wait_for_all_pools=True)),  # noqa: E501
@@ -97,7 +97,7 @@ FIRST_CONNECT = [
     re.compile("FROM system.local"),
     TABLE,
 ]
-del CALLS["connect again to all"]  # the same, but for the wait that is not limited
+del CALLS["connect again to all"]  # the same, except for the unlimited wait
 
 
 @pytest.fixture
@@ -129,8 +129,8 @@ def test_blocking(node: FakeNode, loops: Loops, name: str) -> None:
         held.wait()
         try:
             if name.startswith("connect again"):
-                # A thread that connects holds the cluster's lock: the session's loop is what ends
-                # under it.
+                # A connecting thread holds the cluster's lock, so we end the session's loop under
+                # it.
                 core, thread = cluster._core, cluster._loop_thread
                 assert core is not None
                 assert thread is not None
@@ -143,11 +143,11 @@ def test_blocking(node: FakeNode, loops: Loops, name: str) -> None:
             cluster.shutdown()
         with pytest.raises(ConnectionShutdown):
             call(cluster, session)
-    gc.collect()  # a coroutine that was never awaited would say so
+    gc.collect()  # would report a coroutine that was never awaited
 
 
 def test_a_schema_change_that_was_executed_is_no_error(node: FakeNode, loops: Loops) -> None:
-    """Only the wait for agreement ends with the cluster."""
+    """A schema change that was executed is not an error; only the wait for agreement ends."""
     cluster = Cluster(**settings(node))
     with ThreadPoolExecutor(1) as threads:
         session = cluster.connect()
@@ -159,14 +159,14 @@ def test_a_schema_change_that_was_executed_is_no_error(node: FakeNode, loops: Lo
         assert not waiting.result(timeout=10).response_future.is_schema_agreed
 
 
-async def ended(call: Awaitable[Any]) -> BaseException:
+async def error_of(call: Awaitable[Any]) -> BaseException:
     try:
         return AssertionError(f"no error, but {await call!r}")
     except BaseException as error:
         return error
 
 
-async def held_by(held: Hold) -> None:
+async def wait_until_held(held: Hold) -> None:
     await asyncio.to_thread(held.wait)
 
 
@@ -181,12 +181,12 @@ def test_awaiting(node: FakeNode, loops: Loops, name: str) -> None:
         node.prime(match, held)
         waiting = asyncio.ensure_future(call(cluster, session))
         cancelled = asyncio.ensure_future(call(cluster, session))
-        await held_by(held)
+        await wait_until_held(held)
         cancelled.cancel()
         with pytest.raises(asyncio.CancelledError):
             await cancelled
         await cluster.shutdown()
-        failure = await asyncio.wait_for(ended(waiting), 10)
+        failure = await asyncio.wait_for(error_of(waiting), 10)
         assert isinstance(failure, ConnectionShutdown), repr(failure)
         with pytest.raises(ConnectionShutdown):
             await call(cluster, session)
@@ -203,12 +203,12 @@ def test_awaiting_the_first_connect(node: FakeNode, loops: Loops, match: Any) ->
         node.prime(match, held)
         cluster = aio.Cluster(**settings(node))
         waiting = [asyncio.ensure_future(cluster.connect()) for _ in range(2)]
-        await held_by(held)
+        await wait_until_held(held)
         waiting[1].cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting[1]
         await cluster.shutdown()
-        failure = await asyncio.wait_for(ended(waiting[0]), 10)
+        failure = await asyncio.wait_for(error_of(waiting[0]), 10)
         assert isinstance(failure, ConnectionShutdown), repr(failure)
         assert asyncio.all_tasks() == {asyncio.current_task()}
         await node.wait_until(lambda node: not node.connections)
@@ -218,15 +218,15 @@ def test_awaiting_the_first_connect(node: FakeNode, loops: Loops, match: Any) ->
 
 
 def test_a_retry_that_is_put_off(node: FakeNode, loops: Loops) -> None:
-    """No pool knows the request meanwhile, and its time limit ends with the cluster."""
-    asked: list[int] = []
+    """No pool knows a delayed retry, and its timeout ends with the cluster."""
+    retries: list[int] = []
     both: asyncio.Event
 
     class Later(RetryPolicy):
         def on_request_error(self, query: Any, consistency: int, error: Any, retry_num: int) -> Any:
-            asked.append(retry_num)
-            if len(asked) == 2:
-                asyncio.get_running_loop().call_soon(both.set)  # when what is decided here was done
+            retries.append(retry_num)
+            if len(retries) == 2:
+                asyncio.get_running_loop().call_soon(both.set)  # after the decision was carried out
             return self.RETRY, None, 60.0
 
     async def run() -> None:
@@ -240,27 +240,27 @@ def test_a_retry_that_is_put_off(node: FakeNode, loops: Loops) -> None:
         given_up = session.execute(statement, timeout=0.05)
         await asyncio.wait_for(both.wait(), 10)
         assert len(session._engine.delayed) == 2
-        await ended(given_up)
+        await error_of(given_up)
         assert len(session._engine.delayed) == 1
         await cluster.shutdown()
-        assert isinstance(await asyncio.wait_for(ended(waiting), 10), ConnectionShutdown)
+        assert isinstance(await asyncio.wait_for(error_of(waiting), 10), ConnectionShutdown)
         assert not session._engine.delayed
 
     loops.run(run())
 
 
 @pytest.mark.parametrize("statement", ["SELECT ?", "INSERT ?"])
-def test_what_is_begun_in_the_turn_of_the_shutdown(
+def test_calls_in_the_same_turn_as_the_shutdown(
     node: FakeNode, loops: Loops, statement: str
 ) -> None:
-    """A task that is cancelled before its first step runs none of its own code."""
+    """A task that is cancelled before its first step runs none of its code."""
 
     async def run() -> None:
         cluster = aio.Cluster(**settings(node))
         session = await cluster.connect()
         waiting = session.execute(statement, (1,), timeout=None)
         await cluster.shutdown()
-        assert isinstance(await asyncio.wait_for(ended(waiting), 10), ConnectionShutdown)
+        assert isinstance(await asyncio.wait_for(error_of(waiting), 10), ConnectionShutdown)
 
     loops.run(run())
 

@@ -1,5 +1,5 @@
-"""The stress programs in short, and the locks of the package after a fork; ``tests/stress`` has the
-long form.
+"""Short runs of the stress programs, and the package's locks after a fork; ``tests/stress`` has the
+long runs.
 """
 
 from __future__ import annotations

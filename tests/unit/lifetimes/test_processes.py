@@ -1,4 +1,4 @@
-"""A `Cluster` and processes: fork, spawn, exit with a cluster left open."""
+"""A `Cluster` and processes: fork, spawn, exit with an open cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The end of a cluster: idempotent, bounded, from any state, and nothing is left; several loops in
+"""Shutdown is idempotent, bounded, works in any state, and leaves nothing behind; several loops in
 one process.
 """
 
@@ -64,7 +64,7 @@ def test_before_connect(node: FakeNode) -> None:
         cluster.connect()
 
 
-def test_what_is_under_way_is_told(node: FakeNode) -> None:
+def test_requests_in_flight_get_an_error(node: FakeNode) -> None:
     cluster, session = connect(node)
     futures = [session.execute_async(QUERY, timeout=None) for _ in range(50)]
     node.wait_for(lambda node: len(node.queries(QUERY)) == 50)
@@ -87,14 +87,14 @@ def test_a_caller_that_waits_while_another_thread_shuts_down(node: FakeNode) -> 
 
 @pytest.mark.slow
 def test_connects_and_failures_leave_nothing(node: FakeNode) -> None:
-    connect(node)[0].shutdown()  # what a process makes once
+    connect(node)[0].shutdown()  # creates objects that a process creates once
     with FakeNode() as closed:
         closed.prime(Opcode.STARTUP, silence())
         with pytest.raises(NoHostAvailable):
             Cluster([closed.address], port=closed.port, connect_timeout=0.1).connect()
         node.wait_for(lambda node: not node.connections)
         closed.wait_for(lambda node: not node.connections)
-        gc.collect()  # of what other tests have left
+        gc.collect()  # objects of other tests
         threads, open_before = set(threading.enumerate()), descriptors()
         for _ in range(10):
             with pytest.raises(NoHostAvailable):
@@ -155,7 +155,7 @@ class Owner:
     """Shuts its cluster down when it is collected, as a part of a cycle."""
 
     def __init__(self, node: FakeNode, outcomes: list[Any]) -> None:
-        # The cluster first, and last: the collector may take either of them first.
+        # The cluster is both first and last, because the collector may take either first.
         self.cluster = Cluster([node.address], port=node.port)
         self.session = self.cluster.connect()
         self.outcomes = outcomes

@@ -1,5 +1,5 @@
-"""Looking hosts up: by end point, by the address that is connected to, by what nodes tell of each
-other.
+"""Hosts are found by end point, by the connected address, and by the address that
+nodes advertise.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
 
 
-def known(*hosts: Host) -> Metadata:
+def metadata_of(*hosts: Host) -> Metadata:
     metadata = Metadata()
     metadata._replace_hosts(list(hosts))
     return metadata
 
 
-def told(host: Host, address: str, port: int | None) -> Host:
-    """The host with what its own row says."""
+def with_broadcast_address(host: Host, address: str, port: int | None) -> Host:
+    """Return the host with the address of its own row."""
     host.broadcast_rpc_address, host.broadcast_rpc_port = address, port
     return host
 
 
 def test_by_end_point_and_by_address() -> None:
     host = Host(DefaultEndPoint("10.0.0.1", 9042), host_id=uuid.UUID(int=1))
-    metadata = known(host)
+    metadata = metadata_of(host)
     assert metadata.get_host(DefaultEndPoint("10.0.0.1", 9042)) is host
     assert metadata.get_host("10.0.0.1") is host
     assert metadata.get_host("10.0.0.1", 9042) is host
@@ -37,9 +37,9 @@ def test_by_end_point_and_by_address() -> None:
 def test_nodes_behind_one_translated_address_are_told_apart_by_the_ports_that_they_advertise() -> (
     None
 ):
-    first = told(Host(DefaultEndPoint("gateway", 19001)), "10.0.0.1", 9042)
-    second = told(Host(DefaultEndPoint("gateway", 19002)), "10.0.0.1", 9043)
-    metadata = known(first, second)
+    first = with_broadcast_address(Host(DefaultEndPoint("gateway", 19001)), "10.0.0.1", 9042)
+    second = with_broadcast_address(Host(DefaultEndPoint("gateway", 19002)), "10.0.0.1", 9043)
+    metadata = metadata_of(first, second)
     assert metadata.get_host("10.0.0.1", 9042) is first
     assert metadata.get_host("10.0.0.1", 9043) is second
     assert metadata.get_host("gateway", 19002) is second
@@ -47,10 +47,13 @@ def test_nodes_behind_one_translated_address_are_told_apart_by_the_ports_that_th
 
 
 def test_nodes_behind_a_proxy_are_found_by_what_they_advertise() -> None:
-    hosts = [told(Host(SniEndPoint("proxy", str(n), 29042)), f"10.0.0.{n}", 9042) for n in (1, 2)]
-    assert known(*hosts).get_host("10.0.0.2", 9042) is hosts[1]
+    hosts = [
+        with_broadcast_address(Host(SniEndPoint("proxy", str(n), 29042)), f"10.0.0.{n}", 9042)
+        for n in (1, 2)
+    ]
+    assert metadata_of(*hosts).get_host("10.0.0.2", 9042) is hosts[1]
 
 
 def test_a_node_that_advertises_no_port_has_that_of_its_end_point() -> None:
-    host = told(Host(DefaultEndPoint("10.1.0.1", 9042)), "10.0.0.1", None)
-    assert known(host).get_host("10.0.0.1", 9042) is host
+    host = with_broadcast_address(Host(DefaultEndPoint("10.1.0.1", 9042)), "10.0.0.1", None)
+    assert metadata_of(host).get_host("10.0.0.1", 9042) is host

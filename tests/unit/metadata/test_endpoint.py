@@ -1,4 +1,4 @@
-"""End points: what they are equal to, how they are shown, and where they lead."""
+"""End points: equality, display, and their addresses."""
 
 from __future__ import annotations
 
@@ -87,7 +87,12 @@ def test_a_class_of_a_program_is_equal_by_its_key() -> None:
 
 
 @pytest.mark.parametrize(
-    "look", [lambda one: one.address, lambda one: one.port, lambda one: one.resolve()]
+    "look",
+    [
+        lambda endpoint: endpoint.address,
+        lambda endpoint: endpoint.port,
+        lambda endpoint: endpoint.resolve(),
+    ],
 )
 def test_the_base_leads_nowhere(look: Callable[[EndPoint], object]) -> None:
     with pytest.raises(NotImplementedError):

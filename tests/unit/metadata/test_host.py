@@ -1,4 +1,4 @@
-"""Hosts: their state in a word, what they are equal to, and their order."""
+"""Hosts: their state as a word, equality, and order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hosts, keyspaces and tables in notebooks: whole, escaped, and no longer than a page."""
+"""Hosts, keyspaces and tables in notebooks: complete, escaped, and at most a page long."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VOID = {"br"}
 
 
 class Page(HTMLParser):
-    """The texts of a piece of HTML, whose tags must be closed in their order."""
+    """Collects the texts of HTML, whose tags must be closed in order."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -41,9 +41,9 @@ def test_a_host_is_a_row_and_one_that_is_down_stands_out() -> None:
     host = Host(DefaultEndPoint("10.0.0.1", 9042), host_id=uuid.UUID(int=1))
     host.set_location_info("dc<1>", None)
     host.set_up()
-    shown = host._repr_html_()
-    assert {"10.0.0.1:9042", "up", "dc<1>", "-", str(uuid.UUID(int=1))} <= set(Page(shown).texts)
-    assert "color" not in shown
+    html = host._repr_html_()
+    assert {"10.0.0.1:9042", "up", "dc<1>", "-", str(uuid.UUID(int=1))} <= set(Page(html).texts)
+    assert "color" not in html
     host.set_down()
     assert "color" in host._repr_html_()
 
@@ -59,17 +59,17 @@ def test_metadata_is_its_hosts_and_keyspaces() -> None:
 
 
 def test_a_keyspace_is_its_tables_and_a_table_its_columns() -> None:
-    made = table()
+    metadata = table()
     keyspace = KeyspaceMetadata("k<s>", True, "SimpleStrategy", {"replication_factor": "1"})
-    keyspace.tables = {made.name: made}
+    keyspace.tables = {metadata.name: metadata}
     texts = Page(keyspace._repr_html_()).texts
     assert texts[0] == "k<s>"
-    assert {made.name, "table", "CQL"} <= set(texts)
+    assert {metadata.name, "table", "CQL"} <= set(texts)
     assert any("CREATE KEYSPACE" in text for text in texts)
-    shown = Page(made._repr_html_()).texts
-    assert set(made.columns) <= set(shown)
-    assert "partition key" in shown
-    assert any(text.startswith("CREATE TABLE") for text in shown)
+    texts_of_table = Page(metadata._repr_html_()).texts
+    assert set(metadata.columns) <= set(texts_of_table)
+    assert "partition key" in texts_of_table
+    assert any(text.startswith("CREATE TABLE") for text in texts_of_table)
 
 
 def test_rows_beyond_the_most_are_counted() -> None:

@@ -1,4 +1,4 @@
-"""Programs in which each difference shows that a source can show, and one without any."""
+"""Programs that show each difference that a source can show, and a program without any."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ cluster = Cluster()
 session = cluster.connect()
 """
 
-# Key, source, and the severity and code of each finding. Sources that begin with a dot go on after
-# a session was made.
+# Key, source, and the severity and code of each finding. If a source begins with a dot, code before
+# it creates a session.
 CASES: list[tuple[str, str, list[str]]] = [
     (
         "missing-names",
@@ -595,7 +595,7 @@ CASES: list[tuple[str, str, list[str]]] = [
     ),
 ]
 
-# A program that meets each matcher halfway.
+# This program almost matches each matcher.
 CLEAN = '''
 """A program with cassandra-driver>=3.29, CASS_DRIVER_NO_CYTHON and 'import cassandra.nothing'."""
 
@@ -707,11 +707,11 @@ connection.setup(["127.0.0.1"], "ks", lazy_connect=True, retry_connect=True, idl
 
 
 def source_of(text: str) -> str:
-    """The source of a case."""
+    """Return the source of a case."""
     return CONNECTED + text[1:] if text.startswith(".") else textwrap.dedent(text)
 
 
 def checked(folder: Path, text: str) -> Report:
-    """What is found in one file."""
+    """Return the report for a file with this text."""
     (folder / "program.py").write_text(source_of(text))
     return check([folder])

@@ -1,4 +1,4 @@
-"""The check of programs: its findings, their order, and files that it cannot read."""
+"""The check of programs: its findings, their order, and unreadable files."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from pathlib import Path
 from cassandra.migrate.check import check
 
 
-def found(*paths: Path) -> list[tuple[str, int, int, str]]:
-    return [(one.place, one.line, one.column, one.code) for one in check(paths).findings]
+def findings_in(*paths: Path) -> list[tuple[str, int, int, str]]:
+    return [
+        (finding.location, finding.line, finding.column, finding.code)
+        for finding in check(paths).findings
+    ]
 
 
 def test_places_and_order(tmp_path: Path) -> None:
@@ -17,7 +20,7 @@ def test_places_and_order(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\nif x:\n    from cassandra import (\n        Other,\n"
                                    "        More,\n    )\n")  # fmt: skip
     first, second = str(tmp_path / "a.py"), str(tmp_path / "b.py")
-    assert found(tmp_path) == [
+    assert findings_in(tmp_path) == [
         (first, 4, 9, "cassandra.Other"),
         (first, 5, 9, "cassandra.More"),
         (second, 1, 8, "cassandra.nothing"),
@@ -42,8 +45,8 @@ def test_an_expression_that_is_too_deep_does_not_stop_the_rest(tmp_path: Path) -
     (tmp_path / "a.py").write_text("import cassandra\nx = a" + ".b()" * 400)
     (tmp_path / "b.py").write_text("import cassandra.nothing")
     report = check([tmp_path])
-    assert [one.code for one in report.findings] == ["cassandra.nothing"]
-    assert [one.reason for one in report.unread] in ([], ["its expressions are too deep"])
+    assert [finding.code for finding in report.findings] == ["cassandra.nothing"]
+    assert [file.reason for file in report.unread] in ([], ["its expressions are too deep"])
 
 
 def test_a_package_of_the_programs_own_is_not_the_drivers(tmp_path: Path) -> None:
@@ -53,24 +56,24 @@ def test_a_package_of_the_programs_own_is_not_the_drivers(tmp_path: Path) -> Non
     (tmp_path / "a.py").write_text(
         "import cassandra.mine.own\nfrom cassandra import mine, nothing\nimport cassandra.other"
     )
-    assert [code for *_, code in found(tmp_path)] == ["cassandra.nothing"]
+    assert [code for *_, code in findings_in(tmp_path)] == ["cassandra.nothing"]
 
 
-def test_what_one_file_sets_another_may_read(tmp_path: Path) -> None:
+def test_attributes_set_in_one_file_may_be_read_in_another(tmp_path: Path) -> None:
     use = "from cassandra.cluster import Session\ndef f(s: Session):\n    "
     (tmp_path / "a.py").write_text(use + "print(s._mine)")
-    assert found(tmp_path)
+    assert findings_in(tmp_path)
     (tmp_path / "b.py").write_text(use + "s._mine = 1")
-    assert not found(tmp_path)
+    assert not findings_in(tmp_path)
 
 
 def test_cells_share_their_names_and_have_lines_of_their_own(tmp_path: Path) -> None:
     sources = ["from cassandra.cluster import Cluster\nsession = Cluster().connect()", "# text",
                "\nsession._pools"]  # fmt: skip
-    cells = [{"cell_type": "code", "source": one} for one in sources]
+    cells = [{"cell_type": "code", "source": source} for source in sources]
     path = tmp_path / "a.ipynb"
     path.write_text(json.dumps({"cells": cells}))
-    assert found(path) == [(f"{path}[3]", 2, 1, "Session._pools")]
+    assert findings_in(path) == [(f"{path}[3]", 2, 1, "Session._pools")]
 
 
 def test_counts(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_a_path_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_wrong_paths_and_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments, said in (
+    for arguments, message in (
         (["check", str(tmp_path / "gone")], "there is no file or folder"),
         (["check", str(tmp_path)], "there are no Python files"),
         (["check", "--format", "xml", str(tmp_path)], "invalid choice"),
@@ -33,7 +33,19 @@ def test_wrong_paths_and_formats(tmp_path: Path, capsys: pytest.CaptureFixture[s
         with pytest.raises(SystemExit) as left:
             main(arguments)
         assert left.value.code == 2
-        assert said in capsys.readouterr().err
+        assert message in capsys.readouterr().err
+
+
+def test_check_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, command in (
+        (["p/a.py"], "check p/a.py"),
+        (["p/a b.ipynb", "--format", "json"], "check 'p/a b.ipynb' --format json"),
+        ([str(tmp_path)], f"check {tmp_path}"),
+    ):
+        with pytest.raises(SystemExit) as left:
+            main(arguments)
+        assert left.value.code == 2
+        assert f"error: write python -m cassandra.migrate {command}\n" in capsys.readouterr().err
 
 
 def test_exit_codes_and_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -43,8 +55,12 @@ def test_exit_codes_and_text(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == "1 file: 0 break, 0 differ, 0 to note\n"
     path.write_text("import acsylla")
     (tmp_path / "b.py").write_text("import cassandra (")
-    assert main(["check", str(tmp_path)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    assert main(["check", str(tmp_path)]) == 2
+    printed = capsys.readouterr()
+    assert printed.err == (
+        "python -m cassandra.migrate: 1 file was not read, so the exit code is 2\n"
+    )
+    lines = printed.out.splitlines()
     assert lines[0] == f"{path}:1:8: note: acsylla [other-drivers]"
     assert lines[-2].startswith(f"{tmp_path / 'b.py'}:1: not read: ")
     assert lines[-1] == "2 files, 1 not read: 0 break, 0 differ, 1 to note"
@@ -67,7 +83,7 @@ def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.py"
     path.write_text("import cassandra.nothing")
     (tmp_path / "b.py").write_text("import cassandra (")
-    assert main(["check", "--format", "json", str(tmp_path)]) == 1
+    assert main(["check", "--format", "json", str(tmp_path)]) == 2
     report = json.loads(capsys.readouterr().out)
     (finding,) = report["findings"]
     assert [finding[name] for name in ("path", "line", "column", "severity", "difference")] == [

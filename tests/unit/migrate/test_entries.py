@@ -8,7 +8,7 @@ from cassandra.migrate.entries import plain
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("``execute`` and `sync_table`", "execute and sync_table"),
         ("see :doc:`guides/coming-from`", "see docs/guides/coming-from.rst"),
@@ -16,5 +16,5 @@ from cassandra.migrate.entries import plain
         (":class:`Cluster <cassandra.Cluster>`", "Cluster"),
     ],
 )
-def test_a_terminal_shows_no_marks(text: str, shown: str) -> None:
-    assert plain(text) == shown
+def test_a_terminal_shows_no_marks(text: str, expected: str) -> None:
+    assert plain(text) == expected

@@ -1,4 +1,4 @@
-"""Files that the check reads, and those that it leaves out."""
+"""Files that the check reads, and files that it leaves out."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from cassandra.migrate import files
 
 
 def test_folders_that_are_not_the_programs_are_left_out(tmp_path: Path) -> None:
-    wanted = ["a.py", "b.pyw", "c.ipynb", "deep/er/d.py"]
+    expected = ["a.py", "b.pyw", "c.ipynb", "deep/er/d.py"]
     other = ["x.txt", ".hidden.py", ".git/x.py", ".venv/x.py", "venv/x.py", "node_modules/x.py",
              "lib/site-packages/x.py", "myenv/lib/x.py", "deep/__pycache__/x.py"]  # fmt: skip
-    for name in [*wanted, *other, "myenv/pyvenv.cfg"]:
+    for name in [*expected, *other, "myenv/pyvenv.cfg"]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
-    assert [path.relative_to(tmp_path).as_posix() for path in files.walk(tmp_path)] == wanted
-    # What is named is read, whatever it is called.
+    assert [path.relative_to(tmp_path).as_posix() for path in files.walk(tmp_path)] == expected
+    # A path that is named explicitly is read, whatever its name.
     assert list(files.walk(tmp_path / ".git" / "x.py")) == [tmp_path / ".git" / "x.py"]
     assert list(files.walk(tmp_path / "venv")) == [tmp_path / "venv" / "x.py"]
 
@@ -30,9 +30,9 @@ def test_files_that_name_no_driver_are_not_parsed(tmp_path: Path) -> None:
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_text("import cassandra\nprint 'python 2'\n")
-    (one,) = files.read(path)
-    assert isinstance(one, files.Unread)
-    assert (one.place, one.line) == (str(path), 2)
+    (unread,) = files.read(path)
+    assert isinstance(unread, files.Unread)
+    assert (unread.location, unread.line) == (str(path), 2)
     path.write_bytes(b"# cassandra \xff")
     assert isinstance(next(files.read(path)), files.Unread)
     path.write_bytes(b"# coding: nothing\nimport cassandra")
@@ -58,11 +58,11 @@ def test_cells_of_notebooks(tmp_path: Path) -> None:
     ]
     path = tmp_path / "a.ipynb"
     path.write_text(json.dumps({"cells": cells}))
-    broken, whole = files.read(path)
+    broken, source = files.read(path)
     assert isinstance(broken, files.Unread)
-    assert broken.place == f"{path}[4]"
-    assert isinstance(whole, files.Source)
-    assert [(node.cell, node.lineno) for node in whole.tree.body] == [  # type: ignore[attr-defined]
+    assert broken.location == f"{path}[4]"
+    assert isinstance(source, files.Source)
+    assert [(node.cell, node.lineno) for node in source.tree.body] == [  # type: ignore[attr-defined]
         (2, 1), (2, 2), (2, 3), (5, 1),
     ]  # fmt: skip
     path.write_text("{}")

@@ -1,4 +1,4 @@
-"""What looks like a cluster or session in a fork, and is none, or does no harm."""
+"""Code that looks like a use of a cluster or session in a fork, but is not, or does no harm."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("text", QUIET.values(), ids=QUIET)
-def test_nothing_is_said_of(text: str, tmp_path: Path) -> None:
+def test_no_finding_for(text: str, tmp_path: Path) -> None:
     report = checked(tmp_path, text)
-    assert [one.code for one in report.findings] == []
+    assert [finding.code for finding in report.findings] == []
     assert not report.unread

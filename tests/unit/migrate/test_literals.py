@@ -1,4 +1,4 @@
-"""Arguments that a program writes down as a literal."""
+"""Arguments that a program passes in a literal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cassandra.migrate.scopes import Scopes
 
 
 def arguments_of_last(text: str) -> list[str]:
-    """The names of the arguments that the last call of a program surely has."""
+    """Return the names of the arguments that the last call of a program certainly has."""
     tree = ast.parse(text)
     scopes = Scopes(tree)
     last = tree.body[-1]
@@ -27,9 +27,9 @@ def arguments_of_last(text: str) -> list[str]:
         ("f(**dict(a=1, **{'b': 2}))", ["a", "b"]),
         ("k = {'a': 1}\nf(**k)", ["a"]),
         ("k = dict(a=1)\nprint(k['a'], k.get('a'), 'a' in k, {**k})\nf(**k)", ["a"]),
-        # What comes later may have the same keys.
+        # Later items may replace the same keys.
         ("f(**{'a': 1, **others, 'b': 2, c: 3})", ["b"]),
-        # Not known, or changed.
+        # The dict is unknown, or was changed.
         ("f(**k)", []),
         ("f(**g())", []),
         ("f(**dict(others))", []),

@@ -1,4 +1,4 @@
-"""Cases in which a matcher says nothing. `test_table` has those in which each says something."""
+"""Cases in which a matcher reports nothing. `test_table` has the cases with findings."""
 
 from __future__ import annotations
 
@@ -75,6 +75,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize("text", QUIET.values(), ids=QUIET)
-def test_nothing_is_said_of(text: str, tmp_path: Path) -> None:
+def test_no_finding_for(text: str, tmp_path: Path) -> None:
     report = checked(tmp_path, text)
-    assert [one.code for one in report.findings + report.unread] == []  # type: ignore[union-attr]
+    assert [finding.code for finding in report.findings + report.unread] == []  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Names of the driver: where they are, and the attributes of their objects."""
+"""Names of the driver: their modules, and the attributes of their objects."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tests.processes import run_python
     [
         ("cassandra", True),
         ("cassandra.cluster.Cluster.connect", True),
-        ("cassandra.cluster.ConsistencyLevel", True),  # a name of another module
+        ("cassandra.cluster.ConsistencyLevel", True),  # another module has it
         ("cassandra.cqlengine.columns.Integer", True),
-        ("cassandra.util.sortedset.SortedSet", True),  # the class sortedset is beside the module
+        ("cassandra.util.sortedset.SortedSet", True),  # the class sortedset hides the module
         ("cassandra.nothing", False),
         ("cassandra.nothing.more", False),
         ("cassandra.cluster.Nothing", False),
@@ -35,7 +35,7 @@ def test_whether_a_name_is_there(name: str, expected: bool) -> None:
 def test_a_module_that_cannot_be_imported_is_not_called_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # The package itself is looked up first, and what is found is kept for other tests.
+    # Look the package up first, because the result is cached for other tests.
     names.find(names.PACKAGE)
 
     def refuse(name: str) -> None:
@@ -62,12 +62,12 @@ def test_a_name_has_one_home() -> None:
     ("owner", "name", "expected"),
     [
         ("cassandra.cluster.Session", "execute", True),
-        ("cassandra.cluster.Cluster", "_lock", True),  # given by a method
+        ("cassandra.cluster.Cluster", "_lock", True),  # a method sets it
         ("cassandra.cluster.Session", "_pools", False),
         ("cassandra.cluster.Cluster", "_pools", False),  # its constructor is generated
         ("cassandra.query.PreparedStatement", "_set_x", False),  # its base is compiled
         ("cassandra.nothing.More", "a", None),
-        ("cassandra.cqlengine.named.NamedTable", "objects", True),  # raises an error at the class
+        ("cassandra.cqlengine.named.NamedTable", "objects", True),  # raises an error on the class
     ],
 )
 def test_attributes_of_objects(owner: str, name: str, expected: bool | None) -> None:
@@ -84,7 +84,7 @@ def test_arguments_of_calls() -> None:
     setup = names.parameters("cassandra.cqlengine.connection.setup")
     assert setup is not None
     assert {"default_keyspace", "contact_points", "execution_profiles"} <= setup
-    assert names.parameters("cassandra.cqlengine.models.Model") is None  # any
+    assert names.parameters("cassandra.cqlengine.models.Model") is None  # it takes any parameters
     assert names.parameters("cassandra.nothing") is None
 
 
@@ -117,14 +117,14 @@ def test_misspelt_settings(owner: str, name: str, expected: bool) -> None:
 
 def test_attributes_that_other_drivers_document_are_there() -> None:
     listed = (Path(__file__).parents[1] / "drop_in" / "names.txt").read_text().splitlines()
-    module, asked = "", 0
+    module, count = "", 0
     for line in listed:
         if line.startswith("["):
             module = line.strip("[]")
-        elif (found := re.match(r"(\w+)\.(\w+)", line)) and f"{module}.{found[1]}" in OBJECTS:
-            asked += 1
-            assert names.has_attribute(f"{module}.{found[1]}", found[2]), line
-    assert asked > 150
+        elif (match := re.match(r"(\w+)\.(\w+)", line)) and f"{module}.{match[1]}" in OBJECTS:
+            count += 1
+            assert names.has_attribute(f"{module}.{match[1]}", match[2]), line
+    assert count > 150
 
 
 def test_names_of_a_star() -> None:

@@ -1,4 +1,4 @@
-"""What is found in a program does not depend on which implementation runs."""
+"""Findings in a program do not depend on the implementation in use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.conftest import Twins
 from tests.processes import run_python
 from tests.unit.migrate.programs import CASES, CLEAN, source_of
 
-# Classes whose bases, and whose methods, are compiled.
+# Classes with compiled bases or methods.
 CLASSES = {
     "cassandra.cluster": ("Cluster", "Session", "ResponseFuture", "ResultSet", "ExecutionProfile"),
     "cassandra.metadata": ("Metadata", "TableMetadata"),
@@ -31,14 +31,14 @@ os.chdir(sys.argv[1])
 import cassandra
 from cassandra.migrate.check import check
 report = check([Path()])
-found = [(one.place, one.line, one.severity, one.code) for one in report.findings]
+found = [(one.location, one.line, one.severity, one.code) for one in report.findings]
 print(json.dumps([cassandra.implementation, found, [str(one) for one in report.unread]]))
 """
 
 
 @pytest.mark.slow
 def test_both_lanes_find_the_same(compiled: Twins, tmp_path: Path) -> None:
-    # Cython's code objects name their source like this. In a clone it is there.
+    # Cython's code objects name their source like this, and a clone contains it.
     source = tmp_path / "cassandra" / "_accel" / "plans.pyx"
     source.parent.mkdir(parents=True)
     source.write_text("cimport cython\n")
@@ -47,7 +47,10 @@ def test_both_lanes_find_the_same(compiled: Twins, tmp_path: Path) -> None:
     for module, names in CLASSES.items():
         lines = [f"from {module} import {', '.join(names)}"]
         for name in names:
-            lines += [f"def of_{name}(x: {name}):", *(f"    x.{one}" for one in ATTRIBUTES)]
+            lines += [
+                f"def of_{name}(x: {name}):",
+                *(f"    x.{attribute}" for attribute in ATTRIBUTES),
+            ]
         (tmp_path / f"{module}.py").write_text("\n".join(lines))
     code = SHOW.replace("sys.argv[1]", repr(str(tmp_path)))
     answers = {}
@@ -57,6 +60,6 @@ def test_both_lanes_find_the_same(compiled: Twins, tmp_path: Path) -> None:
         name, *answers[lane] = json.loads(done.stdout)
         assert name == lane
     assert answers["c"] == answers["python"]
-    found, unread = answers["c"]
+    findings, unread = answers["c"]
     assert not unread
-    assert [line for *_, line in found if line.endswith("._set_x")]
+    assert [line for *_, line in findings if line.endswith("._set_x")]

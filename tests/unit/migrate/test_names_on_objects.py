@@ -1,4 +1,4 @@
-"""Attributes that objects of the driver have are never called missing."""
+"""Attributes of the driver's objects are never reported as missing."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def test_attributes_of_objects_are_there() -> None:
         prepared = session.prepare("SELECT 1")
         objects = [cluster, session, future, result, prepared, prepared.bind(()), cluster.metadata,
                    cluster.metadata.all_hosts()[0], ExecutionProfile()]  # fmt: skip
-        for one in objects:
-            owner = f"{type(one).__module__}.{type(one).__qualname__}"
-            missing = [name for name in dir(one) if names.has_attribute(owner, name) is False]
-            # Cython's own.
+        for instance in objects:
+            owner = f"{type(instance).__module__}.{type(instance).__qualname__}"
+            missing = [name for name in dir(instance) if names.has_attribute(owner, name) is False]
+            # Cython adds its own special names.
             assert [name for name in missing if not name.startswith("__")] == [], owner
-            assert len(dir(one)) > 20, owner
+            assert len(dir(instance)) > 20, owner

@@ -1,4 +1,4 @@
-"""What looks like a difference of several expressions together, and is none."""
+"""Several expressions that look like a difference together, but are not."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("text", QUIET.values(), ids=QUIET)
-def test_nothing_is_said_of(text: str, tmp_path: Path) -> None:
+def test_no_finding_for(text: str, tmp_path: Path) -> None:
     report = checked(tmp_path, text)
-    assert [one.code for one in report.findings] == []
+    assert [finding.code for finding in report.findings] == []
     assert not report.unread

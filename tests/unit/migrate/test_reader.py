@@ -1,4 +1,4 @@
-"""The reader of a syntax tree: imports, guards, texts."""
+"""The reader of a syntax tree finds imports, guards, and texts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from cassandra.migrate.reader import read, survey
 
 
 def names_in(text: str) -> list[tuple[str, bool]]:
-    found = [fact for fact in read(ast.parse(text)) if isinstance(fact, Name)]
-    return [(fact.name, fact.is_guarded) for fact in found]
+    facts = [fact for fact in read(ast.parse(text)) if isinstance(fact, Name)]
+    return [(fact.name, fact.is_guarded) for fact in facts]
 
 
 def test_a_star_names_the_module() -> None:
@@ -34,7 +34,7 @@ def test_guards() -> None:
     assert names_in(begin + "ImportError:\n    sys.exit(1)") == free
     within = "with suppress(ImportError):\n    import cassandra.nothing"
     assert names_in(f"from contextlib import suppress\n{within}") == guarded
-    # What stands in the handler is not guarded, and neither is a function that is called later.
+    # Code in the handler is not guarded, and neither is a function that is called later.
     assert names_in("try:\n    x\nexcept ImportError:\n    import cassandra.nothing") == free
     later = "try:\n    def f():\n        import cassandra.nothing\nexcept ImportError:\n    x = 1"
     assert names_in(later) == free
@@ -52,7 +52,7 @@ def test_arguments_that_are_unpacked_are_not_looked_at() -> None:
     assert (call.callee, call.unknown) == ("cassandra.cluster.Cluster", ["nothing"])
 
 
-def test_what_all_files_together_tell() -> None:
+def test_facts_of_all_files_together() -> None:
     program = Program()
     survey(
         ast.parse(

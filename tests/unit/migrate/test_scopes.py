@@ -1,4 +1,4 @@
-"""Expressions and attributes, by the flow of names in a program."""
+"""Expressions and attributes are resolved through assignments in a program."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cassandra.migrate.scopes import (
 
 
 def value_of_last(text: str) -> Value:
-    """What the last expression of a program is."""
+    """Return the value of a program's last expression."""
     tree = ast.parse(textwrap.dedent(text))
     scopes = Scopes(tree)
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Expr)]
@@ -29,7 +29,7 @@ def value_of_last(text: str) -> Value:
     inside = [
         scope
         for node, scope in scopes.by_node.items()
-        if any(one is last for one in ast.walk(node))
+        if any(child is last for child in ast.walk(node))
     ]
     return scopes.value(last.value, inside[-1])
 
@@ -52,7 +52,7 @@ def value_of_last(text: str) -> Value:
          "def f(s: Optional[Session] = None):\n    s", Instance(SESSION)),
         ("from cassandra.cluster import Cluster\na, b = 1, Cluster()\nb", Instance(CLUSTER)),
         ("from cassandra.cluster import Cluster\nif (c := Cluster()):\n    c", Instance(CLUSTER)),
-        # None is what a name has before.
+        # The name's previous value is None.
         ("from cassandra.cluster import Cluster\nc = None\ndef f():\n    global c\n"
          "    c = Cluster()\nc", Instance(CLUSTER)),
         ("try:\n    from cassandra.cluster import Cluster\nexcept ImportError:\n    Cluster = None\n"  # noqa: E501
@@ -74,7 +74,7 @@ def value_of_last(text: str) -> Value:
          "    def connect(self):\n        return 1\nclass B(A): ...\nB().connect()", None),
         ("from cassandra.cluster import Cluster\nfrom a import M\nclass A(M, Cluster): ...\n"
          "A().connect()", None),
-        # Bindings that do not agree, or that are not known.
+        # Assignments that disagree, or whose values are unknown.
         ("from cassandra.cluster import Cluster\nc = Cluster()\nc = f()\nc", None),
         ("from cassandra.cluster import Cluster\nc = Cluster()\nfor c in d: pass\nc", None),
         ("from cassandra.cluster import Cluster\nc = Cluster()\nc += 1\nc", None),
@@ -93,7 +93,7 @@ def value_of_last(text: str) -> Value:
         ("a = b\nb = a\na", None),
     ],
 )  # fmt: skip
-def test_what_an_expression_is(text: str, expected: Value) -> None:
+def test_values_of_expressions(text: str, expected: Value) -> None:
     assert value_of_last(text) == expected
 
 

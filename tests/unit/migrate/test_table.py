@@ -1,4 +1,4 @@
-"""The table of differences: each that a source can show is found in a program, and in no other."""
+"""Each difference that a source can show is found in its programs, and in no others."""
 
 from __future__ import annotations
 
@@ -15,40 +15,44 @@ from tests.unit.migrate.programs import CASES, CLEAN, checked
 
 def test_keys_are_unique_and_texts_are_sentences() -> None:
     assert len(BY_KEY) == len(DIFFERENCES)
-    for one in DIFFERENCES:
-        assert one.what.endswith("."), one.key
-        assert one.why.endswith("."), one.key
-        assert not one.do or one.do.endswith("."), one.key
-        assert one.do or not one.matchers, f"{one.key}: a finding says what to do"
+    for difference in DIFFERENCES:
+        assert difference.what.endswith("."), difference.key
+        assert difference.why.endswith("."), difference.key
+        assert not difference.do or difference.do.endswith("."), difference.key
+        assert difference.do or not difference.matchers, (
+            f"{difference.key}: a finding says what to do"
+        )
 
 
 def test_each_difference_that_a_source_can_show_has_a_program() -> None:
-    shown = {one.key for one in DIFFERENCES if one.matchers}
-    assert {key for key, _, _ in CASES} == shown
+    keys = {difference.key for difference in DIFFERENCES if difference.matchers}
+    assert {key for key, _, _ in CASES} == keys
 
 
-@pytest.mark.parametrize(("key", "text", "expected"), CASES, ids=lambda one: str(one)[:40])
+@pytest.mark.parametrize(
+    ("key", "text", "expected"), CASES, ids=lambda parameter: str(parameter)[:40]
+)
 def test_a_difference_is_found(key: str, text: str, expected: list[str], tmp_path: Path) -> None:
     report = checked(tmp_path, text)
     assert not report.unread
-    found = [f"{one.severity} {one.code}" for one in report.findings]
-    assert found == expected
-    assert {one.difference.key for one in report.findings} == {key}
+    findings = [f"{finding.severity} {finding.code}" for finding in report.findings]
+    assert findings == expected
+    assert {finding.difference.key for finding in report.findings} == {key}
 
 
 def test_each_matcher_is_met_by_a_program(tmp_path: Path) -> None:
     severities = {
         (key, finding.partition(" ")[0]) for key, _, expected in CASES for finding in expected
     }
-    for one in DIFFERENCES:
-        for matcher in one.matchers:
-            assert (one.key, matcher.severity) in severities, (one.key, matcher)
+    for difference in DIFFERENCES:
+        for matcher in difference.matchers:
+            assert (difference.key, matcher.severity) in severities, (difference.key, matcher)
 
 
 def test_a_program_without_differences_has_no_finding(tmp_path: Path) -> None:
     report = checked(tmp_path, CLEAN)
     assert not report.unread
-    assert [(one.line, one.code) for one in report.findings] == []
+    assert [(finding.line, finding.code) for finding in report.findings] == []
 
 
 def test_compiled_parts_are_missing() -> None:
@@ -60,10 +64,10 @@ def test_no_name_that_other_drivers_document_is_reported(tmp_path: Path) -> None
     for line in (Path(__file__).parents[1] / "drop_in" / "names.txt").read_text().splitlines():
         if line.startswith("["):
             module = line.strip("[]")
-        elif found := re.match(r"[A-Za-z]\w*", line):
-            lines.append(f"from {module} import {found[0]}\n")
+        elif match := re.match(r"[A-Za-z]\w*", line):
+            lines.append(f"from {module} import {match[0]}\n")
     report = checked(tmp_path, "".join(lines))
     assert len(lines) > 900
-    assert {(one.severity, one.difference.key) for one in report.findings} <= {
+    assert {(finding.severity, finding.difference.key) for finding in report.findings} <= {
         ("note", "enterprise")
     }

@@ -1,4 +1,4 @@
-"""Counts by host, and how a cluster is."""
+"""Counts by host, and the state of a cluster."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ QUERY = "SELECT k FROM t"
 K = [("k", "int")]
 
 
-class OnceMore(RetryPolicy):
-    def on_read_timeout(self, *arguments: Any, retry_num: int = 0, **told: Any) -> Any:
+class RetryOnce(RetryPolicy):
+    def on_read_timeout(self, *arguments: Any, retry_num: int = 0, **details: Any) -> Any:
         return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
 
 
@@ -47,23 +47,23 @@ def test_buckets_must_rise(buckets: tuple[float, ...]) -> None:
         RequestCounters(buckets)
 
 
-def test_what_is_sent_and_answered_is_counted() -> None:
+def test_requests_and_answers_are_counted() -> None:
     counters = RequestCounters()
     with FakeNode() as node, connected(node, counters) as cluster:
         node.prime(QUERY, rows(K, [(1,)]))
         session = cluster.connect()
         for _ in range(3):
             session.execute(QUERY)
-        ((host, found),) = counters.hosts.items()
+        ((host, counts),) = counters.hosts.items()
         assert host.address == node.address
-        assert (found.attempts, found.retries, found.speculations) == (3, 0, 0)
-        assert found.errors == {}
-        assert found.latencies.count == 3
+        assert (counts.attempts, counts.retries, counts.speculations) == (3, 0, 0)
+        assert counts.errors == {}
+        assert counts.latencies.count == 3
         assert counters.requests == {"success": 3}
         assert counters.durations.count == 3
-        assert counters.durations.sum >= found.latencies.sum > 0
-        assert found.bytes_out > 3 * len(QUERY)
-        assert found.bytes_in > 0
+        assert counters.durations.sum >= counts.latencies.sum > 0
+        assert counts.bytes_out > 3 * len(QUERY)
+        assert counts.bytes_in > 0
 
 
 def test_failures_are_counted_by_host_and_kind() -> None:
@@ -71,7 +71,7 @@ def test_failures_are_counted_by_host_and_kind() -> None:
     with FakeCluster(2) as nodes:
         nodes[0].prime(QUERY, error(ErrorCode.READ_TIMEOUT))
         nodes[1].prime(QUERY, error(ErrorCode.READ_TIMEOUT))
-        profile = ExecutionProfile(load_balancing_policy=InOrder(), retry_policy=OnceMore())
+        profile = ExecutionProfile(load_balancing_policy=InOrder(), retry_policy=RetryOnce())
         profiles = {EXEC_PROFILE_DEFAULT: profile}
         with connected(nodes, counters, execution_profiles=profiles) as cluster:
             session = cluster.connect()
@@ -80,8 +80,10 @@ def test_failures_are_counted_by_host_and_kind() -> None:
             nodes[0].prime(QUERY, silence())
             with pytest.raises(OperationTimedOut):
                 session.execute(QUERY, timeout=0.05)
-            found = {host.address: one for host, one in counters.hosts.items()}
-            first, second = found[nodes[0].address], found[nodes[1].address]
+            counters_by_host = {
+                host.address: host_counters for host, host_counters in counters.hosts.items()
+            }
+            first, second = counters_by_host[nodes[0].address], counters_by_host[nodes[1].address]
             assert first.errors == {"ReadTimeout": 1, "OperationTimedOut": 1}
             assert second.errors == {"ReadTimeout": 1}
             assert (first.retries, second.retries) == (1, 0)
@@ -103,7 +105,8 @@ def test_gauges_before_during_and_after_a_session() -> None:
         held.wait()
         (host,) = ClusterGauges.of(cluster).hosts
         assert (host.is_up, host.connections, host.in_flight, host.orphans) == (True, 1, 1, 0)
-        assert host.streams_free + 1 in (32767, 32768)  # one may be for threads that write directly
+        # one may be reserved for threads that write directly
+        assert host.streams_free + 1 in (32767, 32768)
         assert host.waiting == 0
         lost = session.execute_async(SimpleStatement(QUERY), timeout=0.01)
         with pytest.raises(OperationTimedOut):
@@ -118,7 +121,7 @@ def test_gauges_before_during_and_after_a_session() -> None:
         cluster.shutdown()
         after = ClusterGauges.of(cluster)
         assert (after.sessions, after.is_connected) == (0, False)
-        assert all(one.connections == 0 for one in after.hosts)
+        assert all(gauge.connections == 0 for gauge in after.hosts)
 
 
 def test_a_host_may_be_forgotten() -> None:
@@ -137,7 +140,7 @@ def test_reconnections_and_reads_of_the_schema_are_counted() -> None:
     class Telling(ReconnectionPolicy):
         def new_schedule(self) -> Iterator[float]:
             for delay in repeat(0.005):
-                tried.set()  # of the host, of its pool, or of the control connection
+                tried.set()  # by the host, its pool, or the control connection
                 yield delay
 
     policy = Telling()
@@ -148,7 +151,7 @@ def test_reconnections_and_reads_of_the_schema_are_counted() -> None:
         cluster.connect()
         gauges = ClusterGauges.of(cluster)
         assert (gauges.schema_reads, gauges.failed_schema_reads) == (0, 0)
-        assert [one.reconnections for one in gauges.hosts] == [0]
+        assert [gauge.reconnections for gauge in gauges.hosts] == [0]
         cluster.refresh_keyspace_metadata("ks")
         assert ClusterGauges.of(cluster).schema_reads == 1
         node.refuse_connections()

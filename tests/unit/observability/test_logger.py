@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +20,7 @@ from cassandra.policies import ColDesc, RetryPolicy
 from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error, hold, paged, rows
 from tests.unit.engine.faults import InOrder
+from tests.waiting import until
 
 QUERY = "SELECT k FROM t WHERE k = 1"
 INSERT = "INSERT INTO t (k, s) VALUES (?, ?)"
@@ -39,7 +41,7 @@ def connected(nodes: Any, logger: RequestLogger, **settings: Any) -> Cluster:
     return Cluster(points, port=nodes.port, request_observers=[logger], **settings)
 
 
-def told(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
+def records_of(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
     return [record for record in caplog.records if record.name == "cassandra.requests"]
 
 
@@ -52,13 +54,13 @@ def _all_levels(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 def test_quick_requests_are_not_logged(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
     with connected(node, RequestLogger(slow=30.0)) as cluster:
         cluster.connect().execute(QUERY)
-    assert told(caplog) == []
+    assert records_of(caplog) == []
 
 
 def test_slow_requests_are_logged(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
     with connected(node, RequestLogger(slow=0.0)) as cluster:
         cluster.connect().execute(QUERY)
-    (record,) = told(caplog)
+    (record,) = records_of(caplog)
     assert record.levelname == "WARNING"
     line = record.getMessage()
     assert line.startswith("slow request, 0.")
@@ -79,33 +81,33 @@ def test_thresholds_are_changed_at_run_time(
     with connected(node, logger) as cluster:
         session = cluster.connect()
         session.execute(QUERY)
-        assert told(caplog) == []
+        assert records_of(caplog) == []
         logger.slow = 0.0
         session.execute(QUERY)
-        assert len(told(caplog)) == 1
+        assert len(records_of(caplog)) == 1
         logger.slow, logger.sample = None, 1.0
         session.execute(QUERY)
-        assert [record.levelname for record in told(caplog)] == ["WARNING", "INFO"]
-        assert told(caplog)[1].getMessage().startswith("sampled request, ")
+        assert [record.levelname for record in records_of(caplog)] == ["WARNING", "INFO"]
+        assert records_of(caplog)[1].getMessage().startswith("sampled request, ")
 
 
 def test_failed_requests_are_logged_with_their_attempts(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class OnceMore(RetryPolicy):
-        def on_read_timeout(self, *arguments: Any, retry_num: int = 0, **told: Any) -> Any:
+        def on_read_timeout(self, *arguments: Any, retry_num: int = 0, **details: Any) -> Any:
             return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
 
     with FakeCluster(2) as nodes:
-        for one in nodes.nodes:
-            one.prime(QUERY, error(ErrorCode.READ_TIMEOUT))
+        for node in nodes.nodes:
+            node.prime(QUERY, error(ErrorCode.READ_TIMEOUT))
         profile = ExecutionProfile(load_balancing_policy=InOrder(), retry_policy=OnceMore())
         profiles = {EXEC_PROFILE_DEFAULT: profile}
         with connected(nodes, RequestLogger(), execution_profiles=profiles) as cluster:
             session = cluster.connect("ks")
             with pytest.raises(ReadTimeout):
                 session.execute(QUERY)
-        (record,) = told(caplog)
+        (record,) = records_of(caplog)
         assert record.levelname == "ERROR"
         line = record.getMessage()
         assert "ReadTimeout: code=0x1200, consistency=LOCAL_ONE, required_responses=1" in line
@@ -115,11 +117,14 @@ def test_failed_requests_are_logged_with_their_attempts(
         assert "ReadTimeout (rethrow)" in line
         fields: Any = vars(record)["request"]
         assert fields["retries"] == 1
-        assert [one["decision"] for one in fields["attempts"]] == ["retry next host", "rethrow"]
+        assert [attempt["decision"] for attempt in fields["attempts"]] == [
+            "retry next host",
+            "rethrow",
+        ]
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "server_message"),
     [
         (ErrorCode.INVALID, 'Invalid STRING constant (hunter2) for "n" of type int'),
         (
@@ -135,17 +140,17 @@ def test_errors_are_logged_without_the_server_s_words(
     node: FakeNode,
     caplog: pytest.LogCaptureFixture,
     code: Any,
-    said: str,
+    server_message: str,
     kind: str,
     structured: bool,
 ) -> None:
-    node.prime(QUERY, error(code, said))
+    node.prime(QUERY, error(code, server_message))
     with connected(node, RequestLogger(structured=structured)) as cluster:
         session = cluster.connect()
         statement: Any = session.prepare(QUERY) if kind == "prepared" else QUERY
         with pytest.raises(DriverException, match="hunter2"):
             session.execute(statement)
-    (record,) = told(caplog)
+    (record,) = records_of(caplog)
     assert f"code=0x{int(code):04x}" in record.getMessage()
     assert "hunter2" not in record.getMessage() + repr(vars(record))
 
@@ -158,7 +163,7 @@ def test_failures_may_be_left_to_the_program(
         session = cluster.connect()
         with pytest.raises(InvalidRequest):
             session.execute(QUERY)
-    assert told(caplog) == []
+    assert records_of(caplog) == []
 
 
 async def test_requests_that_are_given_up_have_not_failed(
@@ -176,7 +181,7 @@ async def test_requests_that_are_given_up_have_not_failed(
         with pytest.raises(asyncio.CancelledError):
             await task
         held.release()
-    assert told(caplog) == []
+    assert records_of(caplog) == []
 
 
 def test_values_are_left_out(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
@@ -190,11 +195,11 @@ def test_values_are_left_out(node: FakeNode, caplog: pytest.LogCaptureFixture) -
         batch.add(SimpleStatement("INSERT INTO t (k, s) VALUES (%s, %s)"), (987654, "hidden"))
         batch.add(session.prepare(INSERT), (987654, "hidden"))
         session.execute(batch)
-    shown = "\n".join(str(vars(record)) for record in told(caplog))
-    assert len(told(caplog)) == 4
-    assert "hidden" not in shown
-    assert "987654" not in shown
-    assert "batch of 3: INSERT INTO t (k, s) VALUES (?, ?); INSERT INTO t" in shown
+    log_text = "\n".join(str(vars(record)) for record in records_of(caplog))
+    assert len(records_of(caplog)) == 4
+    assert "hidden" not in log_text
+    assert "987654" not in log_text
+    assert "batch of 3: INSERT INTO t (k, s) VALUES (?, ?); INSERT INTO t" in log_text
 
 
 def test_values_are_shown_shortened_if_they_are_asked_for(
@@ -205,7 +210,7 @@ def test_values_are_shown_shortened_if_they_are_asked_for(
         session = cluster.connect()
         session.execute(session.prepare(INSERT), (5, "x" * 100))
         session.execute("INSERT INTO t (k) VALUES (%s)", (77,))
-    first, second = told(caplog)
+    first, second = records_of(caplog)
     assert "values: k=5, s='xxxxxx..." in first.getMessage()
     assert "VALUES (77)" in second.getMessage()
     logger.most_values = 1
@@ -228,7 +233,7 @@ def test_values_of_encrypted_columns_are_never_shown(
         session = cluster.connect()
         node.prime_prepare(INSERT, [("k", "int"), ("s", "blob")])
         session.execute(session.prepare(INSERT), (5, "hidden"))
-    (record,) = told(caplog)
+    (record,) = records_of(caplog)
     assert "values: k=5, s=<encrypted>" in record.getMessage()
     assert "hidden" not in str(vars(record))
 
@@ -236,14 +241,14 @@ def test_values_of_encrypted_columns_are_never_shown(
 def test_texts_are_shortened(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
     with connected(node, RequestLogger(slow=0.0, longest_text=20)) as cluster:
         cluster.connect().execute("SELECT " + "a, " * 1000 + "b FROM t")
-    fields: Any = vars(told(caplog)[0])["request"]
+    fields: Any = vars(records_of(caplog)[0])["request"]
     assert fields["statement"] == "SELECT a, a, a, a..."
 
 
 def test_messages_may_be_json(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
     with connected(node, RequestLogger(slow=0.0, structured=True)) as cluster:
         cluster.connect().execute(QUERY)
-    (record,) = told(caplog)
+    (record,) = records_of(caplog)
     assert json.loads(record.getMessage()) == vars(record)["request"]
 
 
@@ -251,9 +256,9 @@ def test_further_pages_are_numbered(node: FakeNode, caplog: pytest.LogCaptureFix
     node.prime(QUERY, paged(K, [(number,) for number in range(3)]))
     with connected(node, RequestLogger(slow=0.0)) as cluster:
         list(cluster.connect().execute(SimpleStatement(QUERY, fetch_size=2)))
-    pages = [vars(record)["request"].get("page") for record in told(caplog)]
+    pages = [vars(record)["request"].get("page") for record in records_of(caplog)]
     assert pages == [None, 2]
-    assert "page 2, LOCAL_ONE" in told(caplog)[1].getMessage()
+    assert "page 2, LOCAL_ONE" in records_of(caplog)[1].getMessage()
 
 
 def test_a_logger_that_does_not_want_it_costs_no_line(node: FakeNode) -> None:
@@ -286,3 +291,47 @@ def test_wrong_limits_are_refused(
     logger = RequestLogger()
     with pytest.raises(kind, match=message):
         setattr(logger, name, value)
+
+
+# -- failures that repeat --------------------------------------------------------------------------
+
+
+def test_failures_that_repeat_are_counted(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
+    node.prime(re.compile("SELECT k FROM|SELECT other"), error(ErrorCode.INVALID))
+    with connected(node, RequestLogger(repeat_interval=0.3)) as cluster:
+        session = cluster.connect()
+
+        def fail(count: int, query: str) -> None:
+            for number in range(count):
+                with pytest.raises(DriverException):
+                    session.execute(query.format(number))
+
+        fail(30, "SELECT k FROM t WHERE k = {}")
+        fail(1, "SELECT other FROM t")
+        first, other = records_of(caplog)[:2]
+        assert "WHERE k = ?" in first.getMessage()
+        assert "repeated" not in vars(first)["request"]
+        assert "SELECT other" in other.getMessage()
+        until(lambda: len(records_of(caplog)) == 3)
+        counted = records_of(caplog)[2]
+        assert counted.levelname == "ERROR"
+        assert vars(counted)["request"]["repeated"] == 29
+        assert counted.getMessage().startswith("failed request, 0.")
+        assert "the last of 29 that failed like this since the line before" in counted.getMessage()
+
+
+def test_each_failure_is_logged_if_it_shall_be(
+    node: FakeNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    node.prime(QUERY, error(ErrorCode.INVALID))
+    with connected(node, RequestLogger(repeat_interval=0)) as cluster:
+        session = cluster.connect()
+        for _ in range(3):
+            with pytest.raises(DriverException):
+                session.execute(QUERY)
+    assert len(records_of(caplog)) == 3
+
+
+def test_the_interval_is_checked() -> None:
+    with pytest.raises(ValueError, match="repeat_interval must not be negative, but is -1"):
+        RequestLogger(repeat_interval=-1)

@@ -42,7 +42,7 @@ K = [("k", "int")]
 
 
 class Telemetry:
-    """An observer with providers of its own, and all that they have exported."""
+    """An observer with its own providers, and everything that they have exported."""
 
     def __init__(self, **options: Any) -> None:
         self._exporter = InMemorySpanExporter()
@@ -159,9 +159,9 @@ def test_a_batch_has_its_size(node: FakeNode, telemetry: Telemetry) -> None:
 def test_values_in_texts_are_never_shown(node: FakeNode, telemetry: Telemetry) -> None:
     with connected(node, telemetry.observer) as cluster:
         cluster.connect().execute("INSERT INTO t (k, s) VALUES (%s, %s)", (987654, "hidden"))
-    shown = str(telemetry.span.to_json())
-    assert "hidden" not in shown
-    assert "987654" not in shown
+    span_json = str(telemetry.span.to_json())
+    assert "hidden" not in span_json
+    assert "987654" not in span_json
 
 
 def test_texts_may_be_left_out(node: FakeNode) -> None:
@@ -214,7 +214,7 @@ async def test_spans_of_tasks_have_their_tasks_for_parents(
     parents = [span.parent.span_id for span in telemetry.spans if span.parent is not None]
     assert len(of_program) == 5
     assert sorted(parents) == sorted(of_program)
-    assert trace.get_current_span() is trace.INVALID_SPAN  # nothing stays current
+    assert trace.get_current_span() is trace.INVALID_SPAN  # no span stays current
 
 
 def test_each_page_is_a_span(node: FakeNode, telemetry: Telemetry) -> None:
@@ -258,8 +258,8 @@ def test_errors(
 
 def test_a_status_has_none_of_the_server_s_words(node: FakeNode, telemetry: Telemetry) -> None:
     text = "CREATE ROLE bob WITH PASSWORD = 'hunter2' AND LOGIN = truee"
-    said = "line 1:56 no viable alternative at input 'AND' (...= 'hunter2' AND ...)"
-    node.prime(text, error(ErrorCode.SYNTAX_ERROR, said))
+    server_message = "line 1:56 no viable alternative at input 'AND' (...= 'hunter2' AND ...)"
+    node.prime(text, error(ErrorCode.SYNTAX_ERROR, server_message))
     with connected(node, telemetry.observer) as cluster:
         session = cluster.connect()
         with pytest.raises(DriverException, match="hunter2"):
@@ -269,16 +269,16 @@ def test_a_status_has_none_of_the_server_s_words(node: FakeNode, telemetry: Tele
     assert "hunter2" not in span.to_json()
 
 
-class OnceMore(RetryPolicy):
-    def on_read_timeout(self, *arguments: Any, retry_num: int = 0, **told: Any) -> Any:
+class RetryOnce(RetryPolicy):
+    def on_read_timeout(self, *arguments: Any, retry_num: int = 0, **details: Any) -> Any:
         return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
 
 
 def test_retries_and_speculation_are_events(telemetry: Telemetry) -> None:
     with FakeCluster(2) as nodes:
-        for one in nodes.nodes:
-            one.prime(QUERY, error(ErrorCode.READ_TIMEOUT))
-        profile = ExecutionProfile(load_balancing_policy=InOrder(), retry_policy=OnceMore())
+        for node in nodes.nodes:
+            node.prime(QUERY, error(ErrorCode.READ_TIMEOUT))
+        profile = ExecutionProfile(load_balancing_policy=InOrder(), retry_policy=RetryOnce())
         profiles = {EXEC_PROFILE_DEFAULT: profile}
         with connected(nodes, telemetry.observer, execution_profiles=profiles) as cluster:
             session = cluster.connect()
@@ -289,8 +289,8 @@ def test_retries_and_speculation_are_events(telemetry: Telemetry) -> None:
                 "retry",
                 "attempt",
             ]
-            again = dict(telemetry.span.events[1].attributes)
-            assert again == {
+            retry_attributes = dict(telemetry.span.events[1].attributes)
+            assert retry_attributes == {
                 "error.type": "cassandra.ReadTimeout",
                 "turbocql.decision": "retry next host",
             }
@@ -344,10 +344,10 @@ def test_either_may_be_left_out(node: FakeNode) -> None:
 
 
 def test_two_observers_have_a_span_each(node: FakeNode) -> None:
-    one, other = Telemetry(), Telemetry()
-    with connected(node, one.observer, other.observer) as cluster:
+    first, second = Telemetry(), Telemetry()
+    with connected(node, first.observer, second.observer) as cluster:
         cluster.connect().execute(QUERY)
-    assert (len(one.spans), len(other.spans)) == (1, 1)
+    assert (len(first.spans), len(second.spans)) == (1, 1)
 
 
 def test_a_suppressed_call_has_no_span(node: FakeNode, telemetry: Telemetry) -> None:

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus, as its own client writes and reads them; and the dashboard."""
+"""Metrics for Prometheus, written and parsed by its own client; and the dashboard."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def page(registry: CollectorRegistry) -> str:
 
 
 def samples(text: str) -> dict[str, list[tuple[dict[str, str], float]]]:
-    found: dict[str, list[tuple[dict[str, str], float]]] = {}
+    samples_by_name: dict[str, list[tuple[dict[str, str], float]]] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
-            found.setdefault(sample.name, []).append((sample.labels, sample.value))
-    return found
+            samples_by_name.setdefault(sample.name, []).append((sample.labels, sample.value))
+    return samples_by_name
 
 
 @pytest.fixture(scope="module")
-def shown() -> str:
-    """A page of a cluster that has executed something, and failed once."""
+def metrics_page() -> str:
+    """Return the metrics page of a cluster with a successful and a failed request."""
     registry = CollectorRegistry()
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         registry.register(ClusterCollector(cluster, name="test"))
@@ -52,24 +52,25 @@ def shown() -> str:
         return page(registry)
 
 
-def test_requests_are_on_the_page(shown: str) -> None:
-    found = samples(shown)
+def test_requests_are_on_the_page(metrics_page: str) -> None:
+    samples_by_name = samples(metrics_page)
     requests = {
-        labels["outcome"]: value for labels, value in found["cassandra_driver_requests_total"]
+        labels["outcome"]: value
+        for labels, value in samples_by_name["cassandra_driver_requests_total"]
     }
     assert requests == {"success": 1.0, "InvalidRequest": 1.0}
-    ((labels, value),) = found["cassandra_driver_errors_total"]
+    ((labels, value),) = samples_by_name["cassandra_driver_errors_total"]
     assert (labels["error"], labels["cluster"], value) == ("InvalidRequest", "test", 1.0)
-    ((labels, value),) = found["cassandra_driver_attempt_duration_seconds_count"]
+    ((labels, value),) = samples_by_name["cassandra_driver_attempt_duration_seconds_count"]
     assert value == 2.0
     assert set(labels) == {"cluster", "host", "datacenter", "rack"}
-    buckets = found["cassandra_driver_request_duration_seconds_bucket"]
+    buckets = samples_by_name["cassandra_driver_request_duration_seconds_bucket"]
     assert buckets[-1][0]["le"] == "+Inf"
     assert buckets[-1][1] == 2.0
-    assert found["cassandra_driver_connections"][0][1] == 1.0
-    assert found["cassandra_driver_host_up"][0][1] == 1.0
-    assert found["cassandra_driver_control_connection_up"][0][1] == 1.0
-    assert found["cassandra_driver_sent_bytes_total"][0][1] > 0
+    assert samples_by_name["cassandra_driver_connections"][0][1] == 1.0
+    assert samples_by_name["cassandra_driver_host_up"][0][1] == 1.0
+    assert samples_by_name["cassandra_driver_control_connection_up"][0][1] == 1.0
+    assert samples_by_name["cassandra_driver_sent_bytes_total"][0][1] > 0
 
 
 def test_before_connect_and_after_shutdown_there_is_a_page() -> None:
@@ -88,13 +89,13 @@ def test_two_clusters_are_told_apart() -> None:
     registry = CollectorRegistry()
     with (
         FakeNode() as node,
-        Cluster([node.address], port=node.port) as one,
-        Cluster([node.address], port=node.port) as other,
+        Cluster([node.address], port=node.port) as first,
+        Cluster([node.address], port=node.port) as second,
     ):
-        registry.register(ClusterCollector(one, name="one"))
-        registry.register(ClusterCollector(other, name="other"))
-        one.connect()
-        other.connect()
+        registry.register(ClusterCollector(first, name="one"))
+        registry.register(ClusterCollector(second, name="other"))
+        first.connect()
+        second.connect()
         sessions = samples(page(registry))["cassandra_driver_sessions"]
         assert [labels["cluster"] for labels, _ in sessions] == ["one", "other"]
 
@@ -110,8 +111,8 @@ def test_a_cluster_that_nobody_holds_is_not_kept() -> None:
     assert page(registry) == ""
 
 
-def test_each_query_of_the_dashboard_names_metrics_of_the_page(shown: str) -> None:
-    known = samples(shown)
+def test_each_query_of_the_dashboard_names_metrics_of_the_page(metrics_page: str) -> None:
+    samples_by_name = samples(metrics_page)
     dashboard: Any = json.loads(DASHBOARD.read_text())
     queries = [
         target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())
@@ -121,21 +122,21 @@ def test_each_query_of_the_dashboard_names_metrics_of_the_page(shown: str) -> No
         names = NAME.findall(query)
         assert names, query
         for name, labels in names:
-            assert name in known, f"{name} is not on the page: {query}"
+            assert name in samples_by_name, f"{name} is not on the page: {query}"
             for label in re.findall(r"(\w+)\s*=~?", labels):
-                assert label in known[name][0][0], f"{name} has no label {label}: {query}"
+                assert label in samples_by_name[name][0][0], f"{name} has no label {label}: {query}"
         for grouped in re.findall(r"by \(([^)]*)\)", query):
             for label in re.split(r",\s*", grouped):
-                assert any(label in known[name][0][0] for name, _ in names), query
+                assert any(label in samples_by_name[name][0][0] for name, _ in names), query
 
 
-def test_each_metric_of_the_page_is_on_the_dashboard(shown: str) -> None:
+def test_each_metric_of_the_page_is_on_the_dashboard(metrics_page: str) -> None:
     text = DASHBOARD.read_text()
-    for family in text_string_to_metric_families(shown):
+    for family in text_string_to_metric_families(metrics_page):
         assert family.name in text, f"{family.name} is on no panel"
 
 
-def opened(registry: CollectorRegistry) -> dict[str, Any]:
+def families_on(registry: CollectorRegistry) -> dict[str, Any]:
     """Return the families of the registry's page in OpenMetrics, whose parser is strict."""
     text = openmetrics.generate_latest(registry).decode()  # type: ignore[no-untyped-call]
     declared = re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)
@@ -175,7 +176,7 @@ def test_clusters_of_one_registry_share_their_metrics() -> None:
                 for _ in range(number + 1):
                     session.execute("SELECT 1")
             name = first.metadata.cluster_name
-            families = opened(registry)
+            families = families_on(registry)
             for family in ("requests", "host_up", "sessions", "attempt_duration_seconds"):
                 assert clusters_on(families, f"cassandra_driver_{family}") == {
                     name,
@@ -189,13 +190,13 @@ def test_clusters_of_one_registry_share_their_metrics() -> None:
             }
             assert counts == {name: 1.0, f"{name}-2": 2.0, "third": 3.0}
             # Each registry has the clusters that were registered there.
-            assert clusters_on(opened(other)) == {name}
+            assert clusters_on(families_on(other)) == {name}
             registry.unregister(collectors[0])
-            assert clusters_on(opened(registry)) == {name, "third"}
-            # Asked by nobody's registry, a collector has its own cluster.
-            found = {one.name: one for one in collectors[1].collect()}
-            assert clusters_on(found) == {name}
-        assert clusters_on(opened(registry)) == {name, "third"}
+            assert clusters_on(families_on(registry)) == {name, "third"}
+            # A collector that is read without a registry has its own cluster.
+            families_by_name = {family.name: family for family in collectors[1].collect()}
+            assert clusters_on(families_by_name) == {name}
+        assert clusters_on(families_on(registry)) == {name, "third"}
 
 
 def test_a_second_collector_of_a_cluster_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:

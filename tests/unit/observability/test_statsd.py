@@ -16,7 +16,7 @@ from tests.waiting import WAIT
 
 
 class Client:
-    """Keeps what it is told to send."""
+    """Fake client that records its calls."""
 
     def __init__(self, fault: Callable[[], None] | None = None) -> None:
         self.counters: dict[str, list[int]] = {}
@@ -32,7 +32,7 @@ class Client:
         if self._fault is not None:
             self._fault()
         self.gauges[stat] = value
-        if stat.endswith(".tablets"):  # the last one
+        if stat.endswith(".tablets"):  # the last metric
             self.reported.set()
 
     def timing(self, stat: str, delta: float) -> None:
@@ -52,12 +52,12 @@ def test_a_report_has_what_is_new() -> None:
         with pytest.raises(InvalidRequest):
             session.execute("SELECT wrong")
         reporter.report()
-        place = f"shop.hosts.{node.address.replace('.', '_')}_{node.port}"
+        prefix = f"shop.hosts.{node.address.replace('.', '_')}_{node.port}"
         assert client.counters["shop.requests.success"] == [1, 1]
         assert client.counters["shop.requests.InvalidRequest"] == [1]
-        assert client.counters[f"{place}.attempts"] == [1, 2]
-        assert client.counters[f"{place}.errors.InvalidRequest"] == [1]
-        assert client.gauges[f"{place}.connections"] == 1
+        assert client.counters[f"{prefix}.attempts"] == [1, 2]
+        assert client.counters[f"{prefix}.errors.InvalidRequest"] == [1]
+        assert client.gauges[f"{prefix}.connections"] == 1
         assert client.gauges["shop.sessions"] == 1
         assert [name for name, _ in client.times] == ["shop.request"] * 3
         assert all(0 < milliseconds < 60_000 for _, milliseconds in client.times)

@@ -60,10 +60,10 @@ def test_values_are_left_out(text: str, bare: str) -> None:
 
 
 def test_long_texts_are_cut() -> None:
-    found = without_values("SELECT " + "a, " * 10000 + "'secret' FROM t")
-    assert found.endswith("...")
-    assert "secret" not in found
-    assert len(found) <= (1 << 14) + 3
+    text = without_values("SELECT " + "a, " * 10000 + "'secret' FROM t")
+    assert text.endswith("...")
+    assert "secret" not in text
+    assert len(text) <= (1 << 14) + 3
 
 
 def test_a_literal_at_the_cut_is_no_part_of_the_text() -> None:
@@ -148,10 +148,10 @@ SAID = f"line 1:56 no viable alternative at input 'AND' (...= '{SECRET}' AND ...
     ],
 )
 def test_errors_are_described_without_values(error: Any, text: str) -> None:
-    found = error_text(error)
-    assert SECRET not in found
-    assert text in found
-    assert "\n" not in found
+    description = error_text(error)
+    assert SECRET not in description
+    assert text in description
+    assert "\n" not in description
 
 
 def test_codes() -> None:

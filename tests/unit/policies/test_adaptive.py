@@ -1,4 +1,4 @@
-"""AdaptivePolicy: where there is room, and away from slow replicas within bounds."""
+"""AdaptivePolicy prefers replicas with capacity, and avoids slow replicas within limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .test_token_aware import hosts_at, plan, populated, statement
 
 
 class Engine:
-    """What a policy is attached to, with a clock that is set."""
+    """Fake engine for a policy, with a clock that the test sets."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -39,7 +39,7 @@ class Engine:
         self.observers.append(observer)
 
 
-def made(
+def policy_parts(
     policy: AdaptivePolicy | None = None, **settings: Any
 ) -> tuple[AdaptivePolicy, Engine, list[Host], Any]:
     hosts = hosts_at([("dc1", "r1")] * 3)
@@ -52,8 +52,8 @@ def made(
 
 
 def first(policy: Any, query: Any = None) -> Host:
-    found: Host = next(iter(policy.make_query_plan(None, query or statement())))
-    return found
+    host: Host = next(iter(policy.make_query_plan(None, query or statement())))
+    return host
 
 
 def answer(
@@ -62,7 +62,7 @@ def answer(
     latencies: dict[Host, float],
     times: int = ENOUGH_ANSWERS,
 ) -> None:
-    """Each host answers so many times, then the clock goes on far enough for a judgement."""
+    """Let each host answer `count` times, then advance the clock far enough for a judgement."""
     for _ in range(times):
         for host, seconds in latencies.items():
             policy.on_latency(host, seconds)
@@ -72,14 +72,14 @@ def answer(
 
 
 def test_load_spreads_over_replicas_that_are_equal() -> None:
-    policy, engine, _, _ = made()
+    policy, engine, _, _ = policy_parts()
     for _ in range(3000):
         engine.busy[first(policy)] += 1
     assert max(engine.busy.values()) - min(engine.busy.values()) <= 5
 
 
 def test_a_busy_replica_is_chosen_only_where_the_other_choice_is_busier() -> None:
-    policy, engine, hosts, _ = made()
+    policy, engine, hosts, _ = policy_parts()
     engine.busy[hosts[0]] = 1000
     chosen = Counter(first(policy) for _ in range(600))
     assert chosen[hosts[0]] == 0
@@ -87,8 +87,8 @@ def test_a_busy_replica_is_chosen_only_where_the_other_choice_is_busier() -> Non
 
 
 def test_a_hung_replica_gets_no_more_than_the_first_requests() -> None:
-    # Its requests are never answered, those of the others at once.
-    policy, engine, hosts, _ = made()
+    # The requests of one host are never answered, those of the others at once.
+    policy, engine, hosts, _ = policy_parts()
     for _ in range(500):
         host = first(policy)
         if host is hosts[1]:
@@ -97,7 +97,7 @@ def test_a_hung_replica_gets_no_more_than_the_first_requests() -> None:
 
 
 def test_two_choices_even_out_what_one_random_choice_does_not() -> None:
-    policy, engine, _, _ = made()
+    policy, engine, _, _ = policy_parts()
     rng = random.Random(5)
     under_way: list[Host] = []
     worst = 0
@@ -108,16 +108,16 @@ def test_two_choices_even_out_what_one_random_choice_does_not() -> None:
         if len(under_way) > 60:
             engine.busy[under_way.pop(rng.randrange(len(under_way)))] -= 1
         worst = max(worst, max(engine.busy.values()))
-    assert worst <= 26  # 20 would be even
+    assert worst <= 26  # an even share would be 20
 
 
 def test_statements_without_a_key_go_where_there_is_room_too() -> None:
-    policy, engine, hosts, _ = made()
+    policy, engine, hosts, _ = policy_parts()
     engine.busy[hosts[2]] = 50
     plans = [plan(policy) for _ in range(30)]
-    assert all(set(one) == set(hosts) and len(one) == 3 for one in plans)
-    assert hosts[2] not in {one[0] for one in plans}
-    assert plan(made()[0], statement(key=None))
+    assert all(set(query_plan) == set(hosts) and len(query_plan) == 3 for query_plan in plans)
+    assert hosts[2] not in {query_plan[0] for query_plan in plans}
+    assert plan(policy_parts()[0], statement(key=None))
     empty = AdaptivePolicy(RoundRobinPolicy())
     populated(empty, [])
     assert plan(empty) == []
@@ -128,17 +128,17 @@ def test_statements_without_a_key_go_where_there_is_room_too() -> None:
 
 
 def test_a_slow_replica_is_demoted_for_a_time_and_then_spared_as_long() -> None:
-    policy, engine, hosts, _ = made(demotion_time=10.0)
+    policy, engine, hosts, _ = policy_parts(demotion_time=10.0)
     slow = {hosts[0]: 0.5, hosts[1]: 0.01, hosts[2]: 0.01}
     answer(policy, engine, slow)
     assert policy.demoted_hosts == [hosts[0]]
     plans = [plan(policy, statement()) for _ in range(50)]
-    assert {one[-1] for one in plans} == {hosts[0]}
-    assert {one[0] for one in plans} == set(hosts[1:])
+    assert {query_plan[-1] for query_plan in plans} == {hosts[0]}
+    assert {query_plan[0] for query_plan in plans} == set(hosts[1:])
     engine.now += 10.0
     assert {first(policy) for _ in range(50)} == set(hosts)
     assert policy.demoted_hosts == []
-    # It is spared now, although it is as slow as before.
+    # The host is not demoted any more, although it is as slow as before.
     answer(policy, engine, slow)
     assert policy.demoted_hosts == []
     engine.now += 10.0
@@ -147,7 +147,7 @@ def test_a_slow_replica_is_demoted_for_a_time_and_then_spared_as_long() -> None:
 
 
 def test_plans_that_were_made_before_do_not_keep_a_slow_replica_in_front() -> None:
-    policy, engine, hosts, _ = made()
+    policy, engine, hosts, _ = policy_parts()
     assert {first(policy) for _ in range(50)} == set(hosts)
     answer(policy, engine, {hosts[0]: 1.0, hosts[1]: 0.001, hosts[2]: 0.001})
     assert policy.demoted_hosts == [hosts[0]]
@@ -157,7 +157,7 @@ def test_plans_that_were_made_before_do_not_keep_a_slow_replica_in_front() -> No
 
 
 def test_a_policy_that_is_attached_after_its_first_plan_looks_at_who_is_busy() -> None:
-    policy, _, hosts, _ = made()
+    policy, _, hosts, _ = policy_parts()
     first(policy)
     engine = Engine()
     engine.busy[hosts[0]] = 1000
@@ -166,7 +166,7 @@ def test_a_policy_that_is_attached_after_its_first_plan_looks_at_who_is_busy() -
 
 
 def test_never_all_and_at_most_half_are_demoted() -> None:
-    policy, engine, hosts, _ = made()
+    policy, engine, hosts, _ = policy_parts()
     answer(policy, engine, dict.fromkeys(hosts, 5.0))
     assert policy.demoted_hosts == []
     answer(policy, engine, {hosts[0]: 9.0, hosts[1]: 8.0, hosts[2]: 0.01}, times=80)
@@ -176,8 +176,8 @@ def test_never_all_and_at_most_half_are_demoted() -> None:
     assert policy.demoted_hosts == [hosts[0]]
 
 
-def test_where_only_demoted_replicas_are_up_they_are_used() -> None:
-    policy, engine, hosts, _ = made()
+def test_demoted_replicas_are_used_if_no_others_are_up() -> None:
+    policy, engine, hosts, _ = policy_parts()
     answer(policy, engine, {hosts[0]: 0.5, hosts[1]: 0.01, hosts[2]: 0.01})
     for host in hosts[1:]:
         host.set_down()
@@ -186,12 +186,12 @@ def test_where_only_demoted_replicas_are_up_they_are_used() -> None:
 
 
 def test_small_differences_and_few_answers_do_not_count() -> None:
-    policy, engine, hosts, _ = made()
+    policy, engine, hosts, _ = policy_parts()
     answer(policy, engine, {hosts[0]: 0.006, hosts[1]: 0.001, hosts[2]: 0.001})
     engine.now += JUDGE_INTERVAL
     policy.on_latency(hosts[0], 0.6)  # a pause
     assert policy.demoted_hosts == []
-    few, engine, hosts, _ = made()
+    few, engine, hosts, _ = policy_parts()
     answer(few, engine, {hosts[0]: 0.9, hosts[1]: 0.001}, times=5)
     assert few.demoted_hosts == []
 
@@ -206,11 +206,11 @@ def test_hosts_are_compared_at_one_distance_only() -> None:
     assert policy.demoted_hosts == []
 
 
-def test_it_can_be_switched_off() -> None:
-    policy, engine, hosts, _ = made(slow_replica_avoidance=False)
+def test_slow_replica_avoidance_can_be_switched_off() -> None:
+    policy, engine, hosts, _ = policy_parts(slow_replica_avoidance=False)
     assert engine.observers == []
     assert {first(policy) for _ in range(50)} == set(hosts)
-    policy, engine, hosts, _ = made()
+    policy, engine, hosts, _ = policy_parts()
     assert engine.observers == [policy.on_latency]
 
 
@@ -223,8 +223,8 @@ def test_wrappers_hand_the_engine_on() -> None:
     assert engine.observers == [inner.on_latency]
 
 
-def test_what_is_known_of_a_host_goes_with_it() -> None:
-    policy, engine, hosts, _ = made()
+def test_data_about_a_host_is_removed_with_it() -> None:
+    policy, engine, hosts, _ = policy_parts()
     answer(policy, engine, {hosts[0]: 0.5, hosts[1]: 0.01, hosts[2]: 0.01})
     policy.on_remove(hosts[0])
     assert policy.demoted_hosts == []
@@ -237,7 +237,7 @@ def test_a_child_policy_of_ones_own_works_too() -> None:
         def distance(self, host: Any) -> int:
             return 1
 
-    policy, engine, hosts, _ = made(AdaptivePolicy(Own()))
+    policy, engine, hosts, _ = policy_parts(AdaptivePolicy(Own()))
     engine.busy[hosts[1]] = 9
     assert hosts[1] not in {first(policy) for _ in range(50)}
 

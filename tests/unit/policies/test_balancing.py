@@ -1,4 +1,6 @@
-"""Load balancing: each live host at most once, near ones first, never empty while a host is up."""
+"""Load balancing: plans contain each live host at most once, near hosts first, and are never empty
+while a host is up.
+"""
 
 from __future__ import annotations
 
@@ -110,9 +112,9 @@ def test_any_history_leaves_each_live_host_once(events: list[tuple[str, int]]) -
         else:
             live.discard(hosts[i])
     for policy in policies:
-        made = plan(policy)
-        assert set(made) == live
-        assert len(made) == len(live)
+        planned = plan(policy)
+        assert set(planned) == live
+        assert len(planned) == len(live)
 
 
 @pytest.mark.parametrize("is_rack_aware", [False, True])
@@ -145,9 +147,9 @@ def test_local_data_centre_first_then_some_of_the_others() -> None:
     policy = populated(
         DCAwareRoundRobinPolicy("here", used_hosts_per_remote_dc=2), [*remote, *local]
     )
-    made = plan(policy)
-    assert set(made[:3]) == set(local)
-    assert len(made) == 5
+    planned = plan(policy)
+    assert set(planned[:3]) == set(local)
+    assert len(planned) == 5
     distances = [policy.distance(host) for host in remote]
     assert distances.count(HostDistance.REMOTE) == 2
     assert distances.count(HostDistance.IGNORED) == 1
@@ -159,7 +161,7 @@ def test_a_host_that_comes_while_another_thread_makes_a_plan_is_in_the_next_one(
     policy = DCAwareRoundRobinPolicy("dc1")
 
     class Watched(FakeHost):
-        """Is looked at, and meanwhile the engine's thread hears of another host."""
+        """A host that reports another host up while it is read, like the engine's thread."""
 
         @property
         def datacenter(self) -> str:
@@ -168,7 +170,7 @@ def test_a_host_that_comes_while_another_thread_makes_a_plan_is_in_the_next_one(
 
         @datacenter.setter
         def datacenter(self, datacenter: str) -> None:
-            """It stays where it is."""
+            """Ignore the change."""
 
     watched: Any = Watched("3")
     policy.populate(cluster_of([]), [first, watched])
@@ -194,9 +196,9 @@ def test_rack_then_data_centre_then_the_rest() -> None:
         host_of("d", "x", "r1"),
     ]
     policy = populated(RackAwareRoundRobinPolicy("dc", "r1", used_hosts_per_remote_dc=1), hosts)
-    made = plan(policy)
-    assert set(made[:2]) == {hosts[0], hosts[2]}
-    assert made[2:] == [hosts[1], hosts[3]]
+    planned = plan(policy)
+    assert set(planned[:2]) == {hosts[0], hosts[2]}
+    assert planned[2:] == [hosts[1], hosts[3]]
     assert [policy.distance(host) for host in hosts] == [
         HostDistance.LOCAL_RACK,
         HostDistance.LOCAL,
@@ -213,10 +215,10 @@ def test_replicas_come_first_and_nothing_twice() -> None:
     hosts = [host_of(str(i)) for i in range(6)]
     policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, hosts[2:5])
     for _ in range(20):
-        made = plan(policy, statement())
-        assert set(made[:3]) == set(hosts[2:5])
-        assert len(made) == 6
-        assert set(made) == set(hosts)
+        planned = plan(policy, statement())
+        assert set(planned[:3]) == set(hosts[2:5])
+        assert len(planned) == 6
+        assert set(planned) == set(hosts)
 
 
 def test_replicas_are_shuffled_but_not_for_lightweight_transactions() -> None:
@@ -278,9 +280,9 @@ def test_white_lists_take_names(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_default_policy_honours_the_target_host() -> None:
     hosts = [host_of(str(i)) for i in range(3)]
     policy = populated(DefaultLoadBalancingPolicy(RoundRobinPolicy()), hosts)
-    made = plan(policy, SimpleNamespace(target_host="2"))
-    assert made[0] is hosts[2]
-    assert len(made) == 3
+    planned = plan(policy, SimpleNamespace(target_host="2"))
+    assert planned[0] is hosts[2]
+    assert len(planned) == 3
     hosts[2].is_up = False
     assert set(plan(policy, SimpleNamespace(target_host="2"))) == set(hosts)
 
@@ -312,7 +314,7 @@ def test_rack_aware_needs_both_names(bad: tuple[str, str]) -> None:
     ids=lambda policy: type(policy).__name__,
 )
 def test_policies_that_take_turns_are_copied(policy: Any, duplicate: Any) -> None:
-    """Also from Python 3.14 on, which no longer copies the counters of itertools."""
+    """This includes Python 3.14, which cannot copy counters of itertools any more."""
     other = duplicate(policy)
     assert type(other) is type(policy)
     assert next(other._position) + 1 == next(other._position)

@@ -1,4 +1,4 @@
-"""Conviction policies: after how many failures a host counts as down."""
+"""Conviction policies decide after how many failures a host is down."""
 
 from __future__ import annotations
 

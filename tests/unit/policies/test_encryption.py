@@ -35,7 +35,7 @@ def test_a_policy_that_says_no_more_is_deterministic_and_asked_each_time() -> No
     assert policy.follow(prepared) is False
 
 
-def test_where_programs_find_it() -> None:
+def test_the_public_module_of_the_policy() -> None:
     assert policies.ColumnEncryptionPolicy is ColumnEncryptionPolicy
     assert ColumnEncryptionPolicy.__module__ == "cassandra.policies"
     assert COLUMN == ColDesc("ks", "t", "c") != ColDesc("ks", "t", "d")

@@ -1,4 +1,4 @@
-"""`cassandra.policies` as a whole: each policy is there, also those that are imported late."""
+"""All policies are in `cassandra.policies`, including those that are imported late."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from cassandra import policies
 
 @pytest.mark.parametrize("name", policies.__all__)
 def test_each_name_is_there_and_says_so(name: str) -> None:
-    found = getattr(policies, name)
+    policy = getattr(policies, name)
     assert name in dir(policies)
-    if isinstance(found, type) and name not in ("ColDesc", "WriteType"):
-        assert found.__module__ == "cassandra.policies"
+    if isinstance(policy, type) and name not in ("ColDesc", "WriteType"):
+        assert policy.__module__ == "cassandra.policies"
 
 
 def test_an_unknown_name() -> None:

@@ -1,4 +1,4 @@
-"""Speculation by percentiles: the histogram and the plans that it makes."""
+"""Speculation by percentiles: the histogram and its plans."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def test_percentiles_are_right_within_a_sixteenth(seed: int, percent: float) -> 
     for seconds in latencies:
         tracker.record(None, seconds)
     exact = sorted(latencies)[max(-int(-len(latencies) * percent // 100) - 1, 0)]
-    found = tracker.percentile(percent)
-    assert found is not None
-    assert exact <= found * (1 + 1e-9)
-    assert found <= exact * 17 / 16 * (1 + 1e-9)
+    estimate = tracker.percentile(percent)
+    assert estimate is not None
+    assert exact <= estimate * (1 + 1e-9)
+    assert estimate <= exact * 17 / 16 * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1e-9, 1e9, 1e300])
@@ -82,9 +82,9 @@ def test_a_long_silence_forgets_at_once() -> None:
     clock.now = 500.0
     for _ in range(640):
         tracker.record(None, 0.001)
-    found = tracker.percentile(50)
-    assert found is not None
-    assert found < 0.0011
+    estimate = tracker.percentile(50)
+    assert estimate is not None
+    assert estimate < 0.0011
 
 
 def test_the_policy_waits_for_the_percentile_and_tries_so_often() -> None:
@@ -122,13 +122,13 @@ def test_the_policy_s_own_tracker_takes_the_time_of_its_cluster() -> None:
     clock = Clock()
     policy.attach(SimpleNamespace(observe_latencies=lambda observer: None, time=clock))
     assert policy.tracker.percentile(99) is not None
-    # After a silence of more than a window the old counts say nothing of the present.
+    # After a silence of more than a window the old counts no longer apply.
     clock.now = 61.0
     for _ in range(1000):
         policy.tracker.record(None, 0.5)
-    found = policy.tracker.percentile(1)
-    assert found is not None
-    assert found > 0.4
+    estimate = policy.tracker.percentile(1)
+    assert estimate is not None
+    assert estimate > 0.4
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Routers and the plans that they make, on both implementations."""
+"""Routers and their plans, in both implementations."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from tests.unit.metadata.placement.rings import ring_of
 
 def test_a_router_puts_nearer_tiers_first_and_leaves_hosts_out(twins: Twins) -> None:
     ring = ring_of(twins, [0, 1, 2, 3, 4], 5)
-    made = twins.ring.simple_map(ring, "abcde", 5, 5)
-    router = twins.plans.Router(made, [2, 1, 255, 0, 1], 7)
+    replica_map = twins.ring.simple_map(ring, "abcde", 5, 5)
+    router = twins.plans.Router(replica_map, [2, 1, 255, 0, 1], 7)
     keys = [bytes([number]) for number in range(40)]
     for key in keys:
         assert router.route(key, False)[0][0] == "d"
         assert router.route(key, False)[1] == 1
         hosts, nearest = router.route(key, True)
         assert (hosts[0], set(hosts[1:3]), hosts[3], nearest) == ("d", {"b", "e"}, "a", 1)
-    only_far = twins.plans.Router(made, [255, 255, 2, 255, 2], 7)
+    only_far = twins.plans.Router(replica_map, [255, 255, 2, 255, 2], 7)
     assert {only_far.route(key, True) for key in keys} == {(("c", "e"), 2), (("e", "c"), 2)}
-    nobody = twins.plans.Router(made, [255] * 5, 7)
+    nobody = twins.plans.Router(replica_map, [255] * 5, 7)
     assert nobody.route(b"key", True) == ((), 0)
 
 
@@ -48,12 +48,12 @@ def test_large_sets_are_shuffled_whole(twins: Twins) -> None:
 
 
 def test_a_router_needs_a_tier_for_each_host(twins: Twins) -> None:
-    made = twins.ring.simple_map(ring_of(twins, [0, 1], 2), "ab", 1, 1)
+    replica_map = twins.ring.simple_map(ring_of(twins, [0, 1], 2), "ab", 1, 1)
     with pytest.raises(ValueError, match="2 hosts have 1 tiers"):
-        twins.plans.Router(made, [0], 1)
+        twins.plans.Router(replica_map, [0], 1)
 
 
-class Opaque:
+class PlainHost:
     def __init__(self, name: str, is_up: bool | None) -> None:
         self.name = name
         self.is_up = is_up
@@ -63,25 +63,30 @@ class Opaque:
 
 
 def test_a_plan_is_the_live_replicas_and_then_the_rest(twins: Twins) -> None:
-    a, b, c, d = Opaque("a", True), Opaque("b", False), Opaque("c", None), Opaque("d", True)
-    asked: list[Any] = []
+    a, b, c, d = (
+        PlainHost("a", True),
+        PlainHost("b", False),
+        PlainHost("c", None),
+        PlainHost("d", True),
+    )
+    calls: list[Any] = []
 
     def rest(keyspace: Any, query: Any) -> list[Any]:
-        asked.append((keyspace, query))
+        calls.append((keyspace, query))
         return [c, d, b, a]
 
     plan = iter(
         twins.plans.replica_plan((a, b, c), SimpleNamespace(make_query_plan=rest), "ks", "query")
     )
     assert [next(plan), next(plan)] == [a, c]
-    assert asked == []
+    assert calls == []
     assert list(plan) == [d, b]
-    assert asked == [("ks", "query")]
+    assert calls == [("ks", "query")]
     assert list(plan) == []
 
 
 def test_a_plan_sees_a_host_go_down_while_it_is_used(twins: Twins) -> None:
-    a, b = Opaque("a", True), Opaque("b", True)
+    a, b = PlainHost("a", True), PlainHost("b", True)
     plan = iter(
         twins.plans.replica_plan(
             (a, b), SimpleNamespace(make_query_plan=lambda keyspace, query: ()), None, None
@@ -100,9 +105,9 @@ def test_errors_of_the_rest_are_raised(twins: Twins) -> None:
         list(twins.plans.replica_plan((), SimpleNamespace(make_query_plan=rest), None, None))
 
 
-def test_of_the_first_two_the_less_busy_one_is_taken(twins: Twins) -> None:
-    a, b, c = (Opaque(name, True) for name in "abc")
-    made = twins.ring.simple_map(ring_of(twins, [0, 1, 2], 3), (a, b, c), 3, 3)
+def test_the_less_busy_of_the_first_two_hosts_comes_first(twins: Twins) -> None:
+    a, b, c = (PlainHost(name, True) for name in "abc")
+    replica_map = twins.ring.simple_map(ring_of(twins, [0, 1, 2], 3), (a, b, c), 3, 3)
     nobody = SimpleNamespace(make_query_plan=lambda keyspace, query: ())
     busy = {a: 9, b: 1, c: 9}
 
@@ -112,16 +117,16 @@ def test_of_the_first_two_the_less_busy_one_is_taken(twins: Twins) -> None:
             for _ in range(60)
         }
 
-    order = made.of_key(b"key")
-    router = twins.plans.Router(made, [0, 0, 0], 5)
+    order = replica_map.of_key(b"key")
+    router = twins.plans.Router(replica_map, [0, 0, 0], 5)
     assert firsts(router, False) == {min(order[:2], key=busy.__getitem__).name}
-    # The pair of a and c is one of three.
+    # a and c are one of three pairs.
     assert firsts(router, True) == {"a", "b", "c"}
     b.is_up = False
     assert "b" not in firsts(router, True)
     # A busy host that is nearer stays first.
     b.is_up = True
-    assert firsts(twins.plans.Router(made, [0, 1, 1], 5), True) == {"a"}
+    assert firsts(twins.plans.Router(replica_map, [0, 1, 1], 5), True) == {"a"}
 
 
 # -- planners --------------------------------------------------------------------------------------
@@ -134,11 +139,11 @@ COLUMNS = [
 
 
 class Prepared(PreparedStatement):
-    """A program's own."""
+    """An application's subclass."""
 
 
 class Routed(BoundStatement):
-    """One whose key is somewhere else."""
+    """A subclass with a computed routing key."""
 
     routing_key = property(lambda self: b"elsewhere")
 
@@ -148,25 +153,25 @@ def prepared(indexes: list[int], kind: Any = PreparedStatement, is_lwt: bool = F
 
 
 def bound(of: Any, values: Any, **settings: Any) -> BoundStatement:
-    made: BoundStatement = of.bind(values)
+    statement: BoundStatement = of.bind(values)
     for name, value in settings.items():
-        setattr(made, name, value)
-    return made
+        setattr(statement, name, value)
+    return statement
 
 
 NOBODY = SimpleNamespace(make_query_plan=lambda keyspace, query: ())
 
 
 class Placed:
-    """Metadata of six hosts, as far as planners look at them."""
+    """Metadata of six hosts with the attributes that planners use."""
 
     placement_version = 1
 
     def __init__(self, twins: Any, replicas: int = 3) -> None:
         ring = twins.ring.TokenRing(
-            [[str((number * 6 + own) << 57) for number in range(10)] for own in range(6)]
+            [[str((number * 6 + owner) << 57) for number in range(10)] for owner in range(6)]
         )
-        self.hosts = tuple(Opaque(name, True) for name in "abcdef")
+        self.hosts = tuple(PlainHost(name, True) for name in "abcdef")
         self.map = twins.ring.simple_map(ring, self.hosts, replicas, replicas)
 
     def router(self, twins: Any) -> Any:
@@ -203,7 +208,7 @@ def test_statements_go_where_their_key_belongs(kind: str, twins: Twins) -> None:
         expected = placed.map.of_key(statement.routing_key)
         seen.add(expected[0].name)
         assert tuple(planner.plan(None, statement)) == expected
-        # The key that was asked for is known now, and the plan the same.
+        # The key is cached now, and the plan is the same.
         assert tuple(planner.plan("other", statement)) == expected
     assert len(seen) > 3
 
@@ -232,12 +237,12 @@ def test_there_is_no_plan_without_a_key_a_router_or_the_same_cluster(twins: Twin
 
 
 def test_each_keyspace_has_its_replicas(twins: Twins) -> None:
-    one, two = Placed(twins, 1), Placed(twins, 2)
+    first, second = Placed(twins, 1), Placed(twins, 2)
     planner = twins.plans.Planner(
-        one, {"ks": one.router(twins), "two": two.router(twins)}, NOBODY, False
+        first, {"ks": first.router(twins), "two": second.router(twins)}, NOBODY, False
     )
     for number in range(20):
-        keyspace, placed = ("ks", one) if number % 2 else ("two", two)
+        keyspace, placed = ("ks", first) if number % 2 else ("two", second)
         statement = bound(prepared([0]), (number, "text", 1), keyspace=keyspace)
         assert tuple(planner.plan(None, statement)) == placed.map.of_key(statement.routing_key)
 
@@ -246,7 +251,7 @@ def test_each_keyspace_has_its_replicas(twins: Twins) -> None:
     ("is_lwt", "level"),
     [(True, None), (False, ConsistencyLevel.SERIAL), (False, ConsistencyLevel.LOCAL_SERIAL)],
 )
-def test_who_wants_one_order_has_the_ring_s(is_lwt: bool, level: int | None, twins: Twins) -> None:
+def test_a_fixed_order_is_that_of_the_ring(is_lwt: bool, level: int | None, twins: Twins) -> None:
     placed = Placed(twins)
 
     def busy(host: Any) -> int:
@@ -270,12 +275,12 @@ def test_planners_look_at_who_is_busy(twins: Twins) -> None:
         placed, {"ks": placed.router(twins)}, NOBODY, True, lambda host: 0 if host is least else 1
     )
     firsts = Counter(next(iter(planner.plan(None, statement))).name for _ in range(900))
-    # It is one of the two that are looked at in two of three plans.
+    # This host is in two of the three pairs that are compared.
     assert 500 < firsts[least.name] < 700
 
 
 class Policy:
-    """What `make_query_plan` serves."""
+    """A policy with the attributes that `make_query_plan` uses."""
 
     def __init__(self, planner: Any) -> None:
         self._planner = planner
@@ -328,7 +333,7 @@ def test_each_tier_is_rotated_by_itself(tiers: Any, twins: Twins) -> None:
             for hosts in tiers
             for host in (*hosts[start % (len(hosts) or 1) :], *hosts[: start % (len(hosts) or 1)])
         ]
-        made = twins.plans.rotated(tiers, start)
-        assert iter(made) is made
-        assert list(made) == expected
-        assert next(made, "nothing") == "nothing"
+        rotation = twins.plans.rotated(tiers, start)
+        assert iter(rotation) is rotation
+        assert list(rotation) == expected
+        assert next(rotation, "nothing") == "nothing"

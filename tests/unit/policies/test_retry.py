@@ -1,4 +1,4 @@
-"""Retry policies: the decision on each kind of failure, and the end of attempts."""
+"""Retry policies: the decision for each kind of failure, and the end of attempts."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_exponential_backoff_waits_longer_and_gives_up() -> None:
 
 
 def parts_of(decision: Any) -> tuple[int, int | None, float]:
-    """Return what to do, with which level, after how many seconds."""
+    """Return the decision, its consistency level, and its delay in seconds."""
     what, level, delay = decision
     return what, level, delay
 
@@ -141,9 +141,11 @@ def test_reads_at_a_serial_level_are_tried_again_on_the_same_host() -> None:
 REFUSAL = "Request rate is large: ActivityID=7, RetryAfterMs={}, Additional details='(429)'"
 
 
-@pytest.mark.parametrize(("asked", "seconds"), [("40", 0.04), ("1,250", 1.25), ("90000", 10.0)])
-def test_a_service_is_left_alone_as_long_as_it_asks_for(asked: str, seconds: float) -> None:
-    error = OverloadedErrorMessage(0x1001, REFUSAL.format(asked), {})
+@pytest.mark.parametrize(
+    ("milliseconds", "seconds"), [("40", 0.04), ("1,250", 1.25), ("90000", 10.0)]
+)
+def test_a_service_is_left_alone_as_long_as_it_asks_for(milliseconds: str, seconds: float) -> None:
+    error = OverloadedErrorMessage(0x1001, REFUSAL.format(milliseconds), {})
     decided = RateLimitRetryPolicy().on_request_error(UNSAFE, ONE, error, 8)
     decision, level, delay = parts_of(decided)
     assert (decision, level) == (RetryPolicy.RETRY, None)

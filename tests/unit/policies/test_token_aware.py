@@ -1,4 +1,4 @@
-"""Token awareness over a real token map: replicas first, live hosts once, nearer ones before
+"""Token-aware plans over a real token map: replicas first, each live host once, nearer hosts before
 others.
 """
 
@@ -35,10 +35,10 @@ from tests.conftest import Twins
 PLACES = [("dc1", "r1"), ("dc1", "r2"), ("dc1", "r1"), ("dc1", "r2"), ("dc2", "r1"), ("dc2", "r2")]
 
 
-def hosts_at(places: list[tuple[str, str]] = PLACES) -> list[Host]:
+def hosts_at(locations: list[tuple[str, str]] = PLACES) -> list[Host]:
     hosts = [
         Host(DefaultEndPoint(f"10.0.0.{number}"), datacenter=datacenter, rack=rack)
-        for number, (datacenter, rack) in enumerate(places)
+        for number, (datacenter, rack) in enumerate(locations)
     ]
     for host in hosts:
         host.set_up()
@@ -71,9 +71,11 @@ def populated(policy: LoadBalancingPolicy, hosts: list[Host], **replication: dic
 def statement(
     key: bytes | None = b"key", keyspace: str | None = "ks", lwt: bool = False, **more: Any
 ) -> Any:
-    """A statement with all that a planner looks at; without a level it would be planned slowly."""
-    asked = {"consistency_level": None, **more}
-    return SimpleNamespace(routing_key=key, keyspace=keyspace, is_lwt=lambda: lwt, **asked)
+    """Return a statement with all attributes that planners use; without a level it would be planned
+    slowly.
+    """
+    attributes = {"consistency_level": None, **more}
+    return SimpleNamespace(routing_key=key, keyspace=keyspace, is_lwt=lambda: lwt, **attributes)
 
 
 def plan(policy: LoadBalancingPolicy, query: Any = None, keyspace: str | None = None) -> list[Host]:
@@ -124,28 +126,28 @@ def test_plans_hold_each_live_host_once_replicas_first_and_near_ones_before_othe
             host.set_down()
             live.discard(host)
         getattr(policy, f"on_{event}")(host)
-    made = plan(policy, statement(key))
-    assert len(made) == len(set(made))
-    assert set(made) == live
-    distances = [policy.distance(host) for host in made]
+    planned = plan(policy, statement(key))
+    assert len(planned) == len(set(planned))
+    assert set(planned) == live
+    distances = [policy.distance(host) for host in planned]
     if key is None or kind not in BY_TOKEN:
         assert distances == sorted(distances)
         return
     replicas = [host for host in metadata.get_replicas("ks", key) if host in live]
-    assert set(made[: len(replicas)]) == set(replicas)
+    assert set(planned[: len(replicas)]) == set(replicas)
     assert distances[: len(replicas)] == sorted(distances[: len(replicas)])
     assert distances[len(replicas) :] == sorted(distances[len(replicas) :])
 
 
-def test_what_is_ignored_is_in_no_plan() -> None:
+def test_ignored_hosts_are_in_no_plan() -> None:
     hosts = hosts_at()
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1"))
     metadata = populated(policy, hosts)
     for number in range(50):
         key = bytes([number])
-        made = plan(policy, statement(key))
-        assert set(made) == set(hosts[:4])
-        assert set(made[:2]) == {
+        planned = plan(policy, statement(key))
+        assert set(planned) == set(hosts[:4])
+        assert set(planned[:2]) == {
             host for host in metadata.get_replicas("ks", key) if host.datacenter == "dc1"
         }
 
@@ -197,7 +199,7 @@ def test_the_sessions_keyspace_counts_where_the_statement_has_none() -> None:
     ],
 )
 @pytest.mark.parametrize("policy_class", [TokenAwarePolicy, AdaptivePolicy])
-def test_what_needs_a_fixed_order_has_it(query: Any, policy_class: Any) -> None:
+def test_statements_that_need_a_fixed_order_have_it(query: Any, policy_class: Any) -> None:
     hosts = hosts_at()
     policy = policy_class(RoundRobinPolicy())
     metadata = populated(policy, hosts)
@@ -258,17 +260,17 @@ def test_replicas_that_go_down_while_a_plan_is_used_are_passed_over() -> None:
     policy = TokenAwarePolicy(RoundRobinPolicy(), shuffle_replicas=False)
     metadata = populated(policy, hosts)
     first, second, third = metadata.get_replicas("ks", b"key")
-    made = iter(policy.make_query_plan(None, statement()))
-    assert next(made) is first
+    query_plan = iter(policy.make_query_plan(None, statement()))
+    assert next(query_plan) is first
     second.set_down()
-    assert next(made) is third
+    assert next(query_plan) is third
 
 
 def test_distances_in_the_plan_follow_events() -> None:
     hosts = hosts_at()
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=1))
     populated(policy, hosts, ks={"class": "NetworkTopologyStrategy", "dc2": "2"})
-    # One of dc2 is used; when it goes down, the other one is.
+    # A single host of dc2 is used; if it goes down, the other host is used.
     used = plan(policy, statement())[0]
     other = next(host for host in hosts[4:] if host is not used)
     assert policy.distance(other) == HostDistance.IGNORED
@@ -292,13 +294,13 @@ def test_replicas_of_other_data_centres_come_in_the_order_of_preference(
     of_names = dict.fromkeys(names, replicas)
     metadata = populated(policy, hosts, ks={"class": "NetworkTopologyStrategy", **of_names})
     for key in (b"%d" % number for number in range(8)):
-        own = metadata.get_replicas("ks", key)
+        owners = metadata.get_replicas("ks", key)
         expected = [name for name in ("here", "b", "c", "d") for _ in range(int(replicas))]
-        planned = plan(policy, statement(key))[: len(own)]
-        assert set(planned) == set(own)
+        planned = plan(policy, statement(key))[: len(owners)]
+        assert set(planned) == set(owners)
         assert [host.datacenter for host in planned] == expected
-        asked, nearest = policy._ranked_by_asking("ks", key, statement(key))
-        assert [host.datacenter for host in asked] == expected
+        ranked, nearest = policy._ranked_replicas("ks", key, statement(key))
+        assert [host.datacenter for host in ranked] == expected
         assert nearest == int(replicas)
 
 
@@ -318,26 +320,26 @@ def test_hosts_that_come_are_among_the_replicas_at_once() -> None:
     assert set(plan(policy, statement())[:2]) == {hosts[4], hosts[5]}
 
 
-def meanwhile(policy: TokenAwarePolicy, event: Callable[[], None]) -> None:
-    """Let `event` happen at the end of the next look at distances, as in another thread."""
+def interrupt_distances(policy: TokenAwarePolicy, event: Callable[[], None]) -> None:
+    """Let `event` happen after the next read of distances, as in another thread."""
     child = policy._child_policy
     ask = child.distance
 
     coming = [event]
 
     def distance(host: Host) -> int:
-        asked = ask(host)
+        result = ask(host)
         if coming and host.address == f"10.0.0.{len(PLACES) - 1}":
             coming.pop()()
-        return asked
+        return result
 
     child.distance = distance  # type: ignore[method-assign]
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["with another keyspace", "at first"])
+@pytest.mark.parametrize("has_other", [True, False], ids=["with another keyspace", "at first"])
 @pytest.mark.parametrize("policy_class", [TokenAwarePolicy, AdaptivePolicy])
 def test_replication_that_changes_while_replicas_are_worked_out_counts(
-    policy_class: Any, known: bool, twins: Twins, monkeypatch: pytest.MonkeyPatch
+    policy_class: Any, has_other: bool, twins: Twins, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cassandra.policies.token_aware.plans", twins.plans)
     monkeypatch.setattr("cassandra.policies.adaptive.plans", twins.plans)
@@ -346,10 +348,12 @@ def test_replication_that_changes_while_replicas_are_worked_out_counts(
     policy = policy_class(RoundRobinPolicy())
     here = {"class": "NetworkTopologyStrategy", "dc1": "1"}
     metadata = populated(policy, hosts, ks=here, other=here)
-    if known:
+    if has_other:
         plan(policy, statement(keyspace="other"))
     there = ReplicationStrategy.create("NetworkTopologyStrategy", {"dc2": "1"})
-    meanwhile(policy, lambda: metadata._replace_replication(dict.fromkeys(("ks", "other"), there)))
+    interrupt_distances(
+        policy, lambda: metadata._replace_replication(dict.fromkeys(("ks", "other"), there))
+    )
     plan(policy, statement())
     for keyspace in ("ks", "other", "ks"):
         (replica,) = metadata.get_replicas(keyspace, b"key")
@@ -369,7 +373,7 @@ def test_hosts_whose_distance_changes_while_replicas_are_worked_out_have_the_new
         used.set_down()
         policy.on_down(used)
 
-    meanwhile(policy, go_down)
+    interrupt_distances(policy, go_down)
     plan(policy, statement())
     assert plan(policy, statement())[0] is other
     assert policy._planner is not None
@@ -411,6 +415,6 @@ def test_both_implementations_make_the_same_plans(
         metadata = populated(policy, hosts)
         for number in range(40):
             key = bytes([number, 3])
-            made = plan(policy, statement(key))
-            assert set(made) == set(hosts)
-            assert set(made[:3]) == set(metadata.get_replicas("ks", key))
+            planned = plan(policy, statement(key))
+            assert set(planned) == set(hosts)
+            assert set(planned[:3]) == set(metadata.get_replicas("ks", key))

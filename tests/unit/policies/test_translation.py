@@ -20,7 +20,7 @@ ADDRESSES = {"ec2-54-1-2-3.compute.example": "10.0.0.3", "six.example": "fd00::3
 
 @pytest.fixture
 def name_server(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Stands in for the name server; the families that addresses were asked of."""
+    """Return the address families that were requested from a fake name server."""
     families: list[Any] = []
 
     def getaddrinfo(name: str, port: Any, family: Any, kind: Any) -> list[Any]:
@@ -39,7 +39,8 @@ def name_server(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     [
         ("54.1.2.3", "10.0.0.3"),
         ("2001:db8::1", "fd00::3"),
-        ("198.51.100.7", "198.51.100.7"),  # of another region: its name leads to its public address
+        # in another region, so its name leads to its public address
+        ("198.51.100.7", "198.51.100.7"),
         ("54.9.9.9", "54.9.9.9"),  # the name server fails
     ],
 )

@@ -1,4 +1,4 @@
-"""Pages of rows of any types for tests of results, and columns in a form that can be compared."""
+"""Pages of rows of any types for tests of results, and columns in a comparable form."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def page_of(rows: Sequence[Sequence[Cell]]) -> bytes:
 def message_of(
     columns: dict[str, Any], rows: Sequence[Sequence[Cell]], paging_state: bytes | None = None
 ) -> ResultMessage:
-    """A ROWS result with `columns`, cassandra.cqltypes classes by name."""
+    """Return a ROWS result with `columns`, cassandra.cqltypes classes by name."""
     metadata = ResultMetadata(
         [ColumnMetadata("ks", "t", name, kind) for name, kind in columns.items()]
     )
@@ -47,7 +47,7 @@ def message_with(
 
 
 def column_plan(twins: Any, kinds: Sequence[Any], options: ColumnOptions = DEFAULT_OPTIONS) -> Any:
-    """A plan of one implementation for columns c0, c1, ... of `kinds`."""
+    """Return a plan of one implementation for columns c0, c1, ... of `kinds`."""
     codecs: ModuleType = twins.codecs
     names = [f"c{index}" for index in range(len(kinds))]
     return twins.column_buffers.ColumnPlan(
@@ -58,7 +58,7 @@ def column_plan(twins: Any, kinds: Sequence[Any], options: ColumnOptions = DEFAU
 
 
 def dumped(column: ColumnArray) -> Any:
-    """All of `column` as plain objects, for comparisons."""
+    """Return everything in `column` as plain objects, for comparisons."""
     buffers = [
         None if buffer is None else bytes(memoryview(buffer).cast("B")) for buffer in column.buffers
     ]
@@ -71,13 +71,13 @@ def dumped(column: ColumnArray) -> Any:
     )
 
 
-# Types whose values Python's datetime cannot always hold, as the numbers that they are.
+# Types whose values Python's datetime cannot always hold, and the number types that we use instead.
 _PLAIN = {"tdD": "i", "tsm:UTC": "l", "ttn": "l"}
 
 
 def plainly(column: ColumnArray) -> ColumnArray:
-    """`column` with numbers for dates and times, and bytes for UUIDs: what a reader of Arrow gives
-    back whatever the value.
+    """Return `column` with numbers for dates and times, and bytes for UUIDs, which a reader of
+    Arrow always returns unchanged.
     """
     layout = column.layout
     children = tuple(plainly(child) for child in column.children)
@@ -90,8 +90,8 @@ def plainly(column: ColumnArray) -> ColumnArray:
 
 
 def as_column(layout: Layout, item: Any) -> Any:
-    """The value `item` of a row as a reader of Arrow gives it back from a column of `layout`, made
-    plain as above.
+    """Return the value `item` of a row as a reader of Arrow returns it from a column of `layout`,
+    made plain as above.
     """
     if item is None:
         return None
@@ -125,11 +125,11 @@ _CONVERT: dict[str, Any] = {
     "varint": lambda layout, item: str(item),
     "decimal": lambda layout, item: str(item),
     "duration": lambda layout, item: (item.months, item.days, item.nanoseconds),
-    "list": lambda layout, item: [as_column(layout.children[0], one) for one in item],
-    "vector": lambda layout, item: [as_column(layout.children[0], one) for one in item],
+    "list": lambda layout, item: [as_column(layout.children[0], element) for element in item],
+    "vector": lambda layout, item: [as_column(layout.children[0], element) for element in item],
     "map": _pairs,
     "struct": lambda layout, item: {
-        name: as_column(child, one)
-        for name, child, one in zip(layout.names, layout.children, item, strict=True)
+        name: as_column(child, element)
+        for name, child, element in zip(layout.names, layout.children, item, strict=True)
     },
 }

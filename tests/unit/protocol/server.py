@@ -1,5 +1,5 @@
-"""The server's side of a handshake, for tests of the client's: a second state machine to wire back
-to back with it.
+"""The server's side of a handshake for tests: a second state machine that is connected to the
+client's.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ OPTIONS = {
 
 
 class Server:
-    """Speaks `versions`. With `challenges`, it asks for a login, and sends as many challenges."""
+    """A server that supports `versions`. With `challenges`, it requires a login, and sends this
+    number of challenges.
+    """
 
     def __init__(
         self,
@@ -35,7 +37,7 @@ class Server:
         self.writer = twins.frame.FrameWriter(max(versions), responses=True)
 
     def receive(self, data: bytes) -> bytes:
-        """Requests in, responses out."""
+        """Take requests, return responses."""
         out = b""
         for stream, opcode, _flags, body, version in self.reader.feed(data):
             if version not in self.versions:
@@ -95,7 +97,7 @@ class Server:
 
 
 def read_map(body: bytes) -> dict[str, str]:
-    """A [string map]."""
+    """Read a [string map]."""
     items: list[str] = []
     pos = 2
     while pos < len(body):

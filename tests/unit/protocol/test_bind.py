@@ -1,4 +1,4 @@
-"""Binding: values to the bytes of an EXECUTE."""
+"""Values are bound to the bytes of an EXECUTE."""
 
 from __future__ import annotations
 

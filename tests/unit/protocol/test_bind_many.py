@@ -53,17 +53,17 @@ def test_the_same_as_row_by_row(twins: Twins, data: st.DataObject) -> None:
     row = st.tuples(*[st.none() | st.just(UNSET_VALUE) | values for _, values in kinds])
     rows = data.draw(st.lists(row, max_size=6))
     names = [f"c{number}" for number in range(len(kinds))]
-    made = [
+    columns = [
         FakeColumn(name, kind.build_codec(twins.codecs))
         for name, (kind, _) in zip(names, kinds, strict=True)
     ]
-    plan = twins.bind.BindPlan(made, None)
+    plan = twins.bind.BindPlan(columns, None)
     expected = [plan.bind(row, 4) for row in rows]
     block = plan.bind_many(rows, 4)
     assert block.rows() == expected
     assert (len(block), block.count, block.width) == (len(rows), len(rows), len(kinds))
-    assert block.size == sum(len(one.data) for one in expected)
-    assert block.has_unset == any(one.has_unset for one in expected)
+    assert block.size == sum(len(bound.data) for bound in expected)
+    assert block.has_unset == any(bound.has_unset for bound in expected)
     assert (
         plan.bind_many([dict(zip(names, row, strict=True)) for row in rows], 4).rows() == expected
     )
@@ -83,7 +83,9 @@ def test_the_same_as_row_by_row(twins: Twins, data: st.DataObject) -> None:
         for name, (kind, _) in zip(names, kinds, strict=True)
     ]
     python = Twins("python").bind.BindPlan(same, None)
-    assert [one.data for one in python.bind_many(rows, 4).rows()] == [one.data for one in expected]
+    assert [bound.data for bound in python.bind_many(rows, 4).rows()] == [
+        bound.data for bound in expected
+    ]
 
 
 def test_rows_of_all_forms(twins: Twins) -> None:
@@ -136,7 +138,7 @@ def test_a_name_that_comes_twice(twins: Twins) -> None:
         strict.bind_many([{"a": 5, "b": 6}], 4)
 
 
-def test_what_is_missing(twins: Twins) -> None:
+def test_missing_values_are_unset(twins: Twins) -> None:
     plan = plan_of(twins, [0])
     expected = [plan.bind((1,), 4)]
     for row in [(1,), [1], {"a": 1}, SimpleNamespace(a=1), MappingProxyType({"a": 1})]:
@@ -213,7 +215,7 @@ def test_a_block(twins: Twins) -> None:
 
 
 def test_a_row_whose_own_code_adds_to_the_block(twins: Twins) -> None:
-    """Rows that are bound at the same time do not get into each other."""
+    """Rows that are bound at the same time stay separate."""
     plan = plan_of(twins)
     block = twins.bind.RowsBlock(2)
 
@@ -254,7 +256,7 @@ def test_threads_that_add_to_one_block(twins: Twins) -> None:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert sorted(one.data for one in block.rows()) == sorted(
+    assert sorted(bound.data for bound in block.rows()) == sorted(
         plan.bind((i, str(i)), 4).data for i in range(2000)
     )
 
@@ -262,9 +264,9 @@ def test_threads_that_add_to_one_block(twins: Twins) -> None:
 def test_a_tuple_costs_no_object(compiled: Twins) -> None:
     plan = plan_of(compiled)
     rows = [(i, "x") for i in range(1000)]
-    kept = [plan.bind_many(rows, 4)]
+    blocks = [plan.bind_many(rows, 4)]
     before = sys.getallocatedblocks()
-    kept.append(plan.bind_many(rows, 4))
+    blocks.append(plan.bind_many(rows, 4))
     assert sys.getallocatedblocks() - before < 50
 
 

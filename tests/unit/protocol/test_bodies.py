@@ -23,8 +23,8 @@ EVERYTHING: dict[str, Any] = {
 }
 
 
-def of_version_5(params: QueryParams, **more: Any) -> QueryParams:
-    """`params` with what version 5 has brought."""
+def with_version_5_fields(params: QueryParams, **more: Any) -> QueryParams:
+    """Return `params` with the fields of version 5."""
     for name, value in more.items():
         setattr(params, name, value)
     return params
@@ -58,7 +58,9 @@ def test_messages_are_rendered_by_their_attributes(twins: Twins, make: Any, vers
             message.consistency_level, message.query_params, None, True, message.fetch_size,
             message.paging_state, message.serial_consistency_level, message.timestamp,
         )  # fmt: skip
-        of_version_5(params, keyspace=message.keyspace, now_in_seconds=message.now_in_seconds)
+        with_version_5_fields(
+            params, keyspace=message.keyspace, now_in_seconds=message.now_in_seconds
+        )
         bodies = twins.bodies
         assert bodies.query_of_message("Q", message, version) == bodies.query_body(
             "Q", params, version
@@ -69,7 +71,7 @@ def test_messages_are_rendered_by_their_attributes(twins: Twins, make: Any, vers
             ) == bodies.execute_body(b"id", metadata_id, params, version, block)
 
 
-def test_what_a_message_lacks_or_asks_for_in_vain(twins: Twins) -> None:
+def test_messages_with_missing_or_unsupported_fields(twins: Twins) -> None:
     bodies = twins.bodies
     message = QueryMessage("Q", 1, continuous_paging_options=object())
     for call in (
@@ -212,7 +214,7 @@ def test_batch_version_4(twins: Twins) -> None:
 
 def test_batch_version_5(twins: Twins) -> None:
     block = twins.bind.ValuesBlock(1, b"\x00\x00\x00\x01v")
-    params = of_version_5(QueryParams(1), keyspace="k", now_in_seconds=2)
+    params = with_version_5_fields(QueryParams(1), keyspace="k", now_in_seconds=2)
     assert twins.bodies.batch_body(0, [(True, b"\x09", block)], params, 5) == (
         b"\x00\x00\x01\x01\x00\x01\x09\x00\x01\x00\x00\x00\x01v"
         b"\x00\x01\x00\x00\x01\x80\x00\x01k\x00\x00\x00\x02"
@@ -220,11 +222,11 @@ def test_batch_version_5(twins: Twins) -> None:
 
 
 def test_batch_of_65535_statements_and_no_more(twins: Twins) -> None:
-    one = (True, b"\x09", None)
-    body = twins.bodies.batch_body(0, [one] * 65535, QueryParams(1), 4)
+    statement = (True, b"\x09", None)
+    body = twins.bodies.batch_body(0, [statement] * 65535, QueryParams(1), 4)
     assert body == b"\x00\xff\xff" + b"\x01\x00\x01\x09\x00\x00" * 65535 + b"\x00\x01\x00"
     with pytest.raises(ValueError, match="65536 statements"):
-        twins.bodies.batch_body(0, [one] * 65536, QueryParams(1), 4)
+        twins.bodies.batch_body(0, [statement] * 65536, QueryParams(1), 4)
 
 
 def test_prepare(twins: Twins) -> None:
@@ -234,14 +236,16 @@ def test_prepare(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize("version", [3, 4])
-def test_what_version_5_brought_is_refused_before(twins: Twins, version: int) -> None:
+def test_fields_of_version_5_are_refused_in_older_versions(twins: Twins, version: int) -> None:
     bodies = twins.bodies
     with pytest.raises(UnsupportedOperation, match=f"keyspace .*version {version}"):
-        bodies.query_body("Q", of_version_5(QueryParams(1), keyspace="ks"), version)
+        bodies.query_body("Q", with_version_5_fields(QueryParams(1), keyspace="ks"), version)
     with pytest.raises(UnsupportedOperation, match=f"now_in_seconds .*version {version}"):
-        bodies.execute_body(b"i", None, of_version_5(QueryParams(1), now_in_seconds=1), version)
+        bodies.execute_body(
+            b"i", None, with_version_5_fields(QueryParams(1), now_in_seconds=1), version
+        )
     with pytest.raises(UnsupportedOperation, match="keyspace"):
-        bodies.batch_body(0, [], of_version_5(QueryParams(1), keyspace="ks"), version)
+        bodies.batch_body(0, [], with_version_5_fields(QueryParams(1), keyspace="ks"), version)
     with pytest.raises(UnsupportedOperation, match="keyspace"):
         bodies.prepare_body("Q", "ks", version)
 
@@ -267,8 +271,12 @@ def test_unset_is_refused_on_version_3(twins: Twins) -> None:
         (QueryParams(1, serial_consistency=-1), ValueError, "-1"),
         (QueryParams(1, page_size=1 << 31), ValueError, "page"),
         (QueryParams(1, timestamp=1 << 63), ValueError, "timestamp"),
-        (of_version_5(QueryParams(1), keyspace="k" * 65536), ValueError, "65536"),
-        (of_version_5(QueryParams(1), now_in_seconds=1 << 31), ValueError, "now_in_seconds"),
+        (with_version_5_fields(QueryParams(1), keyspace="k" * 65536), ValueError, "65536"),
+        (
+            with_version_5_fields(QueryParams(1), now_in_seconds=1 << 31),
+            ValueError,
+            "now_in_seconds",
+        ),
         (
             QueryParams(1.0),  # type: ignore[arg-type]
             TypeError,
@@ -295,7 +303,7 @@ def test_unset_is_refused_on_version_3(twins: Twins) -> None:
             "timestamp is 1.5; it has to be an integer",
         ),
         (
-            of_version_5(QueryParams(1), now_in_seconds="1"),
+            with_version_5_fields(QueryParams(1), now_in_seconds="1"),
             TypeError,
             "now_in_seconds is '1'",
         ),
@@ -305,7 +313,7 @@ def test_unset_is_refused_on_version_3(twins: Twins) -> None:
             "paging_state is 'x'",
         ),
         (
-            of_version_5(QueryParams(1), keyspace=5),
+            with_version_5_fields(QueryParams(1), keyspace=5),
             TypeError,
             "a keyspace name is 5",
         ),
@@ -316,7 +324,7 @@ def test_unset_is_refused_on_version_3(twins: Twins) -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_named(
+def test_values_that_do_not_fit_are_named(
     twins: Twins, params: QueryParams, error: type[Exception], match: str
 ) -> None:
     with pytest.raises(error, match=match):
@@ -391,7 +399,7 @@ def test_names_may_be_of_a_class_derived_from_str(twins: Twins) -> None:
         bodies.prepare_body(Text("Q"), Text("ks"), 5)
         == b"\x00\x00\x00\x01Q\x00\x00\x00\x01\x00\x02ks"
     )
-    named = of_version_5(QueryParams(1, [b"v"], [Text("n")]), keyspace=Text("ks"))
+    named = with_version_5_fields(QueryParams(1, [b"v"], [Text("n")]), keyspace=Text("ks"))
     expected = (
         b"\x00\x00\x00\x01Q\x00\x01\x00\x00\x00\xc1\x00\x01\x00\x01n\x00\x00\x00\x01v\x00\x02ks"
     )
@@ -405,7 +413,7 @@ def test_bodies_of_every_size_around_those_where_the_buffer_grows(twins: Twins, 
     length = size.to_bytes(4, "big")
     expected = b"\x00\x02id\x00\x01\x01\x00\x02" + length + value + b"\x00\x00\x00\x01x"
     assert twins.bodies.execute_body(b"id", None, QueryParams(1, [value, b"x"]), 4) == expected
-    # The first statement says nothing of the size of the others.
+    # The size of the first statement does not limit the others.
     statements = [(True, b"id", [b"y"]), (True, b"id", [value]), (False, "Q", [value, None])]
     expected = (
         b"\x01\x00\x03\x01\x00\x02id\x00\x01\x00\x00\x00\x01y\x01\x00\x02id\x00\x01"

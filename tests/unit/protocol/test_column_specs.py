@@ -1,4 +1,4 @@
-"""Descriptions of columns, with types of users and custom types."""
+"""Descriptions of columns, with user-defined types and custom types."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_user_types_are_those_of_the_moment_of_arrival() -> None:
         type(result(skipped, 5, user_types=registered, cached=plain.metadata).parsed_rows[0][0])
         is Pair
     )
-    # One session's registration is not another's.
+    # A registration applies to one session only.
     assert type(result(body).parsed_rows[0][0]) is type(plain.parsed_rows[0][0])
     assert type(result(body, cached=mapped.metadata).parsed_rows[0][0]) is not Pair
 
@@ -68,26 +68,26 @@ PAIR_VALUE = value(int32(1)) + value(b"one")
 @pytest.mark.parametrize(
     ("name", "data", "inner"),
     [
-        (PAIR_CLASS, PAIR_VALUE, lambda found: found),
+        (PAIR_CLASS, PAIR_VALUE, lambda cell: cell),
         (
             f"{MARSHAL}VectorType({PAIR_CLASS} , 1)",
             bytes([len(PAIR_VALUE)]) + PAIR_VALUE,
-            lambda found: found[0],
+            lambda cell: cell[0],
         ),
         (
             f"{MARSHAL}FrozenType({MARSHAL}ListType({PAIR_CLASS}))",
             int32(1) + value(PAIR_VALUE),
-            lambda found: found[0],
+            lambda cell: cell[0],
         ),
         (
             f"{MARSHAL}TupleType({MARSHAL}Int32Type,{PAIR_CLASS})",
             value(None) + value(PAIR_VALUE),
-            lambda found: found[1],
+            lambda cell: cell[1],
         ),
         (
             f"{MARSHAL}UserType(ks,{b'outer'.hex()},{b'p'.hex()}:{PAIR_CLASS})",
             value(PAIR_VALUE),
-            lambda found: found.p,
+            lambda cell: cell.p,
         ),
     ],
 )
@@ -114,7 +114,7 @@ def test_user_types_inside_a_custom_type_get_their_classes(
         == plain.column_types[0].cql_parameterized_type()
     )
     assert result(body, user_types=registered, cached=mapped.metadata).metadata is mapped.metadata
-    # One session's registration is not another's.
+    # A registration applies to one session only.
     assert inner(result(body).parsed_rows[0][0]) == (1, "one")
 
 
@@ -184,7 +184,7 @@ def test_every_type_code() -> None:
     options = {short(code): name for code, name in codes.items()} | composed
     specs = TABLE + b"".join(string(f"c{index}") + option for index, option in enumerate(options))
     message = result(rows(1, specs=specs, content=int32(0), count=len(options)))
-    found = [kind.cql_parameterized_type().replace("frozen<", "") for kind in message.column_types]
-    assert [name.replace(">", "") for name in found] == [
+    names = [kind.cql_parameterized_type().replace("frozen<", "") for kind in message.column_types]
+    assert [name.replace(">", "") for name in names] == [
         name.replace(">", "") for name in options.values()
     ]

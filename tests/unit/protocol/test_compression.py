@@ -1,4 +1,4 @@
-"""Compression: there and back, and what a forged length may not do."""
+"""Compression round trips, and refusals of forged lengths."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def test_names(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="'zstd' is not known; there are lz4, snappy"):
         compression("zstd")
     missing: Any = None
-    monkeypatch.setattr(module, "_made", {})
-    monkeypatch.setitem(sys.modules, "snappy", missing)  # importing it is an ImportError then
+    monkeypatch.setattr(module, "_instances", {})
+    monkeypatch.setitem(sys.modules, "snappy", missing)  # makes its import fail
     with pytest.raises(DependencyException, match=r"pip install turbocql\[snappy\]") as refused:
         compression("snappy")
     assert isinstance(refused.value.excs[0], ImportError)

@@ -1,5 +1,5 @@
-"""The handshake: the client's state machine against the server's, and against everything that a
-server should not say.
+"""The handshake: the client's state machine against the server's, and against wrong answers of a
+server.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.unit.protocol.wire import int32, string, string_multimap
 
 
 class Client:
-    """Drives a `ProtocolConnection` over frames, and keeps what it said."""
+    """Drives a `ProtocolConnection` over frames, and records its actions."""
 
     def __init__(self, twins: Any, version: int, **settings: Any) -> None:
         self.protocol = ProtocolConnection(version, **settings)
@@ -57,7 +57,7 @@ class Client:
         return out
 
     def run(self, server: Server) -> Any:
-        """The last action of the handshake."""
+        """Return the last action of the handshake."""
         data = self.act(self.protocol.start())
         while data:
             received = self.reader.feed(server.receive(data))
@@ -79,11 +79,11 @@ SETTINGS: list[tuple[int, Any, str | None]] = [
 
 
 @pytest.mark.parametrize("challenges", [None, 0, 2])
-@pytest.mark.parametrize(("version", "wanted", "agreed"), SETTINGS)
+@pytest.mark.parametrize(("version", "requested", "agreed"), SETTINGS)
 def test_back_to_back(
-    twins: Twins, version: int, wanted: Any, agreed: str | None, challenges: int | None
+    twins: Twins, version: int, requested: Any, agreed: str | None, challenges: int | None
 ) -> None:
-    client = Client(twins, version, compression=wanted, startup_options={"DRIVER_NAME": "test"})
+    client = Client(twins, version, compression=requested, startup_options={"DRIVER_NAME": "test"})
     server = Server(twins, challenges=challenges)
     ready = client.run(server)
     assert isinstance(ready, Ready)
@@ -100,7 +100,7 @@ def test_back_to_back(
         assert Authenticated(b"welcome") in client.said
         assert AuthenticationWanted("org.example.Authenticator") in client.said
     assert (EnableSegments() in client.said) is (version >= 5)
-    # What follows is framed and compressed as agreed, in both directions.
+    # Later messages are framed and compressed as negotiated, in both directions.
     client.writer.add(7, 7, 0, b"query " * 200)
     assert client.reader.feed(server.receive(client.writer.take())) == [
         (7, 8, 0, int32(3) + string("ks" * 500), version)
@@ -136,7 +136,7 @@ def test_a_wrong_password(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "wanted", "offered", "match"),
+    ("version", "requested", "offered", "match"),
     [
         (4, "lz4", ["snappy"], "offers snappy"),
         (5, "snappy", ["snappy", "lz4"], "version 5"),
@@ -144,9 +144,9 @@ def test_a_wrong_password(twins: Twins) -> None:
     ],
 )
 def test_a_compression_that_the_server_does_not_have(
-    twins: Twins, version: int, wanted: str, offered: list[str], match: str
+    twins: Twins, version: int, requested: str, offered: list[str], match: str
 ) -> None:
-    failed = Client(twins, version, compression=wanted).run(
+    failed = Client(twins, version, compression=requested).run(
         Server(twins, options={"COMPRESSION": offered})
     )
     assert isinstance(failed.error, ConnectionException)
@@ -203,7 +203,7 @@ def test_scylla_extensions_are_agreed_on(twins: Twins) -> None:
     assert {key for key in server.startup if key != "CQL_VERSION"} == {
         "SCYLLA_LWT_ADD_METADATA_MARK", "SCYLLA_RATE_LIMIT_ERROR", "TABLETS_ROUTING_V1"
     }  # fmt: skip
-    # These two change the form of EXECUTE, so they are for those who write it so.
+    # These two change the form of EXECUTE, so only encoders that support them use them.
     assert not features.tablets_routing_v2
     assert not features.use_metadata_id
     server = Server(twins, options=options)

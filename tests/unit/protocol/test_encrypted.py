@@ -45,8 +45,10 @@ def policy(request: pytest.FixtureRequest) -> Any:
     return policy_of(request.param)
 
 
-class Own(ColumnEncryptionPolicy):
-    """A program's policy: values backwards, behind a star. Its columns may change at any time."""
+class ReversingPolicy(ColumnEncryptionPolicy):
+    """An application's policy that reverses values behind a star. Its columns may change at any
+    time.
+    """
 
     def __init__(self) -> None:
         self.columns: dict[str, Any] = {"c": Int32Type}
@@ -66,14 +68,17 @@ class Own(ColumnEncryptionPolicy):
 
 
 def columns(names: Sequence[str] = "kcdv", **others: Any) -> list[ColumnMetadata]:
-    """Columns as a server has them: blobs, but for the key."""
+    """Return columns as a server has them: blobs, except for the key."""
     kinds = {"k": Int32Type, **others}
     return [ColumnMetadata("ks", "t", name, kinds.get(name, BytesType)) for name in names]
 
 
 def plan_of(twins: Twins, columns: Sequence[ColumnMetadata], key: Sequence[int] = (0,)) -> Any:
-    made = [FakeColumn(one.name, one.type.build_codec(twins.codecs)) for one in columns]
-    return twins.bind.BindPlan(made, key)
+    fake_columns = [
+        FakeColumn(described.name, described.type.build_codec(twins.codecs))
+        for described in columns
+    ]
+    return twins.bind.BindPlan(fake_columns, key)
 
 
 def row_plan(twins: Twins, metadata: ResultMetadata) -> Any:
@@ -117,7 +122,7 @@ def test_nulls_and_values_that_are_not_set_stay_so(twins: Twins, policy: Any) ->
 
 
 @pytest.mark.parametrize("missing", ["numpy.ma.masked", "pandas.NA", "pandas.NaT"])
-def test_what_other_libraries_have_for_null(twins: Twins, policy: Any, missing: str) -> None:
+def test_nulls_of_other_libraries(twins: Twins, policy: Any, missing: str) -> None:
     module, _, name = missing.rpartition(".")
     value = getattr(pytest.importorskip(module), name)
     plan = plan_of(twins, bound_columns(columns("kc"), policy))
@@ -145,7 +150,7 @@ def test_many_rows_of_many_columns(twins: Twins) -> None:
     ]
     rows = [(index, *row) for index, row in enumerate(rows)]
     block = plan_of(twins, bound_columns(described, policy)).bind_many(rows, 4)
-    body = b"".join(one.data for one in block.rows())
+    body = b"".join(bound.data for bound in block.rows())
     metadata = decrypting(ResultMetadata(described), policy)
     plan = row_plan(twins, metadata)
     assert plan.tuples(body, 0, 50) == rows
@@ -154,15 +159,17 @@ def test_many_rows_of_many_columns(twins: Twins) -> None:
     assert plan.columns(body, 0, 50) == [list(column) for column in zip(*rows, strict=True)]
     plain = ResultMetadata(columns(names, **dict.fromkeys(names, Int32Type)))
     same = plan_of(twins, plain.columns).bind_many(rows, 4)
-    page = column_plan(twins, plain).read(b"".join(one.data for one in same.rows()), 0, 50)
+    page = column_plan(twins, plain).read(b"".join(bound.data for bound in same.rows()), 0, 50)
     assert dumped(column_plan(twins, metadata).read(b"head" + body, 4, 50)) == dumped(page)
 
 
 def test_both_implementations_write_the_same(compiled: Twins) -> None:
     described = bound_columns(columns(), policy_of(iv=IV))
     values = (1, 2, "ada", [1.0, 2.0])
-    one, two = (plan_of(each, described).bind(values, 4) for each in (Twins("python"), compiled))
-    assert one.data == two.data
+    python, cython = (
+        plan_of(lane, described).bind(values, 4) for lane in (Twins("python"), compiled)
+    )
+    assert python.data == cython.data
 
 
 def test_a_routing_key_is_of_encrypted_bytes(twins: Twins) -> None:
@@ -186,7 +193,7 @@ def test_a_value_that_does_not_fit_is_not_shown(twins: Twins, policy: Any) -> No
 
 
 def test_lists_for_in(twins: Twins) -> None:
-    """Servers call the marker of ``c IN ?`` "in(c)", a list of what the column is."""
+    """Servers name the marker of ``c IN ?`` "in(c)", a list of the column's type."""
     policy = policy_of(iv=IV)
     blobs = ListType.apply_parameters((BytesType,))
     marker = ColumnMetadata("ks", "t", "in(c)", blobs)
@@ -194,7 +201,7 @@ def test_lists_for_in(twins: Twins) -> None:
     bound = plan_of(twins, bound_columns([marker, other], policy), ()).bind(([1, 2], [b"1"]), 4)
     expected = [policy.encode_and_encrypt(place("c"), value) for value in (1, 2)]
     assert bound.values() == [blobs.to_binary(expected, 4), blobs.to_binary([b"1"], 4)]
-    # A null is not a value that could be encrypted.
+    # A null cannot be encrypted.
     bound = plan_of(twins, bound_columns([marker], policy), ()).bind(([1, None],), 4)
     assert bound.values() == [blobs.to_binary([expected[0], None], 4)]
 
@@ -264,14 +271,14 @@ def test_a_column_that_is_not_a_blob(twins: Twins, policy: Any) -> None:
     assert plan_of(twins, bound_columns(described, policy)).bind((1, None), 4).values()[1] is None
 
 
-# -- a program's own policy ------------------------------------------------------------------------
+# -- an application's own policy -------------------------------------------------------------------
 
 
 def test_a_policy_of_a_program(twins: Twins) -> None:
-    policy = Own()
+    policy = ReversingPolicy()
     plan = plan_of(twins, bound_columns(columns("kcd"), policy, is_complete=False))
     assert plan.bind((1, 2, b"x"), 4).values() == [PLAIN, b"*\2\0\0\0", b"x"]
-    # A column that it learns of later is never sent as it is.
+    # A column that is added later is never sent unencrypted.
     policy.columns["d"] = UTF8Type
     assert plan.bind((1, 2, "ab"), 4).values()[2] == b"*ba"
     metadata = decrypting(ResultMetadata(columns("kcd")), policy)
@@ -280,7 +287,7 @@ def test_a_policy_of_a_program(twins: Twins) -> None:
 
 
 def test_errors_of_a_programs_policy(twins: Twins) -> None:
-    metadata = decrypting(ResultMetadata(columns("c")), Own())
+    metadata = decrypting(ResultMetadata(columns("c")), ReversingPolicy())
     for plan in (row_plan(twins, metadata).tuples, column_plan(twins, metadata).read):
         with pytest.raises(DecodeError, match=r"ks\.t\.c cannot be decrypted: no star"):
             plan(page_of([(b"x",)]), 0, 1)
@@ -307,7 +314,7 @@ def test_metadata_of_encrypted_columns(policy: Any) -> None:
     assert metadata.columns[1].type is not Int32Type
     assert list(metadata.server_columns) == columns("kc")
     again = decrypting(ResultMetadata(columns("kc")), policy)
-    assert again.columns == metadata.columns  # types are made once
+    assert again.columns == metadata.columns  # types are created once
     other = metadata.with_id(b"2")
     assert other.metadata_id == b"2"
     assert other.columns == metadata.columns
@@ -327,7 +334,7 @@ def test_vectors_as_arrays() -> None:
 
 
 def test_typed_rows_tell_encrypted_columns_from_others() -> None:
-    """Two clusters may share a class of rows, and only one of them has the policy."""
+    """Two clusters may share a row class, although only one of them has the policy."""
     from dataclasses import make_dataclass
 
     row = make_dataclass("Row", [("c", "int | bytes")])

@@ -1,4 +1,4 @@
-"""Which message may answer which request."""
+"""Which messages may answer a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flags and custom payloads of requests, written in one way for messages and the engine."""
+"""Flags and custom payloads of requests are written alike for messages and for the engine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LARGEST = {str(number): b"" for number in range(65_535)}
         LARGEST,
     ],
 )
-def test_it_is_read_back(payload: dict[str, Any]) -> None:
+def test_a_payload_is_read_back(payload: dict[str, Any]) -> None:
     check_payload(payload)
     cursor = Cursor(bytes_map(payload))
     read = cursor.bytes_map()
@@ -48,7 +48,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("payload", "kind", "text"), WRONG)
-def test_what_it_cannot_be(payload: Any, kind: type[Exception], text: str) -> None:
+def test_invalid_payloads_are_refused(payload: Any, kind: type[Exception], text: str) -> None:
     for function in (bytes_map, check_payload):
         with pytest.raises(kind, match=text):
             function(payload)
@@ -75,7 +75,7 @@ def test_a_message_has_the_same() -> None:
 
 @pytest.mark.parametrize("version", [3, 4, 5, 6])
 def test_each_envelope_opts_in_to_a_beta_version(twins: Twins, version: int) -> None:
-    """native_protocol_v5.spec, 2.4.1.2: 0x10, Use beta flag."""
+    """Each envelope has the flag 0x10, Use beta (native_protocol_v5.spec, 2.4.1.2)."""
     writer = twins.frame.FrameWriter(version)
     writer.add(1, QUERY, TRACING_FLAG, b"")
     assert writer.take()[1] == TRACING_FLAG | standing_flags(version)

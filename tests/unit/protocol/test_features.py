@@ -1,4 +1,6 @@
-"""ScyllaDB's extensions in SUPPORTED and in STARTUP, by its protocol-extensions document."""
+"""ScyllaDB's extensions in SUPPORTED and in STARTUP, according to its
+protocol-extensions document.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,9 @@ def parsed(**changed: Any) -> ProtocolFeatures:
 
 
 def test_all_that_a_server_offers() -> None:
-    found = parsed()
-    assert found.shard_id == 3
-    assert found.sharding_info == ShardingInfo(
+    features = parsed()
+    assert features.shard_id == 3
+    assert features.sharding_info == ShardingInfo(
         12,
         "org.apache.cassandra.dht.Murmur3Partitioner",
         "biased-token-round-robin",
@@ -41,19 +43,20 @@ def test_all_that_a_server_offers() -> None:
         19042,
         None,
     )
-    assert (found.lwt_info, found.rate_limit_error) == (LwtInfo(0x80000000), 61440)
-    assert found.tablets_routing_v1
-    assert found.tablets_routing_v2
-    assert found.use_metadata_id
-    assert found.host_id == uuid.UUID("d2f0c1a2-0000-4000-8000-000000000007")
+    assert (features.lwt_info, features.rate_limit_error) == (LwtInfo(0x80000000), 61440)
+    assert features.tablets_routing_v1
+    assert features.tablets_routing_v2
+    assert features.use_metadata_id
+    assert features.host_id == uuid.UUID("d2f0c1a2-0000-4000-8000-000000000007")
 
 
-def test_what_is_agreed_on_goes_into_startup() -> None:
+def test_negotiated_options_go_into_startup() -> None:
     options: dict[str, str] = {}
     parsed().add_startup_options(options)
     assert options == {
         "SCYLLA_RATE_LIMIT_ERROR": "",
-        "TABLETS_ROUTING_V2_EXPERIMENTAL_V2": "",  # alone: the server offers both
+        # only this version, although the server offers both
+        "TABLETS_ROUTING_V2_EXPERIMENTAL_V2": "",
         "SCYLLA_USE_METADATA_ID": "",
         "SCYLLA_LWT_ADD_METADATA_MARK": "2147483648",
     }
@@ -73,8 +76,8 @@ def test_what_is_agreed_on_goes_into_startup() -> None:
     ],
 )
 def test_half_of_the_sharding_is_none(lacking: Any) -> None:
-    found = parsed(**lacking)
-    assert (found.shard_id, found.sharding_info) == (0, None)
+    features = parsed(**lacking)
+    assert (features.shard_id, features.sharding_info) == (0, None)
 
 
 def test_options_that_cannot_be_read_are_absent() -> None:
@@ -102,7 +105,7 @@ def test_shards_of_tokens() -> None:
     tokens = [-(1 << 63), -(1 << 63) + quarter, 0, quarter, (1 << 63) - 1]
     assert [info.shard_id_from_token(token) for token in tokens] == [0, 1, 2, 3, 3]
     assert info.shard_id_from_token(Murmur3Token(0)) == 2
-    # The highest bits are left out: the ring goes round the shards 4096 times.
+    # The highest bits are ignored, so the shards repeat 4096 times around the ring.
     often = info._replace(sharding_ignore_msb=12)
     assert [often.shard_id_from_token(-(1 << 63) + (n << 50)) for n in range(5)] == [0, 1, 2, 3, 0]
 

@@ -36,8 +36,8 @@ PAIRS: list[tuple[str, Any, bytes]] = [
 
 
 def function(name: str) -> Callable[..., Any]:
-    found: Callable[..., Any] = getattr(protocol, name)
-    return found
+    reader: Callable[..., Any] = getattr(protocol, name)
+    return reader
 
 
 @pytest.mark.parametrize(("name", "item", "data"), PAIRS)
@@ -76,7 +76,7 @@ def test_one_way_helpers() -> None:
         ("uint_le", -1),
     ],
 )
-def test_what_does_not_fit(name: str, item: Any) -> None:
+def test_values_that_do_not_fit_are_refused(name: str, item: Any) -> None:
     with pytest.raises(ValueError, match=r"."):
         function(f"write_{name}")(BytesIO(), item)
 

@@ -34,7 +34,7 @@ def some_messages(version: int, sizes: Iterable[int] = (0, 1, 5, 9, 300, 700, 30
 def pair(
     twins: Twins, version: int, algorithm: str | None, segmented: bool | None = None
 ) -> tuple[Any, Any]:
-    """A server's writer and a client's reader, past the handshake."""
+    """Return a server's writer and a client's reader, after the handshake."""
     writer = twins.frame.FrameWriter(version, responses=True)
     reader = twins.frame.FrameReader(version)
     for end in (writer, reader):
@@ -102,7 +102,7 @@ def test_compressed_bodies_by_hand(twins: Twins) -> None:
     packed = b"\x00\x00\x07\xd0" + block.compress(body, store_size=False)
     writer.add(1, 8, 0, body)
     assert writer.take() == envelope(0x84, 1, 1, 8, packed)
-    # Too small, or no smaller when compressed: as it is.
+    # Small bodies, and bodies that compression does not shrink, stay as they are.
     writer.add(1, 8, 0, b"small")
     assert writer.take() == envelope(0x84, 0, 1, 8, b"small")
     noise = random.Random(2).randbytes(2000)
@@ -184,7 +184,7 @@ def test_the_buffer_is_used_again_and_large_bodies_are_received_in_place(twins: 
     reader = twins.frame.FrameReader(4)
     assert len(reader.get_buffer(-1)) == 65536
     reader.feed(envelope(0x84, 0, 1, 8, b"")[:5] + struct.pack(">i", 1_000_000))
-    # Compiled, all of it: memory that nobody has written to is not taken from the system.
+    # The compiled reader takes it all: memory that is not written to is not taken from the system.
     assert len(reader.get_buffer(-1)) == (1_000_000 if twins.impl == "c" else 65536)
 
 
@@ -232,11 +232,11 @@ def test_an_error_may_come_in_the_servers_own_version(twins: Twins) -> None:
     ],
 )
 @pytest.mark.parametrize("step", [1, 100])
-def test_what_is_no_frame(twins: Twins, data: bytes, match: str, step: int) -> None:
+def test_bytes_that_are_not_a_frame(twins: Twins, data: bytes, match: str, step: int) -> None:
     reader = twins.frame.FrameReader(4)
     with pytest.raises(ProtocolError, match=match):
         feed_all(reader, [data[pos : pos + step] for pos in range(0, len(data), step)])
-    # Dead: whatever comes later raises the same again.
+    # The reader is broken: all later bytes raise the same error.
     with pytest.raises(ProtocolError, match=match):
         reader.feed(envelope(0x84, 0, 0, 8, b""))
     with pytest.raises(ProtocolError, match=match):
@@ -300,9 +300,9 @@ def test_the_compression_flag_means_nothing_in_version_5(twins: Twins) -> None:
 
 
 def test_every_flipped_bit_of_a_segment_is_found(twins: Twins) -> None:
-    whole = by_hand(envelope(0x85, 0, 0, 8, b"body"), True)
-    for bit in range(len(whole) * 8):
-        damaged = bytearray(whole)
+    segment = by_hand(envelope(0x85, 0, 0, 8, b"body"), True)
+    for bit in range(len(segment) * 8):
+        damaged = bytearray(segment)
         damaged[bit // 8] ^= 1 << (bit % 8)
         _, reader = pair(twins, 5, None)
         with pytest.raises(CrcException):
@@ -331,10 +331,10 @@ def test_segments_that_contradict_their_envelopes(
 
 
 def test_an_envelope_may_be_cut_anywhere_by_segments(twins: Twins) -> None:
-    whole = envelope(0x85, 0, 3, 8, b"0123456789")
-    for cut in range(1, len(whole)):
+    frame = envelope(0x85, 0, 3, 8, b"0123456789")
+    for cut in range(1, len(frame)):
         _, reader = pair(twins, 5, None)
-        data = by_hand(whole[:cut], False) + by_hand(whole[cut:], False) + by_hand(whole, True)
+        data = by_hand(frame[:cut], False) + by_hand(frame[cut:], False) + by_hand(frame, True)
         assert reader.feed(data) == [(3, 8, 0, b"0123456789", 5)] * 2
 
 
@@ -373,7 +373,7 @@ def test_more_than_the_buffer_holds_cannot_have_been_written(
         reader.buffer_updated(size)
 
 
-def test_what_does_not_fit_a_header_is_refused_with_nothing_queued(twins: Twins) -> None:
+def test_values_that_do_not_fit_a_header_queue_no_bytes(twins: Twins) -> None:
     writer = twins.frame.FrameWriter(4)
     for opcode, flags in ((256, 0), (-1, 0), (7, 256), (7, -1)):
         with pytest.raises(ValueError, match="8 bits"):
@@ -392,8 +392,8 @@ def test_requests_can_be_read_as_well(twins: Twins) -> None:
 
 @pytest.mark.parametrize(("version", "algorithm"), SETTINGS)
 def test_mutated_streams(twins: Twins, version: int, algorithm: str | None) -> None:
-    """No crash and no hang, and only the one family of errors. tests/fuzz has the same by the
-    million.
+    """Damaged streams raise only ProtocolError, without a crash or hang. tests/fuzz has millions of
+    them.
     """
     data, _ = stream_of(twins, version, algorithm, some_messages(version))
     source = random.Random(version)
@@ -411,13 +411,15 @@ def test_mutated_streams(twins: Twins, version: int, algorithm: str | None) -> N
 
 
 def test_a_message_of_version_0_is_refused_however_it_is_cut(twins: Twins) -> None:
-    """A reader of any version accepted one in a single piece, and refused it in two."""
-    whole = bytes((0x80, 0, 0, 0, 2, 0, 0, 0, 0))
-    for at in (0, 1, 8):
+    """A message of version 0 is refused whole and in pieces; readers once accepted it in a single
+    piece.
+    """
+    frame = bytes((0x80, 0, 0, 0, 2, 0, 0, 0, 0))
+    for cut in (0, 1, 8):
         reader = twins.frame.FrameReader(0)
-        reader.feed(whole[:at])
+        reader.feed(frame[:cut])
         with pytest.raises(ProtocolError, match="does not speak the native protocol"):
-            reader.feed(whole[at:])
+            reader.feed(frame[cut:])
 
 
 @pytest.mark.parametrize("by_buffers", [False, True])
@@ -452,16 +454,18 @@ def test_bodies_grow_to_what_they_claim(twins: Twins, step: int) -> None:
     messages = some_messages(4, (65_536, 65_537, 131_072, 300_000, 1_000_003, 5))
     data, reader = stream_of(twins, 4, None, messages)
     assert through_buffers(reader, data, step) == messages
-    found: Messages = []
-    for at in range(0, len(data), step):
-        found += reader.feed(data[at : at + step])
-    assert found == messages
+    messages_read: Messages = []
+    for offset in range(0, len(data), step):
+        messages_read += reader.feed(data[offset : offset + step])
+    assert messages_read == messages
 
 
 def test_compression_whose_code_uses_the_writer(
     twins: Twins, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is added meanwhile is not lost, and nothing is read that was let go of."""
+    """If a compressor's code uses the writer, no added bytes are lost, and no released memory is
+    read.
+    """
     real = compression.compression("lz4")
     assert real.compress_segment is not None
     writer, reader = pair(twins, 4, None)
@@ -475,10 +479,13 @@ def test_compression_whose_code_uses_the_writer(
         return real.compress_segment(data)
 
     added: list[int] = []
-    monkeypatch.setitem(compression._made, "lz4", real._replace(compress_segment=compress))
+    monkeypatch.setitem(compression._instances, "lz4", real._replace(compress_segment=compress))
     writer, reader = pair(twins, 5, "lz4")
     first = bytes(range(256)) * 200
     writer.add(1, 8, 0, first)
-    found = reader.feed(writer.take())
-    found += reader.feed(writer.take())
-    assert [one[:4] for one in found] == [(1, 8, 0, first), (2, 8, 0, late)]
+    messages_read = reader.feed(writer.take())
+    messages_read += reader.feed(writer.take())
+    assert [received_message[:4] for received_message in messages_read] == [
+        (1, 8, 0, first),
+        (2, 8, 0, late),
+    ]

@@ -1,4 +1,4 @@
-"""Protocol handlers: the public place to change encoding and decoding."""
+"""Protocol handlers are the public way to change encoding and decoding."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def test_result_metadata_may_be_a_list_of_columns() -> None:
     skipped = rows(4, specs=b"")
     for metadata in (first.metadata, first.column_metadata):
         assert decode(ProtocolHandler, skipped, metadata=metadata).parsed_rows == [(5, "five")]
-    # The plan of a list is made once, for as long as the list has the same columns.
+    # The plan of a list is built once, as long as the list has the same columns.
     columns = list(first.column_metadata)
-    kept = decode(ProtocolHandler, skipped, metadata=columns).metadata
-    assert decode(ProtocolHandler, skipped, metadata=list(columns)).metadata is kept
+    cached = decode(ProtocolHandler, skipped, metadata=columns).metadata
+    assert decode(ProtocolHandler, skipped, metadata=list(columns)).metadata is cached
     columns[1] = columns[1]._replace(type=BytesType)
     assert decode(ProtocolHandler, skipped, metadata=columns).parsed_rows == [(5, b"five")]
     assert decode(ProtocolHandler, int32(1), metadata=[]).kind == 1
@@ -105,10 +105,10 @@ def test_a_class_that_is_registered_later_is_used(monkeypatch: pytest.MonkeyPatc
 def test_lazy_rows() -> None:
     content = int32(2) + value(int32(5)) + value(b"five") + value(b"bad") + value(b"x")
     message = decode(LazyProtocolHandler, rows(1, content=content))
-    found = iter(message.parsed_rows)
-    assert next(found) == (5, "five")
+    lazy_rows = iter(message.parsed_rows)
+    assert next(lazy_rows) == (5, "five")
     with pytest.raises(ValueError, match="row 1"):
-        next(found)
+        next(lazy_rows)
     assert next(iter(message.parsed_rows)) == (5, "five")
     lazy = decode(LazyProtocolHandler, rows(1))
     assert lazy.decode(dict_factory) == [{"a": 5, "b": "five"}]
@@ -153,19 +153,19 @@ def test_numpy_arrays_as_in_other_drivers(kind: str) -> None:
     content = int32(2) + value(data) + value(None)
     message = decode(NumpyProtocolHandler, rows(1, specs=specs, content=content, count=1))
     (arrays,) = message.decode(tuple_factory)
-    found = arrays["c"]
+    column = arrays["c"]
     if kind in ("bigint", "counter", "int", "smallint", "double", "float"):
-        assert found.dtype == numpy.dtype(dtype)
-        assert found.tolist() == [expected, None]
+        assert column.dtype == numpy.dtype(dtype)
+        assert column.tolist() == [expected, None]
         full = rows(1, specs=specs, content=int32(1) + value(data), count=1)
-        whole = decode(NumpyProtocolHandler, full).parsed_rows["c"]
-        assert isinstance(whole, numpy.ma.MaskedArray)
-        assert whole.mask.tolist() == [False]
+        full_column = decode(NumpyProtocolHandler, full).parsed_rows["c"]
+        assert isinstance(full_column, numpy.ma.MaskedArray)
+        assert full_column.mask.tolist() == [False]
     else:
-        assert type(found) is numpy.ndarray
-        assert found.dtype == object
+        assert type(column) is numpy.ndarray
+        assert column.dtype == object
         by_rows = decode(ProtocolHandler, rows(1, specs=specs, content=content, count=1))
-        assert [(item,) for item in found] == by_rows.parsed_rows
+        assert [(item,) for item in column] == by_rows.parsed_rows
 
 
 def test_a_factory_gets_the_arrays_and_may_make_anything_of_them() -> None:

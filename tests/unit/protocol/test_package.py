@@ -1,5 +1,5 @@
-"""The public names of `cassandra.protocol`, and that importing it in any order leaves the compiled
-lane in use.
+"""The public names of `cassandra.protocol`; importing it in any order keeps the compiled modules in
+use.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import cassandra.protocol
 from tests.conftest import LANE
 from tests.processes import run_python
 
-# Named by the documentation of today's drivers, or importable there and used.
+# Names that cassandra-driver documents, or that can be imported there and are used.
 DOCUMENTED = [
     "AlreadyExistsException",
     "AuthChallengeMessage",

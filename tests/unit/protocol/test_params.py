@@ -1,4 +1,4 @@
-"""The parameters of a request, from its message."""
+"""The parameters of a request come from its message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cassandra.protocol.messages.requests import ExecuteMessage, QueryMessage
 from cassandra.protocol.params import QueryParams, params_of
 
 
-def test_what_is_not_said_is_left_out() -> None:
+def test_options_that_are_not_set_are_left_out() -> None:
     params = QueryParams(4)
     named = {name: getattr(params, name) for name in QueryParams.__slots__}
     assert named.pop("consistency") == 4

@@ -1,5 +1,5 @@
-"""The compiled modules beside the Python ones: the same names and signatures, the same results, and
-nothing leaked.
+"""The compiled and the Python modules have the same names, signatures and results, and leak
+nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NAMES = ["bind", "bodies", "frame", "rows"]
 
 
 def public(module: ModuleType) -> dict[str, Any]:
-    """What `module` itself defines for others."""
+    """Return the names that `module` defines for other modules."""
     return {
         name: item
         for name, item in vars(module).items()
@@ -124,14 +124,14 @@ def test_bodies_are_equal(compiled: Twins, query: str, bound: list[Any], version
 )
 def test_bad_values_fail_alike(compiled: Twins, bad: Any) -> None:
     params = QueryParams(1, bad)
-    found = [
+    outcomes = [
         outcome(partial(m.query_body, "Q", params, 4))
         for m in (twin("bodies", "python"), compiled.bodies)
     ]
-    if isinstance(found[0], tuple):
-        assert found[0][0] is found[1][0]
+    if isinstance(outcomes[0], tuple):
+        assert outcomes[0][0] is outcomes[1][0]
     else:
-        assert found[0] == found[1]
+        assert outcomes[0] == outcomes[1]
 
 
 def test_blocks_of_either_implementation_go_into_bodies_of_the_other(compiled: Twins) -> None:
@@ -154,9 +154,9 @@ def test_plans_take_codecs_of_either_implementation(twins: Twins) -> None:
         assert rows.tuples(page, 0, 2) == [(1, ""), (None, "x")]
 
 
-def steady(call: Callable[[], Any], times: int = 300) -> int:
-    """How many memory blocks more there are after `call` has been repeated, when it has run often
-    enough to fill its caches.
+def blocks_grown(call: Callable[[], Any], times: int = 300) -> int:
+    """Return how many more memory blocks exist after `call` was repeated, once its
+    caches are full.
     """
     for _ in range(50):
         call()
@@ -199,21 +199,21 @@ def test_nothing_leaks(twins: Twins) -> None:
         writer.add(1, 7, 0, b"x" * 200_000)
         writer.take()
 
-    # A leak of one block a call would show as 300.
-    assert steady(work) < 100
+    # A leak of one block per call would show as 300.
+    assert blocks_grown(work) < 100
 
 
 def test_one_object_for_each_encoded_body(compiled: Twins) -> None:
     params = QueryParams(1, [b"x" * 20] * 12, page_size=5000, timestamp=1_700_000_000_000_000)
     execute = compiled.bodies.execute_body
-    kept = [execute(b"i" * 16, None, params, 4) for _ in range(1000)]
-    del kept
+    encoded = [execute(b"i" * 16, None, params, 4) for _ in range(1000)]
+    del encoded
     before = sys.getallocatedblocks()
     if not before:
         pytest.skip("this interpreter does not count its blocks: PYTHONMALLOC=malloc")
-    kept = [execute(b"i" * 16, None, params, 4) for _ in range(1000)]
+    encoded = [execute(b"i" * 16, None, params, 4) for _ in range(1000)]
     assert 995 <= sys.getallocatedblocks() - before <= 1010
-    assert len(kept) == 1000
+    assert len(encoded) == 1000
 
 
 def test_plans_are_shared_by_threads(twins: Twins) -> None:
@@ -249,7 +249,7 @@ def test_a_page_has_to_be_bytes(compiled: Twins, body: Any) -> None:
 
 
 def test_objects_whose_init_never_ran(compiled: Twins) -> None:
-    """Nothing useful comes of them, but no crash either."""
+    """Objects whose __init__ never ran may be useless, but must not crash."""
     for module, name in (
         ("bind", "ValuesBlock"),
         ("bind", "BindPlan"),

@@ -1,4 +1,4 @@
-"""The parsers of rows, by the names that programs know."""
+"""The row parsers, by the names that applications use."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def session() -> Any:
 def test_parsers_of_rows(session: Session, parser: Any) -> None:
     session.client_protocol_handler = cython_protocol_handler(parser)
     session.row_factory = tuple_factory
-    found = list(session.execute("SELECT v").current_rows)
+    page_rows = list(session.execute("SELECT v").current_rows)
     if isinstance(parser, NumpyParser):
-        assert [list(column) for column in found[0].values()] == [[5, 6]]
+        assert [list(column) for column in page_rows[0].values()] == [[5, 6]]
     else:
-        assert found == [(5,), (6,)]
+        assert page_rows == [(5,), (6,)]

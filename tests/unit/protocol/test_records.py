@@ -1,4 +1,4 @@
-"""Rows by name: mappings, dataclasses, other objects, and what is no row."""
+"""Rows by name: mappings, dataclasses, other objects, and objects that are not rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Other:
 
 @attrs.define
 class Named:
-    """A column is found by the alias of its field."""
+    """A class whose fields are found by their aliases."""
 
     a: int
     number: int = attrs.field(alias="b")
@@ -68,14 +68,16 @@ def test_values_of_rows(row: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("row", [5, uuid.UUID(int=1), "ab", b"ab", bytearray(b"ab"), Plain(c=1)])
-def test_what_is_no_row(row: Any) -> None:
+def test_objects_that_are_not_rows(row: Any) -> None:
     with pytest.raises(TypeError, match="they have to be a sequence"):
         values_of(row, NAMES, 5)
 
 
 def test_a_text_of_one_character_is_a_value_for_one_marker() -> None:
     assert values_of("x", ["a"], 5) == ("x",)
-    assert [is_lone_text(*given) for given in (("x", 1), ("xy", 1), ("x", 2), (b"x", 1))] == [
+    assert [
+        is_lone_text(*arguments) for arguments in (("x", 1), ("xy", 1), ("x", 2), (b"x", 1))
+    ] == [
         True,
         False,
         False,
@@ -96,7 +98,7 @@ def test_strict_mappings() -> None:
     assert values_of({"a": 1}, NAMES, 5, strict=True) == (1, UNSET_VALUE)
 
 
-def test_what_must_not_be_missing() -> None:
+def test_values_that_must_not_be_missing() -> None:
     with pytest.raises(ValueError, match="the partition key needs a value for 'b'"):
         values_of({"a": 1}, NAMES, 5, key=[1])
     assert values_of({"a": 1}, NAMES, 5, key=[0]) == (1, UNSET_VALUE)
@@ -108,8 +110,8 @@ def test_records_and_their_fields() -> None:
     assert declared_fields(Row) == declared_fields(Other) == ("a", "b")
     assert declared_fields(Plain) is None
     values: list[Any] = [Row(1), Plain(), [], {}, 5, uuid.UUID(int=1), Plain]
-    found = [is_record(value) for value in values]
-    assert found == [True, True, False, False, False, False, False]
+    results = [is_record(value) for value in values]
+    assert results == [True, True, False, False, False, False, False]
 
 
 def test_the_row_of_an_error() -> None:
@@ -123,13 +125,13 @@ def test_the_row_of_an_error() -> None:
 def test_names_without_a_marker_are_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
     markers = [f"id_{uuid.uuid4().hex}", "name"]
     for _ in range(3):
-        found = values_of({markers[0]: 1, "nmae": "x"}, markers, 4)
-        assert found == (1, UNSET_VALUE)
+        bound = values_of({markers[0]: 1, "nmae": "x"}, markers, 4)
+        assert bound == (1, UNSET_VALUE)
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("cassandra.query", "WARNING")
     assert "'nmae'" in record.getMessage()
     assert "Did you mean 'name' by 'nmae'?" in record.getMessage()
-    # Each statement, also if nothing is missing; never for mappings that fit.
+    # Each statement logs, even if no value is missing; mappings that fit never do.
     caplog.clear()
     others = [f"id_{uuid.uuid4().hex}", "name"]
     values_of({others[0]: 1}, others, 4)
@@ -142,3 +144,10 @@ def test_names_without_a_marker_are_told_of_once(caplog: pytest.LogCaptureFixtur
 def test_a_marker_that_stands_twice_is_known(caplog: pytest.LogCaptureFixture) -> None:
     assert values_of({"a": 1}, ["a", "a"], 4) == (1, 1)
     assert not caplog.records
+
+
+def test_sets_have_no_order() -> None:
+    for row in ({1, 2}, frozenset({1, 2}), {1: "a", 2: "b"}.keys()):
+        with pytest.raises(TypeError, match=r"values are the \w+ .*, which has no order"):
+            values_of(row, NAMES, 4)
+    assert values_of({1}, ["a"], 4) == (1,)

@@ -34,7 +34,7 @@ def test_every_way_to_named_tuples_has_the_same_class(twins: Twins) -> None:
     kind = row_class(names)
     body = b"\0\0\0\1x" * 3
     columns = [ColumnMetadata("ks", "t", name, UTF8Type) for name in names]
-    for _ in range(2):  # as two pages, two statements and two sessions have plans of their own
+    for _ in range(2):  # as two pages, two statements and two sessions have their own plans
         plan = twins.rows.RowPlan(names, [twins.codecs.text()] * 3)
         message = rows_result(ResultMetadata(columns), b"\0\0\0\1" + body, 0)
         for rows in (
@@ -125,7 +125,7 @@ def test_a_row_that_is_asked_by_name_says_what_to_write(twins: Twins) -> None:
         row[1.0]
     with pytest.raises(TypeError) as caught:
         row["name"]
-    if twins.rows is _impl.twin("rows", "python"):  # tuple's own words
+    if twins.rows is _impl.twin("rows", "python"):  # tuple's own message
         assert "not str" in str(caught.value)
         return
     assert "write row.name, or have rows as dicts" in str(caught.value)

@@ -1,4 +1,4 @@
-"""Row plans: pages of bytes to rows."""
+"""Row plans decode pages of bytes to rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from cassandra.errors import DecodeError
 from tests.conftest import Twins
-from tests.unit.protocol.wire import int32, value
+from tests.unit.protocol.wire import int32, short, string, value
 
 PAGE = (
     value(int32(1)) + value(b"one") + value(b"\x01")
@@ -43,7 +43,7 @@ def test_dicts_keep_the_order_of_columns(twins: Twins) -> None:
 
 @pytest.mark.parametrize("width", [1, 5, 6, 11, 40])
 def test_dicts_of_any_width_have_their_own_keys_and_values(twins: Twins, width: int) -> None:
-    names = tuple(f"column_{at}" for at in range(width))
+    names = tuple(f"column_{number}" for number in range(width))
     ints = twins.rows.RowPlan(names, [twins.codecs.int32()] * width)
     page = b"".join(value(int32(number)) for number in range(2 * width))
     first, second = ints.dicts(page, 0, 2)
@@ -58,13 +58,13 @@ def test_a_name_that_comes_twice_keeps_the_last_value(twins: Twins) -> None:
     ints = twins.codecs.int32()
     for names in (("a", "b", "a"), tuple("abcdefgha")):
         page = b"".join(value(int32(number)) for number in range(len(names)))
-        found = twins.rows.RowPlan(names, [ints] * len(names)).dicts(page, 0, 1)
-        assert found == [dict(zip(names, range(len(names)), strict=True))]
-        assert twins.rows.dicts_of(names, [tuple(range(len(names)))]) == found
+        records = twins.rows.RowPlan(names, [ints] * len(names)).dicts(page, 0, 1)
+        assert records == [dict(zip(names, range(len(names)), strict=True))]
+        assert twins.rows.dicts_of(names, [tuple(range(len(names)))]) == records
 
 
 class Name(str):
-    """A name that is not exactly a str."""
+    """A name of a subclass of str."""
 
 
 def test_names_may_be_of_a_class_derived_from_str(twins: Twins) -> None:
@@ -76,16 +76,16 @@ def test_names_may_be_of_a_class_derived_from_str(twins: Twins) -> None:
     "rows", [[(1, 2), (3, 4)], [[1, 2], (3, 4)], (iter(row) for row in [(1, 2), (3, 4)]), []]
 )
 def test_rows_of_any_kind_as_dicts(twins: Twins, rows: Any) -> None:
-    given = list(rows)
-    expected = [{"a": 1, "b": 2}, {"a": 3, "b": 4}] if given else []
-    again = iter([iter([*row]) for row in [(1, 2), (3, 4)]]) if given else given
-    assert twins.rows.dicts_of(["a", "b"], again) == expected
-    if given and not hasattr(given[0], "__next__"):
-        assert twins.rows.dicts_of(("a", "b"), given) == expected
+    row_list = list(rows)
+    expected = [{"a": 1, "b": 2}, {"a": 3, "b": 4}] if row_list else []
+    unread = iter([iter([*row]) for row in [(1, 2), (3, 4)]]) if row_list else row_list
+    assert twins.rows.dicts_of(["a", "b"], unread) == expected
+    if row_list and not hasattr(row_list[0], "__next__"):
+        assert twins.rows.dicts_of(("a", "b"), row_list) == expected
 
 
 def test_no_rows_need_no_names(twins: Twins) -> None:
-    """A result without columns may have None in their place."""
+    """A result without columns may have None in place of names."""
     assert twins.rows.dicts_of(None, []) == []
     assert twins.rows.dicts_of(iter("ab"), [(1, 2), (3, 4)]) == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
 
@@ -101,17 +101,23 @@ def test_texts_of_any_length_and_with_any_character_anywhere(twins: Twins, size:
     codec = twins.codecs.text()
     plain = "abcdefghijklmnopqrstuvwxyz0123456789ABCD"[:size]
     texts = [plain, plain + "\x7f"]
-    texts += [plain[:at] + strange + plain[at:] for at in range(size + 1) for strange in "\0éß€𝄞"]
+    texts += [
+        plain[:position] + strange + plain[position:]
+        for position in range(size + 1)
+        for strange in "\0éß€𝄞"
+    ]
     for text in texts:
         assert codec.decode(text.encode()) == text
     page = b"".join(value(text.encode()) for text in texts)
     assert twins.rows.RowPlan(("a",), [codec]).columns(page, 0, len(texts)) == [texts]
-    for at in range(size + 1):
+    for position in range(size + 1):
         for bad in (b"\x80", b"\xff", b"\xc3"):
-            with pytest.raises(DecodeError, match=f"byte {at} is not valid UTF-8"):
-                codec.decode(plain[:at].encode() + bad + plain[at:].encode())
-            with pytest.raises(DecodeError, match=f"byte {at} is not valid ASCII"):
-                twins.codecs.ascii_text().decode(plain[:at].encode() + bad + plain[at:].encode())
+            with pytest.raises(DecodeError, match=f"byte {position} is not valid UTF-8"):
+                codec.decode(plain[:position].encode() + bad + plain[position:].encode())
+            with pytest.raises(DecodeError, match=f"byte {position} is not valid ASCII"):
+                twins.codecs.ascii_text().decode(
+                    plain[:position].encode() + bad + plain[position:].encode()
+                )
 
 
 def test_named_tuples_share_one_class(twins: Twins) -> None:
@@ -195,14 +201,14 @@ def test_names_and_codecs_go_together(twins: Twins) -> None:
         twins.rows.RowPlan(("a", "b"), [twins.codecs.int32()])
 
 
-# -- pages in which most rows say the same ---------------------------------------------------------
+# -- pages with mostly equal rows ------------------------------------------------------------------
 
 
-def test_what_equals_the_row_before_is_not_read_again(twins: Twins) -> None:
-    asked: list[bytes] = []
+def test_values_equal_to_the_previous_row_are_not_decoded_again(twins: Twins) -> None:
+    decoded: list[bytes] = []
 
     def read(data: bytes) -> Any:
-        asked.append(data)
+        decoded.append(data)
         return [data]
 
     cells = [
@@ -220,8 +226,8 @@ def test_what_equals_the_row_before_is_not_read_again(twins: Twins) -> None:
     assert second == [[b"x"], [b"y"], None, None, [b""], [b""], [b"xx"]]
     assert first[0] is first[1] is first[2]
     assert first[0] is not first[6]
-    assert asked == [b"a", b"x", b"y", b"b", b"", b"a", b"xx"]
-    assert all(type(data) is bytes for data in asked)
+    assert decoded == [b"a", b"x", b"y", b"b", b"", b"a", b"xx"]
+    assert all(type(data) is bytes for data in decoded)
 
 
 def test_shared_columns_of_no_rows(twins: Twins) -> None:
@@ -243,3 +249,56 @@ def test_every_cut_of_shared_columns_is_an_error(twins: Twins) -> None:
         DecodeError, match="row 0, column 1: its 9 bytes go past the end of the page"
     ):
         twins.rows.shared_columns([bytes, bytes], value(b"abcdefgh") + int32(9) + b"12345678", 0, 1)
+
+
+def specs(*types: bytes, is_global: bool = True) -> bytes:
+    """Return the beginning of a RESULT of rows, up to its columns."""
+    table = string("ks") + string("t")
+    columns = [string(f"c{index}") + kind for index, kind in enumerate(types)]
+    return b"".join(
+        [int32(2), int32(is_global), int32(len(types)), table if is_global else b""]
+        + [column if is_global else table + column for column in columns]
+    )
+
+
+INT, TEXT = short(0x09), short(0x0D)
+SHAPES = {
+    "none": (),
+    "simple": (INT, TEXT, short(0x15)),
+    "collections": (short(0x20) + INT, short(0x22) + TEXT, short(0x21) + INT + TEXT),
+    "nested": (short(0x20) + short(0x21) + INT + short(0x22) + TEXT, INT),
+    "tuples": (short(0x31) + short(3) + INT + short(0x31) + short(0) + TEXT, INT),
+    "custom": (short(0) + string("org.example.Type"), INT),
+}
+
+
+@pytest.mark.parametrize("is_global", [True, False])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_end_of_columns(twins: Twins, shape: str, is_global: bool) -> None:
+    body = specs(*SHAPES[shape], is_global=is_global)
+    end = len(body)
+    assert twins.rows.columns_end(body, 0) == end
+    assert twins.rows.columns_end(b"before" + body + PAGE, 6) == end + 6
+    for size in range(end):
+        assert twins.rows.columns_end(body[:size], 0) == 0
+
+
+def test_no_end_of_columns_that_more_than_their_bytes_decide(twins: Twins) -> None:
+    end = twins.rows.columns_end
+    body = specs(INT, TEXT)
+    user_type = short(0x30) + string("ks") + string("u") + short(1) + string("f") + INT
+    for other in (
+        int32(1),
+        b"",
+        specs(user_type),
+        specs(short(0x20) + user_type),
+        specs(short(0x16)),
+        specs(short(0xFFFF)),
+        int32(3) + body[4:],
+        *(int32(2) + int32(flags) + body[8:] for flags in (2, 4, 5, 8, 9, -1)),
+        int32(2) + int32(1) + int32(2**31 - 1) + body[12:],
+    ):
+        assert end(other, 0) == 0
+    for pos in (-1, -len(body), 1, len(body), len(body) + 1):
+        assert end(body, pos) == 0
+    assert end(bytearray(body), 0) == 0

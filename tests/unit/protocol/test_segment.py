@@ -1,4 +1,4 @@
-"""Segments and their checksums, on both implementations."""
+"""Segments and their checksums, in both implementations."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.unit.protocol.wire import envelope
 
 
 def crc24_by_the_book(data: bytes) -> int:
-    """Bit by bit, as the specification's parameters say: initial value 0x875060, polynomial
-    0x1974F0B.
+    """Compute the CRC bit by bit with the specification's parameters: initial value 0x875060,
+    polynomial 0x1974F0B.
     """
     crc = 0x875060
     for byte in data:
@@ -96,9 +96,9 @@ def test_small_envelopes_share_a_segment_and_large_ones_are_cut() -> None:
 
 @pytest.mark.parametrize("lz4", [False, True])
 def test_every_flipped_bit_of_a_header_is_found(lz4: bool) -> None:
-    whole = lz4_by_hand(b"payload", 0, True) if lz4 else by_hand(b"payload", True)
+    encoded = lz4_by_hand(b"payload", 0, True) if lz4 else by_hand(b"payload", True)
     for bit in range((8 if lz4 else 6) * 8):
-        damaged = bytearray(whole)
+        damaged = bytearray(encoded)
         damaged[bit // 8] ^= 1 << (bit % 8)
         with pytest.raises(CrcException, match="header"):
             segment.decode_header(bytes(damaged), 0, lz4)
@@ -133,13 +133,13 @@ def message(size: int) -> bytes:
 
 @pytest.mark.parametrize("size", [0, 1, 5, 255, 256, 511, 512, 65535, 131061, 131062])
 def test_frames_in_one_segment(twins: Twins, size: int) -> None:
-    whole = message(size)
+    frame = message(size)
     for algorithm in (None, "lz4"):
         writer = writer_of(twins, algorithm)
-        writer.add(1, 8, 0, whole[9:])
-        assert writer.take() == segmented(whole, True, algorithm)
+        writer.add(1, 8, 0, frame[9:])
+        assert writer.take() == segmented(frame, True, algorithm)
         reader = reader_of(twins, algorithm)
-        assert reader.feed(segmented(whole, True, algorithm)) == [(1, 8, 0, whole[9:], 5)]
+        assert reader.feed(segmented(frame, True, algorithm)) == [(1, 8, 0, frame[9:], 5)]
 
 
 @pytest.mark.parametrize("size", [131063, 131064, 262132, 262133, 262134, 400_000])
@@ -147,25 +147,30 @@ def test_frames_in_one_segment(twins: Twins, size: int) -> None:
 def test_large_frames_are_cut_and_share_with_no_other(
     twins: Twins, size: int, algorithm: str | None
 ) -> None:
-    whole, small = message(size), message(3)
+    large, small = message(size), message(3)
     writer = writer_of(twins, algorithm)
-    for one in (small, whole, small, small):
-        writer.add(1, 8, 0, one[9:])
+    for frame in (small, large, small, small):
+        writer.add(1, 8, 0, frame[9:])
     cut = [
-        segmented(whole[start : start + 131071], False, algorithm)
-        for start in range(0, len(whole), 131071)
+        segmented(large[start : start + 131071], False, algorithm)
+        for start in range(0, len(large), 131071)
     ]
     expected = segmented(small, True, algorithm) + b"".join(cut)
     expected += segmented(small + small, True, algorithm)
     assert writer.take() == expected
-    assert [len(one[3]) for one in reader_of(twins, algorithm).feed(expected)] == [3, size, 3, 3]
+    assert [len(received[3]) for received in reader_of(twins, algorithm).feed(expected)] == [
+        3,
+        size,
+        3,
+        3,
+    ]
 
 
 def test_frames_that_just_fill_a_segment_together(twins: Twins) -> None:
     small, rest = message(100), message(131071 - 109 - 9)
     writer = writer_of(twins, None)
-    for one in (small, rest, small):
-        writer.add(1, 8, 0, one[9:])
+    for frame in (small, rest, small):
+        writer.add(1, 8, 0, frame[9:])
     assert writer.take() == by_hand(small + rest, True) + by_hand(small, True)
 
 
@@ -176,7 +181,9 @@ def test_frames_that_do_not_shrink_are_stored_as_they_are(twins: Twins) -> None:
 
 
 def segmented(payload: bytes, self_contained: bool, algorithm: str | None) -> bytes:
-    """One segment by the book; a payload is compressed from 512 bytes on, if it shrinks."""
+    """Return one segment according to the specification; a payload is compressed from 512 bytes on,
+    if it shrinks.
+    """
     if algorithm is None:
         return by_hand(payload, self_contained)
     packed = block.compress(payload, store_size=False) if len(payload) >= 512 else payload
@@ -189,9 +196,9 @@ def segmented(payload: bytes, self_contained: bool, algorithm: str | None) -> by
 def test_every_flipped_bit_of_a_header_is_found_by_the_reader(
     twins: Twins, algorithm: str | None
 ) -> None:
-    whole = segmented(message(4), True, algorithm)
+    encoded = segmented(message(4), True, algorithm)
     for bit in range((8 if algorithm else 6) * 8):
-        damaged = bytearray(whole)
+        damaged = bytearray(encoded)
         damaged[bit // 8] ^= 1 << (bit % 8)
         with pytest.raises(CrcException, match="header of a segment has the CRC24"):
             reader_of(twins, algorithm).feed(bytes(damaged))
@@ -199,7 +206,7 @@ def test_every_flipped_bit_of_a_header_is_found_by_the_reader(
 
 @pytest.mark.parametrize("algorithm", [None, "lz4"])
 def test_a_damaged_payload_is_found_by_the_reader(twins: Twins, algorithm: str | None) -> None:
-    whole = bytearray(segmented(message(4), True, algorithm))
-    whole[-6] ^= 1
+    damaged = bytearray(segmented(message(4), True, algorithm))
+    damaged[-6] ^= 1
     with pytest.raises(CrcException, match=r"payload of a segment \(13 bytes\) has the CRC32"):
-        reader_of(twins, algorithm).feed(bytes(whole))
+        reader_of(twins, algorithm).feed(bytes(damaged))

@@ -1,4 +1,4 @@
-"""Stream ids: lowest first, all of them, none twice."""
+"""Stream ids are assigned lowest first, and never twice."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Bytes of the notations of native_protocol_v5.spec, section 3, for tests: written here, not taken
-from the code under test.
+"""Encoders of the notations of native_protocol_v5.spec, section 3, for tests; independent of the
+code under test.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def envelope(version: int, flags: int, stream: int, opcode: int, body: bytes) ->
 
 
 class FakeType:
-    """A column type that gives a codec of one implementation."""
+    """A column type that returns a codec of one implementation."""
 
     def __init__(self, codec: Any) -> None:
         self._codec = codec
@@ -65,5 +65,5 @@ class FakeColumn:
 
 
 def columns(codecs: ModuleType, **kinds: str) -> list[FakeColumn]:
-    """Columns by name with the codec that the named factory of `codecs` makes."""
+    """Return columns by name, with codecs that the named factories of `codecs` create."""
     return [FakeColumn(name, getattr(codecs, kind)()) for name, kind in kinds.items()]

@@ -1,4 +1,4 @@
-"""Batches: what is added in which form, tables, mistakes, and what a request is made of."""
+"""Batches: added statements in each form, tables, mistakes, and the resulting request."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def values(batch: BatchStatement) -> list[Any]:
     return [entry if isinstance(entry, str) else entry.values for entry in batch.entries]
 
 
-def statements(batch: BatchStatement, known: Any = None) -> list[Any]:
-    return batch_statements(batch, batch.sealed_entries(), known or {}, lambda query_id: None)
+def statements(batch: BatchStatement, prepared_by_text: Any = None) -> list[Any]:
+    return batch_statements(batch.sealed_entries(), prepared_by_text or {}, lambda query_id: None)
 
 
 @dataclasses.dataclass
@@ -77,7 +77,11 @@ class TestAdd:
         batch.add(other, (5, "b", None)).add(statement, (6, "c", None)).add(statement, [7, "d"])
         batch.add(statement, {"k": 8}).add(statement, Item(9, "e", 0.5))
         assert len(batch) == len(batch.entries) == 10
-        assert [made.query_id for made, _ in statements(batch)] == [b"id", b"other", b"id"]
+        assert [statement.query_id for statement, _ in statements(batch)] == [
+            b"id",
+            b"other",
+            b"id",
+        ]
         assert [int.from_bytes(row[0], "big") for row in values(batch)] == list(range(10))
         assert batch.routing_key == b"\0\0\0\0"
 
@@ -114,6 +118,17 @@ class TestAdd:
         statement = Own([*prepared().column_metadata], b"id", [0], INSERT, "ks", 4, None, None)
         assert values(BatchStatement().add(statement, (1,))) == [[b"\0\0\0\1", b"own", None]]
 
+    def test_a_bound_statement_keeps_the_values_that_it_had_when_it_was_added(self) -> None:
+        bound = prepared().bind((1, "a", None))
+        batch = BatchStatement().add(bound).add(bound.bind((2, "b", None)))
+        bound.bind((3, "c", None))
+        assert [row[1] for row in values(batch)] == [b"a", b"b"]
+        assert [block.values()[1] for _, block in statements(batch)] == [b"a", b"b"]
+        assert [row[1] for _, _, row in batch._statements_and_parameters] == [b"a", b"b"]
+        bound.values[1] = b"d"
+        assert [block.values()[1] for _, block in statements(batch)] == [b"a", b"b"]
+        assert batch.add(bound).entries[-1] is bound
+
     def test_texts(self) -> None:
         batch = BatchStatement()
         batch.add("INSERT %s", ("it's",)).add("INSERT ?").add("INSERT ?", (1,)).add(
@@ -131,10 +146,12 @@ class TestAdd:
     def test_texts_are_bound_when_they_are_prepared(self) -> None:
         batch = BatchStatement().add("DELETE").add("INSERT ?", (1, "a")).add("INSERT ?", {"k": 2})
         batch.add_many("INSERT ?", [(3,)])
-        (_, text), (_, first), (made, second) = statements(batch, {(None, "INSERT ?"): prepared()})
-        assert (text, len(first), len(second), made.query_id) == ("DELETE", 2, 1, b"id")
-        assert batch.routing_key == b"\0\0\0\1"
-        assert (batch.keyspace, batch.own_keyspace) == ("ks", "ks")
+        (_, text), (_, first), (bound_statement, second) = statements(
+            batch, {(None, "INSERT ?"): prepared()}
+        )
+        assert (text, len(first), len(second), bound_statement.query_id) == ("DELETE", 2, 1, b"id")
+        # The batch of the application stays as it is: it may be executed again elsewhere.
+        assert (batch.routing_key, batch.keyspace, batch.own_keyspace) == (None, None, None)
         rows = BatchStatement().add("?", (1,)).add("?", {"v": "a"})
         with pytest.raises(ValueError, match=r"row 1: the partition key.*INSERT INTO t"):
             statements(rows, {(None, "?"): prepared()})
@@ -166,11 +183,11 @@ class TestAdd:
 
     @pytest.mark.parametrize("rows", [5, "text", b"text", {"k": 1}, None])
     @pytest.mark.parametrize("statement", [prepared(), "INSERT ?"], ids=["prepared", "text"])
-    def test_what_is_not_rows(self, statement: Any, rows: Any) -> None:
+    def test_arguments_that_are_not_rows(self, statement: Any, rows: Any) -> None:
         with pytest.raises(TypeError, match="rows are a table or an iterable of rows"):
             BatchStatement().add_many(statement, rows)
 
-    def test_what_rows_are_not_added_for(self) -> None:
+    def test_statements_that_take_no_rows(self) -> None:
         with pytest.raises(ValueError, match="a text with bind markers"):
             BatchStatement().add_many("INSERT %s", [(1,)])
         with pytest.raises(TypeError, match="not BoundStatement"):
@@ -178,10 +195,10 @@ class TestAdd:
 
     def test_clear(self) -> None:
         batch = BatchStatement().add_many(prepared(), [(1,)])
-        kept = batch.sealed_entries()
+        entries = batch.sealed_entries()
         batch.add(prepared(), (2,)).clear()
         assert (len(batch), batch.entries, batch.routing_key, batch.keyspace) == (0, [], None, None)
-        assert len(kept[0]) == 1  # type: ignore[arg-type]
+        assert len(entries[0]) == 1  # type: ignore[arg-type]
         assert len(batch.add(prepared(), (1,))) == 1
 
 

@@ -1,4 +1,4 @@
-"""The bound statement of a prepared one, on both implementations."""
+"""The bound statement of a prepared statement, in both implementations."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_bound_statement_has_the_settings_of_its_prepared_one(values: Any, twi
     assert {name: getattr(bound, name) for name in settings} == settings
     assert (bound.prepared_statement, bound.keyspace, bound.table) == (statement, "ks", "t")
     assert (bound.values, bound.routing_key) == ([b"\0\0\0\7", b"seven"], b"\0\0\0\7")
-    # They are its own from here on.
+    # These settings belong to the bound statement from here on.
     bound.consistency_level = ConsistencyLevel.ONE
     vars(bound)["note"] = "anything"
     assert statement.consistency_level == ConsistencyLevel.QUORUM
@@ -76,8 +76,8 @@ def test_the_usual_settings(twins: Twins) -> None:
     )
 
 
-class Own(PreparedStatement):
-    """A program's own, with a setting that is worked out."""
+class ComputedSettings(PreparedStatement):
+    """An application's subclass with a computed setting."""
 
     __slots__ = ()
 
@@ -87,7 +87,7 @@ class Own(PreparedStatement):
 def test_subclasses_are_asked(twins: Twins) -> None:
     for _ in range(2):
         assert (
-            twins.binding.bind(prepared(Own), (7, "seven")).consistency_level
+            twins.binding.bind(prepared(ComputedSettings), (7, "seven")).consistency_level
             == ConsistencyLevel.TWO
         )
         assert twins.binding.bind(prepared(), (7, "seven")).consistency_level is None
@@ -110,7 +110,7 @@ def test_mistakes_name_the_statement(twins: Twins) -> None:
         twins.binding.bind(statement, (7, "seven"))
 
 
-def test_what_is_left_out_is_not_set(twins: Twins) -> None:
+def test_missing_values_are_unset(twins: Twins) -> None:
     assert twins.binding.bind(prepared(indexes=[]), None).values == [UNSET_VALUE, UNSET_VALUE]
     assert twins.binding.bind(prepared(), (7,)).values[:1] == [b"\0\0\0\7"]
 

@@ -1,4 +1,4 @@
-"""Bound statements: values by position and by name, and those that are missing."""
+"""Bound statements: values by position and by name, and missing values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TestBoundStatement:
         bound = prepared().bind({"name": "ada", "id": 7, "marks": None})
         assert bound.values == [b"\0\0\0\x07", b"ada", None]
 
-    def test_what_is_missing_is_not_set(self) -> None:
+    def test_missing_values_are_unset(self) -> None:
         assert prepared().bind((7,)).values == [b"\0\0\0\x07", UNSET_VALUE, UNSET_VALUE]
         assert prepared().bind({"id": 7, "marks": None}).values == [
             b"\0\0\0\x07",
@@ -46,7 +46,7 @@ class TestBoundStatement:
             None,
         ]
 
-    def test_what_is_missing_is_an_error_on_version_3(self) -> None:
+    def test_missing_values_are_an_error_on_version_3(self) -> None:
         with pytest.raises(ValueError, match="name"):
             prepared(version=3).bind((7,))
 

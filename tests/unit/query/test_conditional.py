@@ -1,4 +1,4 @@
-"""Lightweight transactions by their text."""
+"""Lightweight transactions are recognized by their text."""
 
 from __future__ import annotations
 

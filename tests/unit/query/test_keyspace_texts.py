@@ -1,4 +1,4 @@
-"""How texts depend on the keyspace of a connection."""
+"""Whether a statement's text depends on the keyspace of a connection."""
 
 from __future__ import annotations
 
@@ -69,6 +69,6 @@ def test_texts_that_may_not(text: str) -> None:
     ids=range(8),
 )  # fmt: skip
 def test_long_and_hostile_texts_are_read_once(text: str) -> None:
-    """Each ends; with a pattern that tries again, these would not end in this century."""
+    """Each scan ends; a pattern that backtracks would not end in this century."""
     is_use(text)
     names_its_keyspace(text)

@@ -1,10 +1,10 @@
-"""Which texts are prepared and which are formatted."""
+"""Which statements are prepared and which are formatted."""
 
 from __future__ import annotations
 
 import pytest
 
-from cassandra.query.markers import Parameters, apart, parameters_of
+from cassandra.query.markers import Parameters, parameters_of, separate_minus_signs
 from cassandra.query.statement import bind_params
 
 MARKERS, PLACEHOLDERS, NONE = Parameters.MARKERS, Parameters.PLACEHOLDERS, Parameters.NONE
@@ -65,13 +65,13 @@ def test_both_kinds_are_refused(query: str) -> None:
 def test_a_negative_literal_behind_a_minus_begins_no_comment(
     template: str, literals: object, expected: str
 ) -> None:
-    assert apart(template, literals) % literals == expected
+    assert separate_minus_signs(template, literals) % literals == expected
 
 
 def test_texts_with_values_have_the_blank() -> None:
-    made = bind_params("UPDATE t SET b = -%s WHERE a = %s", (-1, -2))
-    assert made == "UPDATE t SET b = - -1 WHERE a = -2"
-    assert made.template == "UPDATE t SET b = -%s WHERE a = %s"  # type: ignore[attr-defined]
+    text = bind_params("UPDATE t SET b = -%s WHERE a = %s", (-1, -2))
+    assert text == "UPDATE t SET b = - -1 WHERE a = -2"
+    assert text.template == "UPDATE t SET b = -%s WHERE a = %s"  # type: ignore[attr-defined]
     with pytest.raises(TypeError, match="not enough arguments"):
         bind_params("-%s -%s", (-1,))
     with pytest.raises(ValueError, match="no parameter is named 'b'"):

@@ -1,4 +1,4 @@
-"""Prepared statements: what they are made of, and what changes while threads use them."""
+"""Prepared statements: how they are built, and changes while threads use them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def prepared(*kinds: Any, routing: Any = (0,), **more: Any) -> PreparedStatement
     return PreparedStatement(columns, b"id", routing, "SELECT 1", "own", 5, None, None, **more)
 
 
-def test_what_it_is_made_of() -> None:
+def test_attributes_of_a_prepared_statement() -> None:
     statement = prepared(routing=[1])
     assert (statement.table_keyspace, statement.table, statement.keyspace) == ("ks", "t", "own")
     assert (statement.needed_values, statement.query_id) == (2, b"id")
@@ -58,7 +58,7 @@ def test_transactions_are_known() -> None:
     assert (prepared(is_lwt=True).is_lwt(), prepared().is_lwt()) == (True, False)
 
 
-def test_how_it_is_shown() -> None:
+def test_repr_of_a_prepared_statement() -> None:
     statement = prepared()
     assert repr(statement) == '<PreparedStatement query="SELECT 1", consistency=Not Set>'
     statement.consistency_level = ConsistencyLevel.QUORUM

@@ -1,4 +1,4 @@
-"""A USE that was prepared takes the way of one that was not."""
+"""A prepared USE is executed like a USE that was not prepared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Row factories: the forms of rows, and which of them the decoder makes by itself."""
+"""Row factories: the forms of rows, and those that the decoder builds directly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One class of named tuples, and dicts, for rows of every face, session, statement and page."""
+"""Rows of every API, session, statement and page share one class of named tuples, or are dicts."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ NAMES = ("only_here", "and_now")
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    with FakeNode() as one:
-        one.prime(READ, paged([("only_here", "int"), ("and_now", "text")], ROWS))
-        yield one
+    with FakeNode() as fake_node:
+        fake_node.prime(READ, paged([("only_here", "int"), ("and_now", "text")], ROWS))
+        yield fake_node
 
 
 def in_pages() -> SimpleStatement:
@@ -32,31 +32,31 @@ def in_pages() -> SimpleStatement:
 async def awaited(node: FakeNode, **settings: Any) -> list[Any]:
     async with aio.Cluster([node.address], port=node.port, **settings) as cluster:
         session = await cluster.connect()
-        found = [row async for row in await session.execute(in_pages())]
+        read_rows = [row async for row in await session.execute(in_pages())]
         prepared = await session.prepare(READ)
-        return found + [row async for row in await session.execute(prepared)]
+        return read_rows + [row async for row in await session.execute(prepared)]
 
 
 def blocking(node: FakeNode, **settings: Any) -> list[Any]:
-    found: list[Any] = []
+    read_rows: list[Any] = []
     with Cluster([node.address], port=node.port, **settings) as cluster:
         for _ in range(2):
             session = cluster.connect()
-            found += session.execute(in_pages())
-            found += session.execute(session.prepare(READ))
-            found += session.execute_async(in_pages()).result()
-    return found
+            read_rows += session.execute(in_pages())
+            read_rows += session.execute(session.prepare(READ))
+            read_rows += session.execute_async(in_pages()).result()
+    return read_rows
 
 
 async def test_named_tuples_have_one_class(node: FakeNode) -> None:
-    found = blocking(node) + await awaited(node)
-    assert found == ROWS * 8
-    assert {type(row) for row in found} == {row_class(NAMES)}
+    read_rows = blocking(node) + await awaited(node)
+    assert read_rows == ROWS * 8
+    assert {type(row) for row in read_rows} == {row_class(NAMES)}
 
 
 async def test_dicts_on_both_faces(node: FakeNode) -> None:
     profile = ExecutionProfile(row_factory=dict_factory)
     settings = {"execution_profiles": {EXEC_PROFILE_DEFAULT: profile}}
-    found = blocking(node, **settings) + await awaited(node, **settings)
-    assert found == [dict(zip(NAMES, row, strict=True)) for row in ROWS] * 8
-    assert {type(row) for row in found} == {dict}
+    read_rows = blocking(node, **settings) + await awaited(node, **settings)
+    assert read_rows == [dict(zip(NAMES, row, strict=True)) for row in ROWS] * 8
+    assert {type(row) for row in read_rows} == {dict}

@@ -1,4 +1,4 @@
-"""What is written to the values of a bound statement is what is sent."""
+"""Values that are written to a bound statement are sent."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_every_way_to_write_to_a_list(write: Callable[[Any], Any]) -> None:
     assert statement.values == expected
 
 
-def test_what_is_no_serialized_value_is_refused() -> None:
+def test_values_that_are_not_serialized_are_refused() -> None:
     statement = bound()
     with pytest.raises(TypeError, match=r"values\[1\] is 'eve' \(str\): a serialized value is"):
         statement.values[1] = "eve"
@@ -121,34 +121,34 @@ def node() -> Iterator[FakeNode]:
         yield fake
 
 
-def sent(node: FakeNode) -> list[Any]:
-    """Return the values of all executions that came in."""
-    found: list[Any] = []
+def values_sent(node: FakeNode) -> list[Any]:
+    """Return the values of all executions that arrived."""
+    values: list[Any] = []
     for request in node.requests:
         if request.opcode == Opcode.EXECUTE:
-            found.append(list(request.values))
-        found += [list(each.values) for each in request.statements]
-    return found
+            values.append(list(request.values))
+        values += [list(entry.values) for entry in request.statements]
+    return values
 
 
-def written(statement: Any) -> Any:
-    """Bind a row, and write another value over the second one."""
-    made = statement.bind((1, b"one"))
-    made.values[1] = b"two"
-    return made
+def bind_and_replace(statement: Any) -> Any:
+    """Bind a row, and replace its second value."""
+    bound_statement = statement.bind((1, b"one"))
+    bound_statement.values[1] = b"two"
+    return bound_statement
 
 
 def blocking(session: Session) -> None:
     statement = session.prepare(TEXT)
-    session.execute(written(statement))
-    session.execute_async(written(statement)).result()
+    session.execute(bind_and_replace(statement))
+    session.execute_async(bind_and_replace(statement)).result()
     batch = BatchStatement()
-    batch.add(written(statement))
+    batch.add(bind_and_replace(statement))
     session.execute(batch)
     many = BatchStatement()
-    many.add_all([written(statement)] * 2, [None] * 2)
+    many.add_all([bind_and_replace(statement)] * 2, [None] * 2)
     session.execute(many)
-    unset = written(statement)
+    unset = bind_and_replace(statement)
     unset.values = [TWO, UNSET_VALUE]
     session.execute(unset)
 
@@ -156,15 +156,15 @@ def blocking(session: Session) -> None:
 def test_blocking(node: FakeNode) -> None:
     with Cluster([node.address], port=node.port) as cluster:
         blocking(cluster.connect())
-    assert sent(node) == [[ONE, b"two"]] * 5 + [[TWO, NOT_SET]]
+    assert values_sent(node) == [[ONE, b"two"]] * 5 + [[TWO, NOT_SET]]
 
 
 async def test_awaited(node: FakeNode) -> None:
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
         statement = await session.prepare(TEXT)
-        await session.execute(written(statement))
+        await session.execute(bind_and_replace(statement))
         batch = BatchStatement()
-        batch.add(written(statement))
+        batch.add(bind_and_replace(statement))
         await session.execute(batch)
-    assert sent(node) == [[ONE, b"two"]] * 2
+    assert values_sent(node) == [[ONE, b"two"]] * 2

@@ -1,4 +1,4 @@
-"""The settings of a statement: all of them are handed on, and their marks stay one object."""
+"""The settings of a statement are all passed on, and their sentinels stay single objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Statement(StatementSettings):
     __slots__ = ()
 
 
-def test_nothing_is_set_at_first() -> None:
+def test_defaults_of_all_settings() -> None:
     statement = Statement()
     statement.reset_settings()
     assert {name: getattr(statement, name) for name in SETTINGS} == {
@@ -29,8 +29,8 @@ def test_nothing_is_set_at_first() -> None:
 
 def test_each_setting_is_taken_over() -> None:
     source, target = Statement(), Statement()
-    for place, name in enumerate(SETTINGS):
-        setattr(source, name, place)
+    for number, name in enumerate(SETTINGS):
+        setattr(source, name, number)
     target.take_settings(source)
     assert [getattr(target, name) for name in SETTINGS] == list(range(len(SETTINGS)))
 

@@ -117,8 +117,8 @@ class TestParameters:
         ],
     )
     def test_literals(self, query: str, parameters: Any, expected: str) -> None:
-        made = bind_params(query, parameters)
-        assert made.replace("( ", "(").replace(" )", ")") in (expected, expected.replace(" ,", ","))
+        text = bind_params(query, parameters)
+        assert text.replace("( ", "(").replace(" )", ")") in (expected, expected.replace(" ,", ","))
 
     @pytest.mark.parametrize(
         ("query", "parameters", "error", "message"),
@@ -143,8 +143,8 @@ class TestParameters:
             bind_params(query, parameters)
 
 
-def test_what_can_be_read_once_is_read_once() -> None:
-    assert bind_params("%s", ((one for one in (1, 2)),)) == "[1, 2]"
+def test_iterators_are_read_only_once() -> None:
+    assert bind_params("%s", ((number for number in (1, 2)),)) == "[1, 2]"
     assert bind_params("%s, %s", iter((1, 2))) == "1, 2"  # type: ignore[arg-type]
 
 
@@ -156,3 +156,9 @@ def test_components_of_a_routing_key_have_a_limit_that_is_named(sizes: tuple[int
         return
     with pytest.raises(ValueError, match=rf"partition key column of {max(sizes)} bytes.*65535"):
         _ = statement.routing_key
+
+
+def test_a_negative_fetch_size_is_warned_of() -> None:
+    with pytest.warns(RuntimeWarning, match="fetch_size=-1 means one page of all rows") as warned:
+        SimpleStatement("SELECT k FROM t", fetch_size=-1)
+    assert warned[0].filename == __file__

@@ -1,4 +1,4 @@
-"""Reading traces: until they are complete, within their time, blocking and awaited."""
+"""Traces are read until they are complete or the time is over, in both APIs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EARLY = [("Parsing", uuid_from_time(MOMENT), "10.0.0.1", 30, "thread-1")]
 
 
 class Session:
-    """Answers reads of the session's table in order, the last answer again and again."""
+    """Fake session that answers reads of traces in order, and repeats the last answer."""
 
     def __init__(self, *sessions: Any, events: Any = (EVENTS,)) -> None:
         self.left = list(sessions)
@@ -50,7 +50,7 @@ class Session:
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """What is slept; the clock goes on by it."""
+    """Record the sleeps, and advance the clock by them."""
     slept: list[float] = []
     monkeypatch.setattr("time.sleep", slept.append)
     monkeypatch.setattr("time.monotonic", lambda: 1000.0 + sum(slept))
@@ -75,8 +75,8 @@ def test_a_complete_trace(waits: list[float]) -> None:
     assert (event.datetime, event.source_elapsed) == (MOMENT, datetime.timedelta(microseconds=1400))
     assert str(event) == "Parsing on 10.0.0.1[thread-1] at 2026-01-02 00:00:00"
     assert "coordinator: 10.0.0.1" in str(trace)
-    # Growing waits, and reads that leave no trace of their own.
-    assert waits == [0.003, 0.006, 0.003]  # the last one for a second look at the events
+    # Waits grow, and the reads themselves are not traced.
+    assert waits == [0.003, 0.006, 0.003]  # the last one before a second read of the events
     assert all(options["trace"] is False for _, options in session.read)
     assert {statement.consistency_level for statement, _ in session.read} == {
         ConsistencyLevel.LOCAL_ONE
@@ -138,7 +138,7 @@ def test_an_end_without_a_beginning_is_taken_when_time_is_over(waits: list[float
     assert waits
 
 
-def test_what_is_there_so_far(waits: list[float]) -> None:
+def test_an_incomplete_trace_can_be_read(waits: list[float]) -> None:
     trace = QueryTrace(ID, Session([UNFINISHED]))
     trace.populate(wait_for_complete=False)
     assert (trace.duration, trace.coordinator, waits) == (None, "10.0.0.1", [])
@@ -149,7 +149,7 @@ def test_a_trace_that_is_not_complete_in_time(waits: list[float]) -> None:
     with pytest.raises(TraceUnavailable, match=r"was not complete within 0\.1 seconds"):
         QueryTrace(ID, session).populate(0.1)
     assert 0 < sum(waits) <= 0.1
-    # However late it is, each read gets time for an answer.
+    # Even a late read gets time for an answer.
     assert min(options["timeout"] for _, options in session.read) >= 0.09
 
 

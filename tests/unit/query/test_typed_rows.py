@@ -1,4 +1,4 @@
-"""Rows as instances of a program's classes, on both implementations of the row plan."""
+"""Rows as instances of an application's classes, in both implementations of the row plan."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Column = tuple[str, str, Any]  # name, type, value
 
 
 def result(columns: list[Column], rows: int = 1, twins: Twins | None = None) -> Any:
-    """A ROWS message of equal rows."""
+    """Return a ROWS message of equal rows."""
     kinds = [lookup_casstype(kind) for _, kind, _ in columns]
     metadata = ResultMetadata(
         [
@@ -78,7 +78,7 @@ class FrozenUser:
     tags: list[str] = field(default_factory=list)
 
 
-def made(
+def rows_as(
     row_type: Any, columns: list[Column], rows: int = 1, twins: Twins | None = None
 ) -> list[Any]:
     decoded: list[Any] = result(columns, rows, twins).decode(typed_rows(row_type))
@@ -87,19 +87,19 @@ def made(
 
 class TestKinds:
     def test_dataclasses(self, twins: Twins) -> None:
-        assert made(User, USER, 3, twins) == [User(7, "ada", 1.5)] * 3
-        assert made(FrozenUser, USER, twins=twins) == [FrozenUser(id=7, name="ada", score=1.5)]
+        assert rows_as(User, USER, 3, twins) == [User(7, "ada", 1.5)] * 3
+        assert rows_as(FrozenUser, USER, twins=twins) == [FrozenUser(id=7, name="ada", score=1.5)]
 
     def test_named_tuples_and_dicts(self, twins: Twins) -> None:
-        (row,) = made(UserTuple, USER, twins=twins)
+        (row,) = rows_as(UserTuple, USER, twins=twins)
         assert row == UserTuple(7, "ada", 1.5)
         assert type(row) is UserTuple
-        assert made(UserTuple, USER[:2]) == [UserTuple(7, "ada", None)]
-        assert made(UserDict, USER, twins=twins) == [{"id": 7, "name": "ada", "score": 1.5}]
+        assert rows_as(UserTuple, USER[:2]) == [UserTuple(7, "ada", None)]
+        assert rows_as(UserDict, USER, twins=twins) == [{"id": 7, "name": "ada", "score": 1.5}]
 
     def test_columns_in_another_order(self) -> None:
-        assert made(User, USER[::-1]) == [User(7, "ada", 1.5)]
-        assert made(UserTuple, [USER[1], USER[0]]) == [UserTuple(7, "ada", None)]
+        assert rows_as(User, USER[::-1]) == [User(7, "ada", 1.5)]
+        assert rows_as(UserTuple, [USER[1], USER[0]]) == [UserTuple(7, "ada", None)]
 
     def test_attrs(self) -> None:
         attrs = pytest.importorskip("attrs")
@@ -111,29 +111,29 @@ class TestKinds:
                 "score": attrs.field(type=float, default=0.0),
             },
         )
-        assert made(kind, USER) == [kind(7, "ada", 1.5)]
-        assert made(kind, USER[:2]) == [kind(7, "ada", 0.0)]
+        assert rows_as(kind, USER) == [kind(7, "ada", 1.5)]
+        assert rows_as(kind, USER[:2]) == [kind(7, "ada", 0.0)]
         with pytest.raises(TypeError, match="no column for 'name'"):
-            made(kind, USER[:1])
+            rows_as(kind, USER[:1])
 
     def test_msgspec(self) -> None:
         msgspec = pytest.importorskip("msgspec")
         kind = msgspec.defstruct("StructUser", [("id", int), ("name", str), ("score", float, 0.0)])
-        assert made(kind, USER) == [kind(7, "ada", 1.5)]
-        assert made(kind, [USER[1], USER[0]]) == [kind(7, "ada", 0.0)]
+        assert rows_as(kind, USER) == [kind(7, "ada", 1.5)]
+        assert rows_as(kind, [USER[1], USER[0]]) == [kind(7, "ada", 0.0)]
 
     def test_pydantic_models_are_validated(self) -> None:
         pydantic = pytest.importorskip("pydantic")
         kind = pydantic.create_model(
             "ModelUser", id=(int, ...), name=(str, ...), score=(float, 0.0)
         )
-        assert made(kind, USER) == [kind(id=7, name="ada", score=1.5)]
+        assert rows_as(kind, USER) == [kind(id=7, name="ada", score=1.5)]
         short = pydantic.create_model("Short", name=(str, pydantic.Field(max_length=2)))
         with pytest.raises(pydantic.ValidationError):
-            made(short, USER[1:2])
+            rows_as(short, USER[1:2])
 
     @pytest.mark.parametrize("kind", [int, dict, "User", None, list[int], object])
-    def test_what_rows_cannot_be_made_of(self, kind: Any) -> None:
+    def test_invalid_row_types(self, kind: Any) -> None:
         with pytest.raises(TypeError, match="row_type must be a"):
             typed_rows(kind)
 
@@ -143,24 +143,24 @@ class TestMatching:
         with pytest.raises(
             TypeError, match='column "age" has no field in User, whose fields are id, name, score'
         ):
-            made(User, [*USER, ("age", "Int32Type", 1)])
+            rows_as(User, [*USER, ("age", "Int32Type", 1)])
 
     def test_a_field_without_a_column(self) -> None:
         with pytest.raises(
             TypeError, match="the result has no column for 'score' of User; it has id, name"
         ):
-            made(User, USER[:2])
+            rows_as(User, USER[:2])
 
     def test_two_columns_of_one_name(self) -> None:
         with pytest.raises(TypeError, match='two columns are named "id"'):
-            made(User, [*USER, USER[0]])
+            rows_as(User, [*USER, USER[0]])
 
     def test_a_type_that_does_not_fit(self) -> None:
         with pytest.raises(
             TypeError,
             match="column \"id\" is of type text, but field 'id' of User is annotated int",
         ):
-            made(User, [("id", "UTF8Type", "7"), *USER[1:]])
+            rows_as(User, [("id", "UTF8Type", "7"), *USER[1:]])
 
     def test_types_are_looked_at_once_for_a_list_of_columns(
         self, monkeypatch: pytest.MonkeyPatch
@@ -210,6 +210,7 @@ class Zone(str, enum.Enum):
 
 
 UserId = NewType("UserId", int)
+ANY_ADDRESS = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 SCALARS: list[tuple[str, Any, Any, Any]] = [
     ("Int32Type", 1, int, 1),
@@ -227,6 +228,12 @@ SCALARS: list[tuple[str, Any, Any, Any]] = [
     ("MapType(UTF8Type,Int32Type)", {"n": 1}, dict[Zone, Level], {Zone.NORTH: Level.LOW}),
     ("UTF8Type", "red", Literal["red", "green"], "red"),
     ("UTF8Type", None, Colour | None, None),
+    ("UTF8Type", "n", Colour | Zone, Zone.NORTH),
+    ("UTF8Type", "red", Colour | Zone | None, Colour.RED),
+    ("UTF8Type", None, Colour | Zone | None, None),
+    ("UTF8Type", "blue", Colour | str, "blue"),
+    ("UTF8Type", "red", Colour | str, Colour.RED),
+    ("ListType(UTF8Type)", ["n", "red"], list[Colour | Zone], [Zone.NORTH, Colour.RED]),
     ("BooleanType", True, bool, True),
     ("DecimalType", decimal.Decimal("1.5"), decimal.Decimal, decimal.Decimal("1.5")),
     ("BytesType", b"x", bytes, b"x"),
@@ -243,6 +250,9 @@ SCALARS: list[tuple[str, Any, Any, Any]] = [
     ("DurationType", Duration(1, 2, 3), Duration, Duration(1, 2, 3)),
     ("InetAddressType", "127.0.0.1", str, "127.0.0.1"),
     ("InetAddressType", "127.0.0.1", ipaddress.IPv4Address, ipaddress.IPv4Address("127.0.0.1")),
+    ("InetAddressType", "127.0.0.1", ANY_ADDRESS, ipaddress.IPv4Address("127.0.0.1")),
+    ("InetAddressType", "::1", ANY_ADDRESS, ipaddress.IPv6Address("::1")),
+    ("SimpleDateType", Date(5_000_000), datetime.date | Date, Date(5_000_000)),
     ("ListType(Int32Type)", [1, 2], list[int], [1, 2]),
     ("ListType(Int32Type)", [1, 2], tuple[int, ...], (1, 2)),
     ("ListType(Int32Type)", None, list[int], []),
@@ -277,13 +287,13 @@ SCALARS: list[tuple[str, Any, Any, Any]] = [
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "annotation", "expected"), SCALARS, ids=lambda one: str(one)[:40]
+    ("kind", "value", "annotation", "expected"), SCALARS, ids=lambda argument: str(argument)[:40]
 )
 def test_values_are_what_the_annotation_says(
     kind: str, value: Any, annotation: Any, expected: Any
 ) -> None:
     cls = make_dataclass("Row", [("v", annotation)])
-    (row,) = made(cls, [("v", kind, value)])
+    (row,) = rows_as(cls, [("v", kind, value)])
     assert row.v == expected
     assert type(row.v) is type(expected)
 
@@ -304,6 +314,7 @@ class Room:
     [
         ("UTF8Type", "blue", Colour, r"'blue' is the value of no member of Colour \('red'\)"),
         ("UTF8Type", "blue", Colour | None, "'blue' is the value of no member of Colour"),
+        ("UTF8Type", "blue", Colour | Zone, r"no member of Colour \('red'\); .* of Zone \('n'\)"),
         ("Int32Type", 3, Level, r"3 is the value of no member of Level \(1, 2\)"),
         ("ListType(Int32Type)", [1, 7], list[Level], "7 is the value of no member of Level"),
         ("InetAddressType", "::1", ipaddress.IPv4Address, "::1"),
@@ -320,7 +331,7 @@ def test_values_without_a_place_name_row_and_column(
 ) -> None:
     cls = make_dataclass("Row", [("id", int), ("v", annotation)])
     with pytest.raises(ValueError, match=f'^row 0, column "v": .*{message}'):
-        made(cls, [("id", "Int32Type", 1), ("v", kind, value)], 3, twins)
+        rows_as(cls, [("id", "Int32Type", 1), ("v", kind, value)], 3, twins)
 
 
 def test_the_row_and_the_field_of_a_value_without_a_place() -> None:
@@ -358,7 +369,7 @@ def test_annotations_that_do_not_fit(kind: str, annotation: Any) -> None:
     with pytest.raises(
         TypeError, match=r'column "v" is of type .*, but field \'v\' of Row is annotated'
     ):
-        made(cls, [("v", kind, None)])
+        rows_as(cls, [("v", kind, None)])
 
 
 @dataclass
@@ -378,7 +389,7 @@ ADDRESS = "UserType(ks,61646472,737472656574:UTF8Type,7a6970:Int32Type)"
 
 def test_user_defined_types_become_their_classes() -> None:
     home = ("Main St", 1234)
-    (row,) = made(
+    (row,) = rows_as(
         Person, [("home", ADDRESS, home), ("others", f"ListType({ADDRESS})", [home, home])]
     )
     assert row == Person(Address("Main St", 1234), [Address("Main St", 1234)] * 2)
@@ -391,12 +402,12 @@ def test_a_user_defined_type_whose_fields_do_not_fit() -> None:
 
     cls = make_dataclass("Row", [("home", Short)])
     with pytest.raises(TypeError, match='column "zip" has no field'):
-        made(cls, [("home", ADDRESS, ("a", 1))])
+        rows_as(cls, [("home", ADDRESS, ("a", 1))])
 
 
 def test_null_and_dict_for_user_defined_types() -> None:
     cls = make_dataclass("Row", [("home", Address | None), ("plain", dict[str, Any])])
-    (row,) = made(cls, [("home", ADDRESS, None), ("plain", ADDRESS, ("a", 1))])
+    (row,) = rows_as(cls, [("home", ADDRESS, None), ("plain", ADDRESS, ("a", 1))])
     assert row.home is None
     assert row.plain == {"street": "a", "zip": 1}
 
@@ -408,7 +419,7 @@ def test_parameters_that_are_no_fields() -> None:
         scale: InitVar[int] = 2
         b: int = 5
 
-    (row,) = made(Scaled, [("a", "Int32Type", 1), ("b", "Int32Type", 7)])
+    (row,) = rows_as(Scaled, [("a", "Int32Type", 1), ("b", "Int32Type", 7)])
     assert (row.a, row.b) == (1, 7)
 
     @dataclass(init=False)
@@ -419,8 +430,8 @@ def test_parameters_that_are_no_fields() -> None:
         def __init__(self, b: int, a: int) -> None:
             self.a, self.b = a, b
 
-    (own,) = made(Own, [("a", "Int32Type", 1), ("b", "Int32Type", 2)])
-    assert (own.a, own.b) == (1, 2)
+    (record,) = rows_as(Own, [("a", "Int32Type", 1), ("b", "Int32Type", 2)])
+    assert (record.a, record.b) == (1, 2)
 
 
 def test_a_struct_whose_base_takes_keywords_alone() -> None:
@@ -428,7 +439,7 @@ def test_a_struct_whose_base_takes_keywords_alone() -> None:
     base = msgspec.defstruct("Base", [("a", int)], kw_only=True)
     kind = msgspec.defstruct("Derived", [("b", int)], bases=(base,))
     for columns in (["a", "b"], ["b", "a"]):
-        (row,) = made(kind, [(name, "Int32Type", ord(name)) for name in columns])
+        (row,) = rows_as(kind, [(name, "Int32Type", ord(name)) for name in columns])
         assert (row.a, row.b) == (ord("a"), ord("b"))
 
 
@@ -440,13 +451,13 @@ def test_null_collections_are_empty_for_abstract_annotations() -> None:
         ("m", "MapType(UTF8Type,Int32Type)", None), ("s", "SetType(Int32Type)", None),
         ("f", "FrozenType(SetType(Int32Type))", None),
     ]  # fmt: skip
-    (row,) = made(cls, columns)
+    (row,) = rows_as(cls, columns)
     assert (row.m, row.s, row.f) == ({}, set(), frozenset())
 
 
 def test_the_factory_goes_with_its_class() -> None:
     cls = make_dataclass("Row", [("v", int)])
-    made(cls, [("v", "Int32Type", 1)])
+    rows_as(cls, [("v", "Int32Type", 1)])
     gone = weakref.ref(cls)
     del cls
     gc.collect()
@@ -458,5 +469,5 @@ def test_models_may_convert_what_they_like() -> None:
     kind = pydantic.create_model(
         "Loose", v=(str, pydantic.Field(alias="value", coerce_numbers_to_str=True))
     )
-    (row,) = made(kind, [("value", "Int32Type", 7)])
+    (row,) = rows_as(kind, [("value", "Int32Type", 7)])
     assert row.v == "7"

@@ -1,4 +1,4 @@
-"""ScyllaDB's extensions through the engine: transactions, changes of tablets, limits, ids, sockets."""  # noqa: E501
+"""ScyllaDB's extensions in the engine: transactions, moving tablets, limits, ids, sockets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from cassandra import ConfigurationException, ConsistencyLevel, OperationType, RateLimitReached
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.connection import UnixSocketEndPoint
-from cassandra.engine.prepare.key_places import key_places
+from cassandra.engine.prepare.key_positions import key_positions
 from cassandra.policies import AdaptivePolicy, RoundRobinPolicy, TokenAwarePolicy
 from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.query.conditional import is_conditional
@@ -55,9 +55,9 @@ def session(nodes: FakeCluster) -> Iterator[Session]:
         yield cluster.connect(wait_for_all_pools=True)
 
 
-def places(nodes: FakeCluster, text: str) -> Counter[int]:
-    """How often each node got a statement."""
-    return Counter(place for place, node in enumerate(nodes.nodes) for _ in node.queries(text))
+def statements_by_node(nodes: FakeCluster, text: str) -> Counter[int]:
+    """Return how often each node got a statement."""
+    return Counter(index for index, node in enumerate(nodes.nodes) for _ in node.queries(text))
 
 
 # -- lightweight transactions ----------------------------------------------------------------------
@@ -74,14 +74,14 @@ def test_transactions_go_to_one_replica(nodes: FakeCluster, keyspace: str, polic
         assert prepared.is_lwt()
         assert prepared.bind((1,)).is_lwt()
         assert not plain.is_lwt()
-        session.execute(plain, (1,))  # with tablets, the place is learnt
+        session.execute(plain, (1,))  # with tablets, the location is learnt
         for node in nodes.nodes:
             node.forget_requests()
         for _ in range(60):
             session.execute(prepared, (1,))
             session.execute(plain, (1,))
-        assert list(places(nodes, text).values()) == [60]
-        assert len(places(nodes, INSERT.format(keyspace))) == 3
+        assert list(statements_by_node(nodes, text).values()) == [60]
+        assert len(statements_by_node(nodes, INSERT.format(keyspace))) == 3
 
 
 def test_serial_reads_go_to_one_replica(nodes: FakeCluster) -> None:
@@ -98,15 +98,15 @@ def test_serial_reads_go_to_one_replica(nodes: FakeCluster) -> None:
         prepared = session.prepare(text)
         for _ in range(60):
             session.execute(prepared, (1,), execution_profile="serial")
-        (first,) = places(nodes, text)
+        (first,) = statements_by_node(nodes, text)
         statement = prepared.bind((1,))
         statement.consistency_level = ConsistencyLevel.SERIAL
         for _ in range(60):
             session.execute(statement)
-        assert places(nodes, text) == {first: 120}
+        assert statements_by_node(nodes, text) == {first: 120}
         for _ in range(60):
             session.execute(prepared, (1,))
-        assert len(places(nodes, text)) == 3
+        assert len(statements_by_node(nodes, text)) == 3
 
 
 @pytest.mark.parametrize("version", [3, 4])
@@ -182,12 +182,12 @@ def test_places_of_the_key_in_the_schema() -> None:
     key = [SimpleNamespace(name="a"), SimpleNamespace(name="b")]
     table = SimpleNamespace(partition_key=key)
     metadata: Any = SimpleNamespace(keyspaces={"ks": SimpleNamespace(tables={"t": table})})
-    assert key_places(metadata, markers("b", "v", "a", "a")) == [2, 0]
-    assert key_places(metadata, markers("a")) is None
-    assert key_places(metadata, markers()) is None
-    assert key_places(SimpleNamespace(keyspaces={}), markers("a", "b")) is None  # type: ignore[arg-type]
+    assert key_positions(metadata, markers("b", "v", "a", "a")) == [2, 0]
+    assert key_positions(metadata, markers("a")) is None
+    assert key_positions(metadata, markers()) is None
+    assert key_positions(SimpleNamespace(keyspaces={}), markers("a", "b")) is None  # type: ignore[arg-type]
     empty: Any = SimpleNamespace(keyspaces={"ks": SimpleNamespace(tables={})})
-    assert key_places(empty, markers("a", "b")) is None
+    assert key_positions(empty, markers("a", "b")) is None
 
 
 # -- tablets ---------------------------------------------------------------------------------------
@@ -197,13 +197,13 @@ def test_ranges_of_a_scan_end_where_tablets_end(nodes: FakeCluster, session: Ses
     ranges = session.scan("tb.t", splits=11).token_ranges()
     assert len(ranges) == 16
     assert (ranges[0].start, ranges[-1].end) == (-(2**63), 2**63 - 1)
-    for one in ranges:
-        first = nodes.scylla.placement.tablet_of("tb", "t", one.start + 1)
+    for token_range in ranges:
+        first = nodes.scylla.placement.tablet_of("tb", "t", token_range.start + 1)
         assert first is not None
-        assert first == nodes.scylla.placement.tablet_of("tb", "t", one.end)
+        assert first == nodes.scylla.placement.tablet_of("tb", "t", token_range.end)
 
 
-def learnt(session: Session, keyspace: str = "tb", keys: int = 200) -> Any:
+def learn_tablets(session: Session, keyspace: str = "tb", keys: int = 200) -> Any:
     prepared = session.prepare(SELECT.format(keyspace))
     for key in range(keys):
         session.execute(prepared, (key,))
@@ -215,7 +215,9 @@ def test_only_the_newest_version_is_agreed_on(nodes: FakeCluster) -> None:
         nodes.scylla.tablets_version = version
         with connected(nodes) as cluster:
             cluster.connect()
-            options = next(one.options for one in nodes[0].connections if one.started)
+            options = next(
+                connection.options for connection in nodes[0].connections if connection.started
+            )
             assert ("TABLETS_ROUTING_V1" in options) is (version == 1)
             assert ("TABLETS_ROUTING_V2_EXPERIMENTAL_V2" in options) is (version == 2)
 
@@ -223,11 +225,11 @@ def test_only_the_newest_version_is_agreed_on(nodes: FakeCluster) -> None:
 def test_metrics_count_hits_and_misses(nodes: FakeCluster) -> None:
     with connected(nodes, metrics_enabled=True) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
-        learnt(session, "vn")
+        learn_tablets(session, "vn")
         assert cluster.metrics is not None
         stats = cluster.metrics.get_stats()
         assert (stats["tablet_hits"], stats["tablet_misses"]) == (0, 0)
-        learnt(session)
+        learn_tablets(session)
         stats = cluster.metrics.get_stats()
         assert stats["tablet_hits"] + stats["tablet_misses"] == 200
         assert 8 <= stats["tablet_misses"] < 20
@@ -239,7 +241,7 @@ def test_metrics_count_hits_and_misses(nodes: FakeCluster) -> None:
 def test_tablets_end_with_a_change_of_their_table(
     nodes: FakeCluster, session: Session, event: tuple[str, ...]
 ) -> None:
-    tablets = learnt(session)
+    tablets = learn_tablets(session)
     assert tablets.count == 8
     for node in nodes.nodes:
         node.send_event("SCHEMA_CHANGE", *event)
@@ -247,7 +249,7 @@ def test_tablets_end_with_a_change_of_their_table(
 
 
 def test_tablets_end_with_a_host(nodes: FakeCluster, session: Session) -> None:
-    tablets = learnt(session)
+    tablets = learn_tablets(session)
     victim = nodes[2]
     nodes.remove_node(victim)
     until(lambda: tablets.count == 0)  # each has a replica on each of the three nodes
@@ -255,7 +257,7 @@ def test_tablets_end_with_a_host(nodes: FakeCluster, session: Session) -> None:
 
 def test_ddl_of_ones_own_ends_tablets(nodes: FakeCluster, session: Session) -> None:
     nodes.prime("ALTER TABLE tb.t", schema_change("UPDATED", "TABLE", "tb", "t"))
-    tablets = learnt(session)
+    tablets = learn_tablets(session)
     session.execute("ALTER TABLE tb.t")
     assert tablets.count == 0
 
@@ -282,7 +284,9 @@ def test_the_leader_comes_first(nodes: FakeCluster) -> None:
 
 
 def test_payloads_beside_others_are_read_too(nodes: FakeCluster, session: Session) -> None:
-    """With a warning or another payload, the answer leaves the fast path, and tells all the same."""  # noqa: E501
+    """With a warning or another payload, the answer leaves the fast path, and its tablet is still
+    read.
+    """
     text = SELECT.format("tb")
     answer = rows([("v", "text")], [["x"]]).having(["careful"], custom_payload={"own": b"1"})
     nodes.prime(text, answer)
@@ -300,11 +304,11 @@ def test_payloads_beside_others_are_read_too(nodes: FakeCluster, session: Sessio
 def test_pages_and_several_sessions_share_what_is_known(
     nodes: FakeCluster, session: Session
 ) -> None:
-    learnt(session)
+    learn_tablets(session)
     nodes.scylla.forget_arrivals()
     other = session.cluster.connect(wait_for_all_pools=True)
     until(lambda: sum(s["connected"] for s in session.cluster.shard_aware_stats().values()) == 20)
-    learnt(other)
+    learn_tablets(other)
     assert nodes.scylla.arrivals.payloads == 0
 
 
@@ -312,9 +316,9 @@ def test_without_the_schema_tablets_are_used(nodes: FakeCluster) -> None:
     with connected(nodes, schema_metadata_enabled=False, token_metadata_enabled=False) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
         until(lambda: sum(s["connected"] for s in cluster.shard_aware_stats().values()) == 20)
-        learnt(session)
+        learn_tablets(session)
         nodes.scylla.forget_arrivals()
-        learnt(session)
+        learn_tablets(session)
         assert nodes.scylla.arrivals.right == 200
 
 
@@ -330,7 +334,7 @@ def test_rate_limits_reach_the_program(nodes: FakeCluster, session: Session) -> 
     assert isinstance(caught.value, ConfigurationException)
     assert caught.value.op_type == OperationType.Write
     assert caught.value.rejected_by_coordinator is True
-    assert len(nodes.queries(text)) == 1  # nobody asks a retry policy
+    assert len(nodes.queries(text)) == 1  # the retry policy is not called
 
 
 def test_metadata_ids_of_version_4(nodes: FakeCluster, session: Session) -> None:
@@ -362,15 +366,15 @@ def test_queries_of_metadata_have_a_timeout_of_their_own(
 ) -> None:
     with connected(nodes, **settings) as cluster:
         cluster.connect()
-        asked = [r.query or "" for r in nodes.requests if r.opcode == Opcode.QUERY]
-        of_schema = [text for text in asked if "system_schema" in text]
+        queries = [r.query or "" for r in nodes.requests if r.opcode == Opcode.QUERY]
+        of_schema = [text for text in queries if "system_schema" in text]
         assert of_schema
         for text in of_schema:
             assert text.partition(" USING TIMEOUT ")[2] == (end or "")
 
 
 def test_our_name_and_version(nodes: FakeCluster, session: Session) -> None:
-    options = next(one.options for one in nodes[0].connections if one.started)
+    options = next(connection.options for connection in nodes[0].connections if connection.started)
     assert options["DRIVER_NAME"]
     assert options["DRIVER_VERSION"]
 
@@ -388,5 +392,5 @@ def test_the_maintenance_socket(nodes: FakeCluster, tmp_path: Any) -> None:
             prepared = session.prepare(SELECT.format("vn"))
             session.execute(prepared, (1,), host=host)
             assert node.queries(SELECT.format("vn"))
-            # There is no shard-aware port in the file system: shards come as the node gives them.
+            # There is no shard-aware port in the file system, so the node chooses the shards.
             assert host.sharding_info is not None

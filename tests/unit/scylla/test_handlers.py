@@ -1,8 +1,8 @@
 """Listeners and protocol handlers on connections with ScyllaDB's extensions.
 
-Each EXECUTE has what the connection has agreed on, whoever encodes it, on both faces and both
-implementations; the answers are right, also after the columns have changed, and requests reach the
-right shard. A fake node takes an EXECUTE that lacks something for malformed, and counts it.
+Each EXECUTE has everything that the connection negotiated, whoever encodes it, in both APIs and
+both implementations. Answers are right, even after the columns have changed, and requests reach the
+right shard. A fake node counts an EXECUTE as malformed if something is missing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KEYS = 300
 
 
 class WithFeatures(ProtocolHandler):
-    """Overrides `encode_message` as programs do that know of the extensions."""
+    """Overrides `encode_message`, as applications do that know the extensions."""
 
     @classmethod
     def encode_message(cls, *args: Any, **kwargs: Any) -> bytes:
@@ -63,7 +63,7 @@ class NamedFeatures(ProtocolHandler):
 
 
 class WithoutFeatures(ProtocolHandler):
-    """Written for a driver that has no extensions."""
+    """A handler written for a driver without extensions."""
 
     @classmethod
     def encode_message(  # type: ignore[override]
@@ -89,17 +89,17 @@ HANDLERS: dict[str, type[Any]] = {
 }
 
 
-def values_of(found: Any) -> dict[str, list[Any]]:
-    """The values of a result by column, whichever form its rows have."""
-    if isinstance(found[0], dict):  # the arrays of a page
-        return {name: list(values) for name, values in found[0].items()}
-    names = list(found[0]._fields)
-    return {name: [row[place] for row in found] for place, name in enumerate(names)}
+def values_of(result: Any) -> dict[str, list[Any]]:
+    """Return the values of a result by column, for rows of any form."""
+    if isinstance(result[0], dict):  # the arrays of a page
+        return {name: list(values) for name, values in result[0].items()}
+    names = list(result[0]._fields)
+    return {name: [row[index] for row in result] for index, name in enumerate(names)}
 
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
-    # All nodes have as many shards: the bar of 3 nodes with 7 shards each.
+    # All nodes have the same number of shards: 3 nodes with 7 shards each.
     with FakeCluster(3, scylla=Scylla(7)) as running:
         running.scylla.keyspace("vn", replication_factor=2)
         running.scylla.table("vn", "t")
@@ -160,12 +160,12 @@ async def _run_in_asyncio(
 
 
 async def prepared_by(session: Any, text: str) -> Any:
-    made = session.prepare(text)
-    return await made if asyncio.iscoroutine(made) else made
+    statement = session.prepare(text)
+    return await statement if asyncio.iscoroutine(statement) else statement
 
 
 async def rows_of(result: Any) -> list[Any]:
-    """The rows of a result, or its pages of arrays."""
+    """Return the rows of a result, or its pages of arrays."""
     if hasattr(result, "__aiter__"):
         return [row async for row in result]
     return list(result)
@@ -239,7 +239,7 @@ def test_without_metadata_ids_nothing_of_them_is_sent() -> None:
             nodes.prime(text, rows([("v", "text")], [["a"]]))
             for key in range(20):
                 assert await rows_of(await execute(prepared, (key,))) == [("a",)]
-            assert all(one.result_metadata_id is None for one in nodes.queries(text))
+            assert all(request.result_metadata_id is None for request in nodes.queries(text))
 
         for kind in ("listener", "no features", "lazy"):
             run(nodes, "blocking", kind, check)
@@ -248,7 +248,7 @@ def test_without_metadata_ids_nothing_of_them_is_sent() -> None:
 @pytest.mark.skipif(_impl.implementation != "c", reason="this is the Python implementation")
 @pytest.mark.slow
 def test_the_same_on_the_python_implementation() -> None:
-    """This file, once more."""
+    """Run this file again with the Python implementation."""
     folder = Path(__file__).parents[3]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__],

@@ -1,4 +1,4 @@
-"""A connection that leads to another node than the one meant, by the id in SUPPORTED."""
+"""The id in SUPPORTED reveals a connection that leads to a wrong node."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def nodes() -> Iterator[FakeCluster]:
 
 
 class Misleading(DefaultEndPointFactory):
-    """Takes all connections that are meant for one node to a proxy."""
+    """Directs all connections for one node to a proxy."""
 
     def __init__(self, meant: str, proxy: Proxy) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ def connected(nodes: FakeCluster, **settings: Any) -> Cluster:
 
 
 def nodes_that_answer(session: Session) -> set[str]:
-    """Ask as often as a round robin needs to come to each host."""
+    """Send requests until a round robin has reached each host; return the nodes that answer."""
     return {str(session.execute("SELECT host_id FROM system.local").one()[0]) for _ in range(9)}
 
 

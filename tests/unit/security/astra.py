@@ -1,4 +1,4 @@
-"""A metadata service and a proxy as Astra has them: real TLS, a real zip, nodes behind it."""
+"""A fake of Astra's metadata service and proxy: real TLS, a real zip, nodes behind it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .certificates import Authority
 
 
 class Astra:
-    """The service and the proxy, each on a thread of its own.
+    """The service and the proxy, each in its own thread.
 
     :param nodes: the addresses of the nodes by their host ids.
     """
@@ -67,7 +67,9 @@ class Astra:
     def _start_proxy(self) -> None:
         self._loop = asyncio.SelectorEventLoop()
         context = self.authority.server("proxy", clients=self.authority.path)
-        context.sni_callback = lambda made, name, of: self._names.__setitem__(made, name)
+        context.sni_callback = lambda connection, name, of: self._names.__setitem__(
+            connection, name
+        )
         self._loop.run_until_complete(self._relay.start(context=context))
         self._proxy_thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._proxy_thread.start()
@@ -78,7 +80,7 @@ class Astra:
         return f"{self._relay.address}:{self._relay.port}"
 
     def told(self) -> dict[str, Any]:
-        """What the metadata service says."""
+        """Return the answer of the metadata service."""
         return {
             "version": 1,
             "region": "here",
@@ -94,7 +96,7 @@ class Astra:
         """Write the secure connect bundle.
 
         :param changes: other contents of its files by their names, with ``_`` for the dot; None
-            leaves a file out.
+        leaves a file out.
         """
         certificate, key = self.authority.issue("client")
         config = {"host": "127.0.0.1", "port": self._service.server_address[1], "keyspace": "ks"}

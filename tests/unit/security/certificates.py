@@ -1,4 +1,4 @@
-"""Certificates for tests of TLS, good ones and bad ones."""
+"""Certificates for tests of TLS, valid and invalid."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ DAY = datetime.timedelta(days=1)
 
 
 class Authority(tls.Authority):
-    """A CA whose certificates servers show."""
+    """A CA that issues certificates for servers."""
 
     def server(self, *names: str, clients: str | None = None, **validity: Any) -> ssl.SSLContext:
         """Return a server's context, with a certificate for `names`.
 
-        :param clients: the path of the CA that clients must show a certificate of.
+        :param clients: the path of the CA whose certificates clients must present.
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*self.issue(*names, **validity))

@@ -1,4 +1,4 @@
-"""What all tests of security share: a CA, and a connect of every face on every loop."""
+"""Fixtures of the security tests: a CA, and a connect with every API on every loop."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 @contextmanager
 def fake(context: Any = None, **settings: Any) -> Iterator[FakeNode]:
-    """A fake node that answers READ."""
+    """Yield a fake node that answers READ."""
     with FakeNode(ssl_context=context, **settings) as node:
         node.prime(READ, rows([("v", "int")], [(7,)]))
         yield node
@@ -64,7 +64,9 @@ async def _awaited(points: Any = NOT_SET, **settings: Any) -> int:
     ]
 )
 def use(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Use:
-    """Connects, reads READ once and shuts down: one of the faces, with uvloop or without."""
+    """Return a function that connects, reads READ once and shuts down, with one of the APIs, with
+    uvloop or without.
+    """
     face, loop = request.param
     uvloop = pytest.importorskip("uvloop") if loop == "uvloop" else None
     if uvloop is None:
@@ -73,11 +75,11 @@ def use(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Use:
         return face  # type: ignore[no-any-return]
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        made = uvloop.new_event_loop() if uvloop is not None else asyncio.SelectorEventLoop()
+        event_loop = uvloop.new_event_loop() if uvloop is not None else asyncio.SelectorEventLoop()
         try:
-            return made.run_until_complete(face(*args, **kwargs))
+            return event_loop.run_until_complete(face(*args, **kwargs))
         finally:
-            made.run_until_complete(made.shutdown_default_executor())
-            made.close()
+            event_loop.run_until_complete(event_loop.shutdown_default_executor())
+            event_loop.close()
 
     return run

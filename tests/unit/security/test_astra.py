@@ -1,4 +1,4 @@
-"""Secure connect bundles: nodes behind a proxy are reached; errors say what is wrong."""
+"""Secure connect bundles: nodes behind a proxy are reached, and errors name the cause."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def nodes() -> Iterator[FakeCluster]:
 
 @pytest.fixture
 def astra(nodes: FakeCluster, authority: Authority) -> Iterator[Astra]:
-    places = {str(node.host_id): (node.address, node.port) for node in nodes.nodes}
-    with Astra(authority, places) as astra:
+    addresses = {str(node.host_id): (node.address, node.port) for node in nodes.nodes}
+    with Astra(authority, addresses) as astra:
         yield astra
 
 
@@ -78,15 +78,15 @@ def test_a_context_in_place_of_the_certificates(
     assert use(cloud={"secure_connect_bundle": bundle}, ssl_context=context) == 7
 
 
-def test_nothing_is_left_in_temporary_files(
+def test_no_temporary_file_is_left(
     astra: Astra, bundle: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = tmp_path / "temporary"
-    place.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
     with Cluster(cloud={"secure_connect_bundle": bundle}) as cluster:
         cluster.connect()
-        assert list(place.iterdir()) == []
+        assert list(folder.iterdir()) == []
 
 
 def test_credentials_of_the_bundle(astra: Astra, tmp_path: Path) -> None:
@@ -96,12 +96,12 @@ def test_credentials_of_the_bundle(astra: Astra, tmp_path: Path) -> None:
     }  # fmt: skip
     bundle = astra.bundle(tmp_path / "bundle.zip", config_json=json.dumps(config))
     cloud = {"secure_connect_bundle": bundle}
-    given = aio.Cluster(cloud=cloud).auth_provider
-    assert isinstance(given, PlainTextAuthProvider)
-    assert (given.username, given.password) == ("ada", "secret")
-    own = PlainTextAuthProvider("eve", "other")
-    cluster = aio.Cluster(cloud=cloud, auth_provider=own)
-    assert cluster.auth_provider is own
+    provider = aio.Cluster(cloud=cloud).auth_provider
+    assert isinstance(provider, PlainTextAuthProvider)
+    assert (provider.username, provider.password) == ("ada", "secret")
+    own_provider = PlainTextAuthProvider("eve", "other")
+    cluster = aio.Cluster(cloud=cloud, auth_provider=own_provider)
+    assert cluster.auth_provider is own_provider
     assert cluster._cloud is not None
     assert "secret" not in repr(cluster) + repr(cluster._cloud) + repr(cluster._cloud._service)
 
@@ -116,13 +116,13 @@ async def test_the_service_is_asked_again_when_no_node_answers(
         before = astra.asked
         await core.control._contacts.find_again()
         assert astra.asked == before + 1
-        assert {str(one) for one in core.control._contacts.named_endpoints} == {
+        assert {str(endpoint) for endpoint in core.control._contacts.named_endpoints} == {
             f"{astra.proxy}:{name}" for name in astra.nodes
         }
         assert (await session.execute(READ)).one().v == 7
 
 
-# -- what is wrong ---------------------------------------------------------------------------------
+# -- errors ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,9 @@ def test_a_size_that_the_directory_understates(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", range(12))
 def test_places_outside_of_the_file(astra: Astra, bundle: str, count: int) -> None:
-    """A damaged directory makes the zip's reader seek to them, which files refuse."""
+    """A damaged directory makes the zip reader seek outside of the file, which is reported as
+    damage.
+    """
 
     class Short(io.BytesIO):
         left = count
@@ -199,7 +201,7 @@ def test_places_outside_of_the_file(astra: Astra, bundle: str, count: int) -> No
                 raise OSError(errno.EINVAL, "Invalid argument")
             return super().seek(*args)
 
-    refusal = "is damaged"  # the reader passes over some by itself
+    refusal = "is damaged"  # the reader ignores some offsets by itself
     try:
         aio.Cluster(cloud={"secure_connect_bundle": Short(Path(bundle).read_bytes())})
     except ValueError as error:
@@ -287,7 +289,7 @@ def test_a_service_that_says_something_else(
         use(cloud={"secure_connect_bundle": bundle})
 
 
-# What the service says in the beginning; a byte of the rest follows every few milliseconds.
+# The beginning of the service's answer; a byte of the rest follows every few milliseconds.
 DRIPPING = {
     "nothing": b"",
     "the status": b"HTTP/1.1 ",
@@ -321,8 +323,8 @@ def test_one_deadline_for_a_service_that_drips(
         thread = threading.Thread(target=drip, args=(listener,))
         thread.start()
         with Astra(authority, {}) as astra:
-            told = {"host": "127.0.0.1", "port": listener.getsockname()[1]}
-            path = astra.bundle(tmp_path / "bundle.zip", config_json=json.dumps(told))
+            config = {"host": "127.0.0.1", "port": listener.getsockname()[1]}
+            path = astra.bundle(tmp_path / "bundle.zip", config_json=json.dumps(config))
         try:
             with pytest.raises(DriverException, match=r"could not be asked: .*(time|SSL)"):
                 Cluster(cloud={"secure_connect_bundle": path, "connect_timeout": 0.3})

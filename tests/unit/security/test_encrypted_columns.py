@@ -1,4 +1,6 @@
-"""Encrypted columns through `Cluster`, on every face: what is sent, and what comes back."""
+"""Encrypted columns through `Cluster`, in every API: bytes that are sent, and values that come
+back.
+"""
 
 from __future__ import annotations
 
@@ -49,13 +51,15 @@ C, D = ColDesc("ks", "t", "c"), ColDesc("ks", "t", "d")
 
 
 class Table:
-    """The rows of a fake node: what is inserted is what is read."""
+    """The rows of a fake node: inserted rows can be read."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[Any, ...]] = []
 
     def insert(self, request: Request) -> Answer:
-        statements: list[Any] = [one.values for one in request.statements] or [request.values]
+        statements: list[Any] = [statement.values for statement in request.statements] or [
+            request.values
+        ]
         for k, *others in statements:
             self.rows.append((int.from_bytes(k, "big"), *others))
         return void()
@@ -81,10 +85,10 @@ def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
 
 @pytest.fixture(params=[AES256ColumnEncryptionPolicy, AESGCMColumnEncryptionPolicy])
 def policy(request: pytest.FixtureRequest) -> Any:
-    made = request.param()
-    made.add_column(C, KEY, "int")
-    made.add_column(D, KEY, "text")
-    return made
+    new_policy = request.param()
+    new_policy.add_column(C, KEY, "int")
+    new_policy.add_column(D, KEY, "text")
+    return new_policy
 
 
 @pytest.fixture
@@ -96,12 +100,12 @@ def session(node: FakeNode, policy: Any) -> Iterator[Session]:
 
 
 def stored(node: FakeNode) -> list[tuple[Any, ...]]:
-    found: list[tuple[Any, ...]] = node.table.rows  # type: ignore[attr-defined]
-    return found
+    stored_rows: list[tuple[Any, ...]] = node.table.rows  # type: ignore[attr-defined]
+    return stored_rows
 
 
-def opened(node: FakeNode, policy: Any) -> list[tuple[Any, ...]]:
-    """The plain bytes of all stored rows."""
+def decrypted_rows(node: FakeNode, policy: Any) -> list[tuple[Any, ...]]:
+    """Return the decrypted bytes of all stored rows."""
     return [
         (
             k,
@@ -123,13 +127,13 @@ def fill(session: Any) -> None:
 
 def test_prepared_statements(session: Session, node: FakeNode, policy: Any) -> None:
     fill(session)
-    assert opened(node, policy) == [
+    assert decrypted_rows(node, policy) == [
         (1, b"\0\0\x03\xe8", b"ada"),
         (2, None, b""),
         (3, b"\xff\xff\xff\xff", None),
     ]
     prepared = session.prepare(SELECT)
-    for _ in range(2):  # the second answer is read by the columns that are known
+    for _ in range(2):  # the second answer is decoded with the cached columns
         assert session.execute(prepared, (1,)).all() == ROWS
         assert session.execute_async(prepared, (1,)).result().all() == ROWS
         assert session.execute(READ).all() == ROWS
@@ -156,8 +160,8 @@ def test_the_awaited_face(node: FakeNode, policy: Any) -> None:
         session.row_factory = dict_factory
         return await session.execute(select, (1,))
 
-    *found, columns = asyncio.run(use())
-    assert found == [ROWS] * 4
+    *results, columns = asyncio.run(use())
+    assert results == [ROWS] * 4
     assert columns == [list(column) for column in zip(*ROWS, strict=True)]
 
 
@@ -169,9 +173,9 @@ def test_texts_with_encrypted_values(session: Session, node: FakeNode, policy: A
 
 
 def test_texts_with_bind_markers(session: Session, node: FakeNode, policy: Any) -> None:
-    """They are prepared on the way."""
+    """Simple statements with bind markers are prepared first."""
     session.execute(INSERT, (1, 1000, "ada"))
-    assert opened(node, policy) == [(1, b"\0\0\x03\xe8", b"ada")]
+    assert decrypted_rows(node, policy) == [(1, b"\0\0\x03\xe8", b"ada")]
 
 
 def test_batches(session: Session, node: FakeNode, policy: Any) -> None:
@@ -181,12 +185,14 @@ def test_batches(session: Session, node: FakeNode, policy: Any) -> None:
     batch.add(prepared.bind({"k": 2, "c": None, "d": ""}))
     batch.add_many(prepared, [(3, -1, None), {"k": 4, "c": 4, "d": "x"}])
     session.execute(batch)
-    assert opened(node, policy)[3] == (4, b"\0\0\0\4", b"x")
+    assert decrypted_rows(node, policy)[3] == (4, b"\0\0\0\4", b"x")
     assert session.execute(READ).all() == [*ROWS, (4, 4, "x")]
 
 
 def test_tables_in_a_batch(session: Session, node: FakeNode) -> None:
-    """Tables of other libraries are bound by the types that values have in the program."""
+    """Tables of other libraries are bound by the types that their values have in the
+    application.
+    """
     pyarrow = pytest.importorskip("pyarrow")
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"k": [3], "c": [-1.0], "d": [None]})
@@ -202,8 +208,8 @@ def test_execute_concurrent(session: Session, node: FakeNode) -> None:
     results = execute_concurrent_with_args(session, session.prepare(INSERT), ROWS)
     assert all(result.success for result in results)
     assert sorted(session.execute(READ).all()) == ROWS
-    found = execute_concurrent_with_args(session, session.prepare(SELECT), [(1,), (2,)])
-    assert [sorted(result.result_or_exc) for result in found] == [ROWS, ROWS]
+    outcomes = execute_concurrent_with_args(session, session.prepare(SELECT), [(1,), (2,)])
+    assert [sorted(result.result_or_exc) for result in outcomes] == [ROWS, ROWS]
 
 
 def test_values_that_are_not_set(session: Session, node: FakeNode) -> None:
@@ -226,7 +232,7 @@ class Typed:
 FACTORIES: list[tuple[Any, Callable[[Any], Any]]] = [
     (dict_factory, lambda row: tuple(row.values())),
     (ordered_dict_factory, lambda row: tuple(row.values())),
-    (lambda names, found: [(*names, *row) for row in found], lambda row: row[3:]),
+    (lambda names, values: [(*names, *row) for row in values], lambda row: row[3:]),
 ]
 
 
@@ -241,8 +247,8 @@ def test_row_factories(session: Session, factory: Any, plain: Callable[[Any], An
 def test_typed_rows(session: Session) -> None:
     fill(session)
     for statement in (READ, session.prepare(SELECT).bind((1,))):
-        found = session.execute(statement, row_type=Typed)
-        assert list(found) == [Typed(*row) for row in ROWS]
+        result = session.execute(statement, row_type=Typed)
+        assert list(result) == [Typed(*row) for row in ROWS]
 
 
 def test_columns_of_results(session: Session) -> None:
@@ -264,8 +270,8 @@ def test_columns_of_results(session: Session) -> None:
         assert frame["d"].tolist()[:2] == columns[2][:2]
 
 
-def test_what_a_result_says_of_itself(session: Session) -> None:
-    """Column types are those of the server, as with other drivers; a notebook shows the values."""
+def test_types_and_display_of_a_result(session: Session) -> None:
+    """Column types are those of the server, as in cassandra-driver; a notebook shows the values."""
     fill(session)
     for statement in (READ, session.prepare(SELECT).bind((1,))):
         result = session.execute(statement)
@@ -275,12 +281,12 @@ def test_what_a_result_says_of_itself(session: Session) -> None:
 
 @pytest.mark.parametrize("version", [3, 4, 5])
 def test_pages(policy: Any, version: int) -> None:
-    found = [(k, policy.encode_and_encrypt(C, k), None) for k in range(10)]
+    encrypted_rows = [(k, policy.encode_and_encrypt(C, k), None) for k in range(10)]
     expected = [(k, k, None) for k in range(10)]
     with FakeNode(max_version=version) as node:
         node.prime_prepare(SELECT, BLOBS[:1], result=BLOBS, pk_indexes=[0])
         for text in (SELECT, READ):
-            node.prime(text, paged(BLOBS, found))
+            node.prime(text, paged(BLOBS, encrypted_rows))
         settings: Any = {"port": node.port, "column_encryption_policy": policy}
         with Cluster([node.address], **settings) as cluster, cluster.connect() as session:
             session.row_factory, session.default_fetch_size = tuple_factory, 3
@@ -294,7 +300,7 @@ def test_pages(policy: Any, version: int) -> None:
 
 
 class Policies(ResultMessage):
-    """A program's class as other drivers have them: it is given the policy."""
+    """An application's class written for cassandra-driver, which passes the policy."""
 
     seen: list[Any] = []
 
@@ -335,8 +341,8 @@ def test_handlers(session: Session, policy: Any, handler: Any) -> None:
     for _ in range(2):
         assert list(session.execute(prepared, (1,)).current_rows) == ROWS
         assert list(session.execute(READ).current_rows) == ROWS
-    assert all(one is policy for one in Policies.seen)
-    assert handler.column_encryption_policy is None  # it may serve other clusters, too
+    assert all(policy_seen is policy for policy_seen in Policies.seen)
+    assert handler.column_encryption_policy is None  # the handler may serve other clusters, too
 
 
 def test_the_numpy_handler(session: Session) -> None:
@@ -344,8 +350,8 @@ def test_the_numpy_handler(session: Session) -> None:
     fill(session)
     session.client_protocol_handler = NumpyProtocolHandler
     prepared = session.prepare(SELECT)
-    for found in (session.execute(READ), session.execute(prepared, (1,))):
-        (arrays,) = [found.current_rows]
+    for result in (session.execute(READ), session.execute(prepared, (1,))):
+        (arrays,) = [result.current_rows]
         arrays = arrays[0] if isinstance(arrays, list) else arrays
         assert arrays["c"].tolist() == [1000, None, -1]
 
@@ -354,7 +360,9 @@ def test_the_numpy_handler(session: Session) -> None:
 
 
 def test_a_column_that_is_added_later(node: FakeNode) -> None:
-    """A statement that is already prepared must not send the values as they are."""
+    """A prepared statement must not send values unencrypted if the column is added to the policy
+    later.
+    """
     policy = AES256ColumnEncryptionPolicy()
     policy.add_column(C, KEY, "int")
     settings: Any = {"port": node.port, "column_encryption_policy": policy}
@@ -368,7 +376,7 @@ def test_a_column_that_is_added_later(node: FakeNode) -> None:
         policy.add_column(D, KEY, "text")
         session.execute(insert, (1, 1000, "ada"))
         assert insert.strict_names
-        assert opened(node, policy) == [(1, b"\0\0\x03\xe8", b"ada")]
+        assert decrypted_rows(node, policy) == [(1, b"\0\0\x03\xe8", b"ada")]
         assert session.execute(select, (1,)).one() == (1, 1000, "ada")
 
 
@@ -380,8 +388,8 @@ def test_without_the_policy_values_are_bytes(session: Session, node: FakeNode) -
             assert other.execute(statement).all() == stored(node)
 
 
-class Own(ColumnEncryptionPolicy):
-    """A program's policy."""
+class AlwaysEncrypts(ColumnEncryptionPolicy):
+    """An application's policy."""
 
     def contains_column(self, coldesc: ColDesc) -> bool:
         return coldesc in (C, D)
@@ -397,7 +405,7 @@ class Own(ColumnEncryptionPolicy):
 
 
 def test_a_policy_of_a_program(node: FakeNode) -> None:
-    settings: Any = {"port": node.port, "column_encryption_policy": Own()}
+    settings: Any = {"port": node.port, "column_encryption_policy": AlwaysEncrypts()}
     with Cluster([node.address], **settings) as cluster, cluster.connect() as session:
         session.row_factory = tuple_factory
         fill(session)
@@ -407,7 +415,7 @@ def test_a_policy_of_a_program(node: FakeNode) -> None:
 
 
 @pytest.mark.parametrize("face", [Cluster, aio.Cluster])
-def test_what_is_not_a_policy(face: Any) -> None:
+def test_objects_that_are_not_policies(face: Any) -> None:
     with pytest.raises(TypeError, match="column_encryption_policy must be a ColumnEncryptionPoli"):
         face(["127.0.0.1"], column_encryption_policy={"c": KEY})
     assert face(["127.0.0.1"], column_encryption_policy=None).column_encryption_policy is None
@@ -471,9 +479,14 @@ def test_a_key_that_only_this_program_finds(
             pytest.skip("version 3 does not tell of the partition key")
         session.prepare(INSERT)
         session.prepare(BY_KEY)
-    said = [one.getMessage() for one in caplog.records if "without iv=" in one.getMessage()]
-    assert len(said) == warnings
-    assert all(one.startswith("ks.t.c is encrypted and a column of the partition") for one in said)
+    messages = [
+        record.getMessage() for record in caplog.records if "without iv=" in record.getMessage()
+    ]
+    assert len(messages) == warnings
+    assert all(
+        message.startswith("ks.t.c is encrypted and a column of the partition")
+        for message in messages
+    )
 
 
 # -- errors and secrets ----------------------------------------------------------------------------
@@ -505,13 +518,13 @@ def test_values_and_keys_show_nowhere(
         prepared = session.prepare(INSERT)
         bound = prepared.bind((1, 5, value))
         session.execute(bound)
-        shown = [repr(bound), str(bound), repr(prepared), repr(vars(cluster)), repr(policy)]
+        texts = [repr(bound), str(bound), repr(prepared), repr(vars(cluster)), repr(policy)]
         with pytest.raises(TypeError) as info:
             prepared.bind((1, value, value))
-        shown.append(str(info.value))
-        shown.append(repr(session.execute(prepared, (1, 5, value)).response_future.query))
-    shown.append(caplog.text)
-    for text in shown:
+        texts.append(str(info.value))
+        texts.append(repr(session.execute(prepared, (1, 5, value)).response_future.query))
+    texts.append(caplog.text)
+    for text in texts:
         assert value not in text
         assert secret.decode() not in text
         assert secret.hex() not in text

@@ -1,4 +1,4 @@
-"""The examples of docs/security.rst run as they stand."""
+"""The examples of docs/security.rst run unchanged."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ GUIDE = Path(__file__).resolve().parents[3] / "docs" / "security.rst"
 
 
 def blocks() -> list[str]:
-    found = re.findall(r"\.\. code-block:: python\n\n((?:(?:   .*)?\n)+)", GUIDE.read_text())
-    return [textwrap.dedent(block) for block in found]
+    sources = re.findall(r"\.\. code-block:: python\n\n((?:(?:   .*)?\n)+)", GUIDE.read_text())
+    return [textwrap.dedent(block) for block in sources]
 
 
 def test_the_examples(
@@ -37,15 +37,17 @@ def test_the_examples(
     ):
         shutil.copy(source, name)
     names: dict[str, Any] = {}
-    made = []
+    clusters = []
     with Astra(authority, {"00000000-0000-0000-0000-000000000001": ("127.0.0.1", 1)}) as astra:
         astra.bundle(tmp_path / "secure-connect-shop.zip")
         for block in blocks():
             exec(compile(block, "<guide>", "exec"), names)
-            made.append(names["cluster"])
-    plain, named, reloading, login, _, cloud = made
+            clusters.append(names["cluster"])
+    plain, named, named_by_node, reloading, login, _, cloud = clusters
     assert plain.ssl_context.check_hostname
     assert named.ssl_options == {"server_hostname": "db.example.com"}
+    (contact_point,) = named_by_node.contact_points
+    assert contact_point.ssl_options == {"server_hostname": "a.db.example.com"}
     assert isinstance(reloading.ssl_context, ReloadingContext)
     assert isinstance(login.auth_provider, PlainTextAuthProvider)
     authenticator = asyncio.run(names["TokenAuthProvider"]().new_authenticator("10.0.0.1"))

@@ -76,7 +76,7 @@ def test_a_missing_file_is_named(name: str, authority: Authority) -> None:
 def test_no_question_on_a_terminal(locked: tuple[str, str], tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     with open(ours, "r+b", buffering=0), open(theirs, "r+b", buffering=0) as terminal:
-        # In a session of its own, for which the terminal is the one to ask on.
+        # The process has a new session, whose terminal OpenSSL would use for its question.
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM, *locked],
             stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, start_new_session=True,

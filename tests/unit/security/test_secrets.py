@@ -1,5 +1,5 @@
-"""What must not show: passwords in tracebacks with local variables, in reprs and in messages;
-values in servers' errors.
+"""Passwords do not appear in tracebacks with local variables, in reprs and in messages; values do
+not appear in servers' errors.
 """
 
 from __future__ import annotations
@@ -39,30 +39,32 @@ LIBRARY = str(Path(cassandra.__file__).parent)
 TESTS = str(Path(__file__).parents[2])
 
 
-def chain(failure: BaseException) -> Iterator[BaseException]:
-    """`failure` and all that it came from."""
+def causes_of(failure: BaseException) -> Iterator[BaseException]:
+    """Yield `failure` and all its causes and contexts."""
     waiting: list[BaseException | None] = [failure]
     seen: set[int] = set()
     while waiting:
-        one = waiting.pop()
-        if one is not None and id(one) not in seen:
-            seen.add(id(one))
-            yield one
-            waiting += [one.__cause__, one.__context__]
-            if isinstance(one, NoHostAvailable):
-                waiting += [each for each in one.errors.values() if isinstance(each, BaseException)]
+        exception = waiting.pop()
+        if exception is not None and id(exception) not in seen:
+            seen.add(id(exception))
+            yield exception
+            waiting += [exception.__cause__, exception.__context__]
+            if isinstance(exception, NoHostAvailable):
+                waiting += [
+                    cause for cause in exception.errors.values() if isinstance(cause, BaseException)
+                ]
 
 
-def parts(value: object, depth: int = 3) -> Iterator[str]:
-    """The reprs of a value, and of what containers and objects hold, some levels deep.
+def reprs_of(value: object, depth: int = 3) -> Iterator[str]:
+    """Yield the reprs of a value, and of the contents of containers and objects, some levels deep.
 
-    Containers are not shown whole: theirs are the reprs of what is in them.
+    Containers are not shown as a whole: we show their items.
     """
     yield repr(value)
     if not depth or isinstance(value, (type, ModuleType, FrameType, str, bytes)):
         return
     if type(value).__module__.startswith("tests."):
-        return  # the program's own
+        return  # belongs to the application
     inner: list[object] = list(getattr(value, "__dict__", {}).values())
     for kind in type(value).__mro__:
         inner += [getattr(value, name, None) for name in vars(kind).get("__slots__", ())]
@@ -70,29 +72,29 @@ def parts(value: object, depth: int = 3) -> Iterator[str]:
         inner += [*value, *value.values()]
     elif isinstance(value, (list, tuple, set, frozenset)):
         inner += value
-    for one in inner:
-        yield from parts(one, depth - 1)
+    for part in inner:
+        yield from reprs_of(part, depth - 1)
 
 
 def shown(failure: BaseException) -> str:
-    """All that a report with local variables shows of an error and its frames, but for those of
-    tests and of packages of others.
+    """Return everything that a report with local variables shows of an error and its frames, except
+    for frames of tests and other packages.
     """
-    found: list[str] = []
-    for one in chain(failure):
-        found += [repr(one), str(one), *parts(vars(one), 2)]
-        traceback: TracebackType | None = one.__traceback__
+    texts: list[str] = []
+    for exception in causes_of(failure):
+        texts += [repr(exception), str(exception), *reprs_of(vars(exception), 2)]
+        traceback: TracebackType | None = exception.__traceback__
         while traceback is not None:
             frame = traceback.tb_frame
             path = frame.f_code.co_filename
             if path.startswith(LIBRARY) or not ("site-packages" in path or TESTS in path):
-                found += [
+                texts += [
                     f"{frame.f_code.co_name} {name}={text}"
                     for name, value in frame.f_locals.items()
-                    for text in parts(value)
+                    for text in reprs_of(value)
                 ]
             traceback = traceback.tb_next
-    return "\n".join(found)
+    return "\n".join(texts)
 
 
 def test_the_walk_finds_what_is_hidden_badly() -> None:
@@ -103,12 +105,12 @@ def test_the_walk_finds_what_is_hidden_badly() -> None:
         def __init__(self) -> None:
             self.inside = {"a": [SECRET]}
 
-    assert SECRET in "".join(parts(Careless()))
-    assert SECRET not in "".join(parts(Secret({"a": [SECRET]})))
+    assert SECRET in "".join(reprs_of(Careless()))
+    assert SECRET not in "".join(reprs_of(Secret({"a": [SECRET]})))
 
 
 class Answers(AuthProvider, Authenticator):
-    """Gives whatever it was made with."""
+    """A provider that returns the given answers."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
@@ -177,8 +179,8 @@ def test_reprs_and_refusals_show_no_password() -> None:
     assert SECRET not in str(refused.value)
 
 
-def said_by(error: BaseException) -> str:
-    """The text and the notes of an error."""
+def text_of(error: BaseException) -> str:
+    """Return the message and the notes of an error."""
     return "\n".join((str(error), *getattr(error, "__notes__", ())))
 
 
@@ -195,9 +197,9 @@ def test_values_written_into_a_text_are_not_in_errors(parameters: Any) -> None:
         for query in (text, SimpleStatement(text)):
             with pytest.raises(SyntaxException) as refused:
                 session.execute(query, parameters)
-            assert "WHERE x = %" in said_by(refused.value)
-            assert SECRET not in said_by(refused.value)
+            assert "WHERE x = %" in text_of(refused.value)
+            assert SECRET not in text_of(refused.value)
         with pytest.raises(InvalidRequest) as refused_batch:
             session.execute(batch)
-        assert "WHERE x = %" in said_by(refused_batch.value)
-        assert SECRET not in said_by(refused_batch.value)
+        assert "WHERE x = %" in text_of(refused_batch.value)
+        assert SECRET not in text_of(refused_batch.value)

@@ -1,4 +1,4 @@
-"""Passwords in settings: of keys, bundles, SASL and columns. No error on the way shows them."""
+"""Passwords in settings, for keys, bundles, SASL and columns, never appear in an error."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ serialization = pytest.importorskip("cryptography.hazmat.primitives.serializatio
 
 @pytest.fixture(scope="module")
 def locked(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    """A certificate, and its key with a pass phrase."""
+    """Return a certificate, and its key with a pass phrase."""
     certificate, key = authority.issue("client")
-    made = serialization.load_pem_private_key(Path(key).read_bytes(), None)
+    private_key = serialization.load_pem_private_key(Path(key).read_bytes(), None)
     path = tmp_path_factory.mktemp("keys") / "locked.pem"
     path.write_bytes(
-        made.private_bytes(
+        private_key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
             serialization.BestAvailableEncryption(b"another"),
@@ -47,8 +47,10 @@ def locked(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> tu
     return certificate, str(path)
 
 
-def refused(call: Callable[[], Any], kinds: Any = (ValueError, TypeError, OSError)) -> None:
-    """The call raises one of `kinds`, and shows nothing."""
+def assert_refused_without_secret(
+    call: Callable[[], Any], kinds: Any = (ValueError, TypeError, OSError)
+) -> None:
+    """Check that the call raises one of `kinds`, and reveals nothing."""
     with pytest.raises(kinds) as caught:
         call()
     text = shown(caught.value)
@@ -56,7 +58,7 @@ def refused(call: Callable[[], Any], kinds: Any = (ValueError, TypeError, OSErro
     assert len(text) > 100
 
 
-# What is wrong, by the options beside the certificate, its key and the password.
+# Faults, with the options beside the certificate, its key and the password.
 OPTIONS: dict[str, dict[str, Any]] = {
     "a wrong password": {},
     "a password in bytes": {"password": SECRET.encode()},
@@ -79,19 +81,25 @@ def test_options_of_tls(face: Any, what: str, locked: tuple[str, str]) -> None:
         "cert_reqs": ssl.CERT_NONE, "certfile": locked[0], "keyfile": locked[1], "password": SECRET,
         **OPTIONS[what],
     }  # fmt: skip
-    refused(lambda: face(ssl_options=options))
-    refused(lambda: face(ssl_options=options, ssl_context=ssl.create_default_context()))
-    refused(lambda: face(ssl_options=[SECRET, options]))
+    assert_refused_without_secret(lambda: face(ssl_options=options))
+    assert_refused_without_secret(
+        lambda: face(ssl_options=options, ssl_context=ssl.create_default_context())
+    )
+    assert_refused_without_secret(lambda: face(ssl_options=[SECRET, options]))
 
 
 @pytest.mark.parametrize("wrong", [{"port": -1}, {"no_such_setting": 1}, {"connect_timeout": "x"}])
 @pytest.mark.parametrize("face", [Cluster, aio.Cluster])
 def test_other_settings_beside_them(face: Any, wrong: dict[str, Any]) -> None:
     options = {"cert_reqs": ssl.CERT_NONE, "password": SECRET}
-    refused(lambda: face(ssl_options=options, **wrong))
-    refused(lambda: face(auth_provider={"username": "ada", "password": SECRET}))
-    refused(lambda: face(username="ada", password=SECRET))
-    refused(lambda: face(auth_provider=PlainTextAuthProvider("ada", SECRET), **wrong))
+    assert_refused_without_secret(lambda: face(ssl_options=options, **wrong))
+    assert_refused_without_secret(
+        lambda: face(auth_provider={"username": "ada", "password": SECRET})
+    )
+    assert_refused_without_secret(lambda: face(username="ada", password=SECRET))
+    assert_refused_without_secret(
+        lambda: face(auth_provider=PlainTextAuthProvider("ada", SECRET), **wrong)
+    )
 
 
 def test_programs_read_their_own_options(locked: tuple[str, str]) -> None:
@@ -99,9 +107,9 @@ def test_programs_read_their_own_options(locked: tuple[str, str]) -> None:
         "cert_reqs": ssl.CERT_NONE, "certfile": locked[0], "keyfile": locked[1],
         "password": "another",
     }  # fmt: skip
-    for made in (Cluster(ssl_options=options), aio.Cluster(ssl_options=options)):
-        assert made.ssl_options is options
-        assert "another" not in repr(vars(made))
+    for cluster in (Cluster(ssl_options=options), aio.Cluster(ssl_options=options)):
+        assert cluster.ssl_options is options
+        assert "another" not in repr(vars(cluster))
     assert Cluster.ssl_options is None
     assert Cluster().ssl_options is None
 
@@ -120,7 +128,7 @@ def test_options_that_are_set_later() -> None:
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         cluster.connect()
         options = {"cert_reqs": ssl.CERT_NONE, "password": SECRET, "colour": "red"}
-        refused(lambda: setattr(cluster, "ssl_options", options))
+        assert_refused_without_secret(lambda: setattr(cluster, "ssl_options", options))
 
 
 # -- the mapper ------------------------------------------------------------------------------------
@@ -137,9 +145,11 @@ def test_settings_through_the_mapper() -> None:
     options: dict[str, Any] = {
         "ssl_options": {"cert_reqs": ssl.CERT_NONE, "password": SECRET, "colour": "red"}
     }
-    refused(lambda: mapper.setup(["127.0.0.1"], "ks", **options))
-    refused(lambda: mapper.register_connection("hidden", cluster_options=options))
-    refused(
+    assert_refused_without_secret(lambda: mapper.setup(["127.0.0.1"], "ks", **options))
+    assert_refused_without_secret(
+        lambda: mapper.register_connection("hidden", cluster_options=options)
+    )
+    assert_refused_without_secret(
         lambda: mapper.register_connection("hidden", session=object(), cluster_options=options),  # type: ignore[arg-type]
         mapper.CQLEngineException,
     )
@@ -170,7 +180,9 @@ def test_bundles(face: Any, config: Any, tmp_path: Path) -> None:
     path = tmp_path / "bundle.zip"
     with zipfile.ZipFile(path, "w") as out:
         out.writestr("config.json", config)
-    refused(lambda: face(cloud={"secure_connect_bundle": str(path)}), ValueError)
+    assert_refused_without_secret(
+        lambda: face(cloud={"secure_connect_bundle": str(path)}), ValueError
+    )
 
 
 def test_a_damaged_bundle(tmp_path: Path) -> None:
@@ -178,10 +190,14 @@ def test_a_damaged_bundle(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as out:
         out.writestr("config.json", json.dumps(TOLD))
     data = path.read_bytes()
-    path.write_bytes(data.replace(b"127.0.0.1", b"127.0.0.2"))  # so the checksum is wrong
-    refused(lambda: Cluster(cloud={"secure_connect_bundle": str(path)}), ValueError)
+    path.write_bytes(data.replace(b"127.0.0.1", b"127.0.0.2"))  # so that the checksum is wrong
+    assert_refused_without_secret(
+        lambda: Cluster(cloud={"secure_connect_bundle": str(path)}), ValueError
+    )
     path.write_bytes(data)  # without certificates
-    refused(lambda: Cluster(cloud={"secure_connect_bundle": str(path)}), ValueError)
+    assert_refused_without_secret(
+        lambda: Cluster(cloud={"secure_connect_bundle": str(path)}), ValueError
+    )
 
 
 @pytest.mark.parametrize("answer", [(500, b""), (200, b"x"), (200, b"{}"), (200, b"[" * 99_999)])
@@ -190,9 +206,11 @@ def test_the_metadata_service(
 ) -> None:
     with Astra(authority, {}) as astra:
         astra.answer = answer
-        told = {**TOLD, "port": astra._service.server_address[1]}
-        bundle = astra.bundle(tmp_path / "bundle.zip", config_json=json.dumps(told))
-        refused(lambda: use(cloud={"secure_connect_bundle": bundle}), DriverException)
+        config = {**TOLD, "port": astra._service.server_address[1]}
+        bundle = astra.bundle(tmp_path / "bundle.zip", config_json=json.dumps(config))
+        assert_refused_without_secret(
+            lambda: use(cloud={"secure_connect_bundle": bundle}), DriverException
+        )
 
 
 # -- SASL, and keys of columns ---------------------------------------------------------------------
@@ -201,15 +219,15 @@ def test_the_metadata_service(
 def test_sasl() -> None:
     pytest.importorskip("puresasl")
     settings = {"service": "cassandra", "mechanism": "PLAIN", "username": "a", "password": SECRET}
-    refused(lambda: SaslAuthProvider(host="x", **settings))
+    assert_refused_without_secret(lambda: SaslAuthProvider(host="x", **settings))
     provider = SaslAuthProvider(**settings)
     assert provider.sasl_kwargs == settings
     assert SECRET not in repr(vars(provider))
-    made = provider.new_authenticator("127.0.0.1")
-    assert made.initial_response() == f"\0a\0{SECRET}".encode()
-    assert SECRET not in repr(vars(made)) + repr(made.initial_response())
+    authenticator = provider.new_authenticator("127.0.0.1")
+    assert authenticator.initial_response() == f"\0a\0{SECRET}".encode()
+    assert SECRET not in repr(vars(authenticator)) + repr(authenticator.initial_response())
     wrong = SaslAuthProvider(**{**settings, "mechanism": "NONE"})
-    refused(lambda: wrong.new_authenticator("127.0.0.1"), Exception)
+    assert_refused_without_secret(lambda: wrong.new_authenticator("127.0.0.1"), Exception)
 
 
 @pytest.mark.parametrize("kind", [AES256ColumnEncryptionPolicy, AESGCMColumnEncryptionPolicy])
@@ -217,13 +235,15 @@ def test_sasl() -> None:
 def test_keys_of_columns(kind: Any, key: Any) -> None:
     policy, column = kind(), ColDesc("ks", "t", "c")
     extra = ("k",) if kind is AESGCMColumnEncryptionPolicy else ()
-    refused(lambda: policy.add_column(column, key, "int", *extra))
-    whole = (SECRET * 3)[:32].encode()
-    refused(lambda: policy.add_column(column, whole, "no such type", *extra))
-    policy.add_column(column, whole, "int", *extra)
-    refused(lambda: policy.decrypt(column, b"\1\2\3"))
-    refused(lambda: policy.decrypt(column, b"\1" * 48))
-    refused(lambda: policy.encode_and_encrypt(column, "text"))
+    assert_refused_without_secret(lambda: policy.add_column(column, key, "int", *extra))
+    full_key = (SECRET * 3)[:32].encode()
+    assert_refused_without_secret(
+        lambda: policy.add_column(column, full_key, "no such type", *extra)
+    )
+    policy.add_column(column, full_key, "int", *extra)
+    assert_refused_without_secret(lambda: policy.decrypt(column, b"\1\2\3"))
+    assert_refused_without_secret(lambda: policy.decrypt(column, b"\1" * 48))
+    assert_refused_without_secret(lambda: policy.encode_and_encrypt(column, "text"))
 
 
 @pytest.mark.parametrize("face", [Cluster, aio.Cluster])

@@ -1,4 +1,4 @@
-"""Passwords, tokens and bound values show nowhere: logs, reprs, errors, pickles, metrics."""
+"""Passwords, tokens and bound values do not appear in logs, reprs, errors, pickles, and metrics."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FAULTS: dict[str, Any] = {
 }
 
 
-def shows(text: str) -> bool:
+def has_secret(text: str) -> bool:
     return SECRET in text or str(NUMBER) in text
 
 
@@ -78,14 +78,14 @@ def test_bound_values_show_nowhere(fault: str, caplog: pytest.LogCaptureFixture)
             failures = [failure for call in calls if (failure := outcome(call)) is not None]
             assert len(failures) == len(calls)
             for failure in failures:
-                assert not shows("".join(traceback.format_exception(failure)))
-                assert not shows(repr(failure))
+                assert not has_secret("".join(traceback.format_exception(failure)))
+                assert not has_secret(repr(failure))
                 with contextlib.suppress(TypeError, AttributeError, pickle.PicklingError):
                     assert SECRET.encode() not in pickle.dumps(failure)
-            assert not shows(repr(session) + repr(cluster) + repr(statement))
+            assert not has_secret(repr(session) + repr(cluster) + repr(statement))
             assert cluster.metrics is not None
-            assert not shows(repr(cluster.metrics.get_stats()))
-    assert not shows(caplog.text)
+            assert not has_secret(repr(cluster.metrics.get_stats()))
+    assert not has_secret(caplog.text)
 
 
 @pytest.mark.parametrize("password", [SECRET, "wrong"])
@@ -96,10 +96,10 @@ def test_passwords_show_nowhere(use: Use, password: str, caplog: pytest.LogCaptu
         failure = outcome(lambda: use([node.address], port=node.port, auth_provider=provider))
         assert (failure is None) == (password == SECRET)
         if failure is not None:
-            assert not shows("".join(traceback.format_exception(failure)) + repr(failure))
+            assert not has_secret("".join(traceback.format_exception(failure)) + repr(failure))
             assert SECRET.encode() not in pickle.dumps(failure)
-    assert not shows(repr(provider))
-    assert not shows(caplog.text)
+    assert not has_secret(repr(provider))
+    assert not has_secret(caplog.text)
 
 
 @pytest.mark.parametrize("name", ['x"; DROP KEYSPACE y', "a b", "Täble", 'a"b'])

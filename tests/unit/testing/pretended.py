@@ -1,4 +1,4 @@
-"""Archives, Java and Maven that tests pretend to have."""
+"""Fake archives, Java and Maven for tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cassandra.testing.java import JavaRuntime
 from cassandra.testing.progress import Progress
 from cassandra.testing.versions import parse_version
 
-V5, V4 = parse_version("5.0"), parse_version("4.0")
+V6, V5, V4 = (parse_version(line) for line in ("6.0", "5.0", "4.0"))
 
 
 QUIET = Progress(enabled=False)

@@ -1,4 +1,4 @@
-"""Loopback addresses: one cluster each, across processes."""
+"""Each cluster gets its own loopback addresses, across processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cassandra.testing import addresses
 from cassandra.testing.errors import LocalClusterError, MissingRequirement
 from cassandra.testing.locks import FileLock
 
-# Ports of our own, so that a cluster which runs on this machine does not matter.
+# These ports differ from those of clusters that run on this machine.
 PORTS = (31, 32)
 
 
@@ -29,17 +29,17 @@ def own_lock_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def ports() -> tuple[int, int]:
-    """Two ports that nobody listens on just now, on any address."""
-    found = []
+    """Return two ports that are free on any address at this moment."""
+    free_ports = []
     for _ in range(2):
         with socket.create_server(("", 0)) as probe:
-            found.append(int(probe.getsockname()[1]))
-    return found[0], found[1]
+            free_ports.append(int(probe.getsockname()[1]))
+    return free_ports[0], free_ports[1]
 
 
 @pytest.fixture
 def other_process(tmp_path: Path, ports: tuple[int, int]) -> Iterator[int]:
-    """A process that holds a subnet; its number."""
+    """Yield the number of a subnet that another process holds."""
     program = (
         "import sys, tempfile\n"
         "from cassandra.testing import addresses\n"
@@ -71,7 +71,7 @@ def test_another_process_gets_other_addresses(other_process: int, ports: tuple[i
     assert subnet.jmx_port(1) == 19201
     subnet.lock.release()
     with pytest.raises(LocalClusterError, match=r"127\.0\.0\.\* belong to another local cluster"):
-        addresses.claim_subnet(1, ports, wanted=0)
+        addresses.claim_subnet(1, ports, required_number=0)
 
 
 def test_lock_lives_on_in_a_child_that_holds_its_descriptor(ports: tuple[int, int]) -> None:
@@ -82,9 +82,9 @@ def test_lock_lives_on_in_a_child_that_holds_its_descriptor(ports: tuple[int, in
     ) as child:
         subnet.lock.release()
         with pytest.raises(LocalClusterError, match="belong to another"):
-            addresses.claim_subnet(1, ports, wanted=0)
+            addresses.claim_subnet(1, ports, required_number=0)
         child.communicate(b"\n")
-    addresses.claim_subnet(1, ports, wanted=0).lock.release()
+    addresses.claim_subnet(1, ports, required_number=0).lock.release()
 
 
 def test_subnet_on_which_somebody_listens_is_passed_over(ports: tuple[int, int]) -> None:
@@ -132,23 +132,23 @@ def test_missing_loopback_address_says_what_to_do(
 
 
 def test_a_lock_directory_that_somebody_else_has_put_there_is_refused(tmp_path: Path) -> None:
-    place = tmp_path / "turbocql-locks"
-    place.symlink_to(tmp_path)
+    directory = tmp_path / "turbocql-locks"
+    directory.symlink_to(tmp_path)
     with pytest.raises(LocalClusterError, match="is not a directory"):
         addresses._lock_directory()
-    place.unlink()
-    place.mkdir(mode=0o755)
-    assert addresses._lock_directory() == str(place)
+    directory.unlink()
+    directory.mkdir(mode=0o755)
+    assert addresses._lock_directory() == str(directory)
     if os.getuid() != 0:
         return
-    os.chown(place, 12345, 12345)
+    os.chown(directory, 12345, 12345)
     with pytest.raises(
         LocalClusterError,
         match=r"belongs to the user with number 12345 and is not shared \(mode 755\)",
     ):
         addresses._lock_directory()
-    place.chmod(0o1777)
-    assert addresses._lock_directory() == str(place)
+    directory.chmod(0o1777)
+    assert addresses._lock_directory() == str(directory)
 
 
 def test_a_lock_that_is_a_link_is_refused(tmp_path: Path) -> None:

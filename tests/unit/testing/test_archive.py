@@ -1,4 +1,4 @@
-"""The class archive of a node's JVM: made once, used if it is there."""
+"""The class archive of a node's JVM is created once, and used if it exists."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ def test_archive_that_another_process_makes_or_that_failed_is_done_without(
     class Free:
         lock = FileLock(str(tmp_path / "subnet"))
 
-    monkeypatch.setattr(archive, "claim_subnet", lambda *given: Free)
-    monkeypatch.setattr(archive, "_dump_base", lambda *given: None)
+    monkeypatch.setattr(archive, "claim_subnet", lambda *arguments: Free)
+    monkeypatch.setattr(archive, "_dump_base", lambda *arguments: None)
     errors: list[Exception] = [
         NotReady("busy"),
         OSError("full"),
         CommandFailed("no", code=1, output=""),
     ]
 
-    def fail(*given: object) -> None:
+    def fail(*arguments: object) -> None:
         raise errors.pop(0)
 
     monkeypatch.setattr(archive, "_train", fail)
-    for expected in (False, False, True):  # what may go well next time is not noted
+    for expected in (False, False, True):  # a failure that may not happen again is not noted
         assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == []
         assert os.path.exists(f"{base}.failed") is expected
-    # Noted: it is not tried again, there would be no error left to raise.
+    # The failure was noted, so there is no further attempt; it would find no error to raise.
     assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == []
     assert sorted(os.listdir(os.path.dirname(base))) == [
         f"{os.path.basename(base)}.{kind}" for kind in ("failed", "lock")
@@ -58,11 +58,11 @@ def test_cancelling_is_no_failure_of_the_archive(
     class Free:
         lock = FileLock(str(tmp_path / "subnet"))
 
-    def cancel(*given: object) -> None:
+    def cancel(*arguments: object) -> None:
         raise StartCancelled("cancelled")
 
-    monkeypatch.setattr(archive, "claim_subnet", lambda *given: Free)
-    monkeypatch.setattr(archive, "_dump_base", lambda *given: None)
+    monkeypatch.setattr(archive, "claim_subnet", lambda *arguments: Free)
+    monkeypatch.setattr(archive, "_dump_base", lambda *arguments: None)
     monkeypatch.setattr(archive, "_train", cancel)
     with pytest.raises(StartCancelled):
         archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None)

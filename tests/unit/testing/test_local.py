@@ -30,14 +30,11 @@ def test_arguments_that_make_no_sense(
 
 def test_cluster_that_is_not_started() -> None:
     cluster = LocalCluster(2, authentication=True, port=9999)
-    assert (cluster.port, cluster.username, cluster.contact_points, cluster.running) == (
-        9999,
-        "cassandra",
-        [],
-        False,
-    )
+    assert (cluster.port, cluster.username, cluster.running) == (9999, "cassandra", False)
+    with pytest.raises(RuntimeError, match=r"^not started: write `with LocalCluster\(\.\.\.\)"):
+        print(cluster.contact_points)
     assert "not started" in repr(cluster)
-    cluster.stop()  # to no effect
+    cluster.stop()  # has no effect
     for call in (cluster.kill, cluster.restart, cluster.logs, cluster.decommission):
         with pytest.raises(LocalClusterError, match="not started"):
             call(1)
@@ -52,3 +49,9 @@ def test_directory_with_other_things_in_it_is_left_alone(
     with pytest.raises(LocalClusterError, match=r"thesis\.txt"):
         cluster._open_directory()
     assert (tmp_path / "mine" / "thesis.txt").exists()
+
+
+@pytest.mark.parametrize("version", ["5.0", 5.0])
+def test_a_version_in_place_of_the_number_of_nodes(version: Any) -> None:
+    with pytest.raises(TypeError, match=r"number of nodes: write LocalCluster\(1, '5\.0'\), not "):
+        LocalCluster(version)

@@ -1,4 +1,4 @@
-"""The public path of each name of the test kit."""
+"""The public path of each name of the testing package."""
 
 from __future__ import annotations
 

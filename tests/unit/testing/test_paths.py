@@ -1,4 +1,4 @@
-"""The directory where fetched files are kept."""
+"""The cache directory for fetched files."""
 
 from __future__ import annotations
 

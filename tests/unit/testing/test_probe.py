@@ -1,4 +1,4 @@
-"""The probe, on nodes that only answer."""
+"""The probe, against fake servers that only send answers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.waiting import WAIT
 
 
 class Answers:
-    """A server that answers one connection with given bytes, one answer a request, and then closes
-    it.
+    """A server that answers one connection with given bytes, one answer per request, and then
+    closes it.
     """
 
     def __init__(self, *answers: bytes) -> None:
@@ -40,9 +40,9 @@ class Answers:
 
 @pytest.fixture
 def servers() -> Iterator[list[Answers]]:
-    made: list[Answers] = []
-    yield made
-    for server in made:
+    created: list[Answers] = []
+    yield created
+    for server in created:
         server.close()
 
 

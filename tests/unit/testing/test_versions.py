@@ -11,6 +11,7 @@ from cassandra.testing.versions import parse_version
     ("text", "expected"),
     [
         ("5.0.9", "5.0.9"),
+        ("6.0", "6.0-alpha2"),
         ("5.0", "5.0.9"),
         ("4.1", "4.1.10"),
         ("4.0", "4.0.19"),
@@ -27,8 +28,8 @@ def test_version(text: str, expected: str) -> None:
     [
         ("five", "not a version"),
         ("5", "not a version"),
-        ("3.11.4", "it knows 5.0.x, 4.1.x, 4.0.x"),
-        ("6.0", "cannot be run"),
+        ("3.11.4", "it knows 6.0.x, 5.0.x, 4.1.x, 4.0.x"),
+        ("7.0", "cannot be run"),
     ],
 )
 def test_version_that_cannot_be_run(text: str, message: str) -> None:

@@ -15,15 +15,15 @@ def test_date_ranges() -> None:
     low = util.DateRangeBound(datetime.datetime(2017, 1, 2, 3, 4, 5, 678000), "month")
     assert str(low) == "2017-01"
     assert low.datetime() == datetime.datetime(2017, 1, 2, 3, 4, 5, 678000)
-    found = util.DateRange(low, util.OPEN_BOUND)
-    assert str(found) == "[2017-01 TO *]"
-    assert found == util.DateRange((low.milliseconds, "MONTH"), util.OPEN_BOUND)
-    shown = {
+    date_range = util.DateRange(low, util.OPEN_BOUND)
+    assert str(date_range) == "[2017-01 TO *]"
+    assert date_range == util.DateRange((low.milliseconds, "MONTH"), util.OPEN_BOUND)
+    texts = {
         precision: str(util.DateRangeBound(low.milliseconds, precision))
         for precision in util.DateRangePrecision.PRECISIONS
     }
-    assert shown["MILLISECOND"] == "2017-01-02T03:04:05.678Z"
-    assert shown["MINUTE"] == "2017-01-02T03:04Z"
+    assert texts["MILLISECOND"] == "2017-01-02T03:04:05.678Z"
+    assert texts["MINUTE"] == "2017-01-02T03:04Z"
     assert util.OPEN_BOUND.datetime() is None
     for wrong in ({}, {"value": low, "lower_bound": low}):
         with pytest.raises(ValueError, match="date range"):
@@ -40,7 +40,7 @@ def moment(text: str) -> int:
 
 
 @pytest.mark.parametrize(
-    ("given", "precision", "first", "last"),
+    ("text_of_moment", "precision", "first", "last"),
     [
         ("2017-02-03T04:05:06.789", "YEAR", "2017-01-01", "2017-12-31T23:59:59.999"),
         ("2017-02-03T04:05:06.789", "MONTH", "2017-02-01", "2017-02-28T23:59:59.999"),
@@ -62,19 +62,19 @@ def moment(text: str) -> int:
     ],
 )
 def test_bounds_of_date_ranges_are_rounded(
-    given: str, precision: str, first: str, last: str
+    text_of_moment: str, precision: str, first: str, last: str
 ) -> None:
-    bound = util.DateRangeBound(moment(given), precision)
+    bound = util.DateRangeBound(moment(text_of_moment), precision)
     low, high = (util.DateRangeBound(moment(text), precision) for text in (first, last))
-    found = util.DateRange(bound, bound)
-    assert (found.lower_bound, found.upper_bound, found.value) == (low, high, None)
+    date_range = util.DateRange(bound, bound)
+    assert (date_range.lower_bound, date_range.upper_bound, date_range.value) == (low, high, None)
     assert util.DateRange(value=bound).value == low
-    assert bound.milliseconds == moment(given)  # the program's own is left as it is
-    # From the wire too, if another client did not round it.
-    packed = struct.pack(">qB", moment(given), util.DateRangePrecision.to_int(precision))
-    assert DateRangeType.deserialize(b"\1" + packed + packed, 4) == found
+    assert bound.milliseconds == moment(text_of_moment)  # the application's object is unchanged
+    # Bounds from the server are rounded too, if another client did not round them.
+    packed = struct.pack(">qB", moment(text_of_moment), util.DateRangePrecision.to_int(precision))
+    assert DateRangeType.deserialize(b"\1" + packed + packed, 4) == date_range
     assert DateRangeType.deserialize(b"\0" + packed, 4) == util.DateRange(value=low)
-    assert DateRangeType.deserialize(DateRangeType.serialize(found, 4), 4) == found
+    assert DateRangeType.deserialize(DateRangeType.serialize(date_range, 4), 4) == date_range
 
 
 def test_a_missing_bound_of_a_date_range_is_open() -> None:

@@ -51,10 +51,10 @@ def test_empty_shapes() -> None:
 
 
 def test_distance() -> None:
-    found = util.Distance.from_wkt("DISTANCE ((1.5 -2) 3e1)")
-    assert (found.x, found.y, found.radius) == (1.5, -2.0, 30.0)
-    assert str(found) == "DISTANCE ((1.5 -2.0) 30.0)"
-    assert util.Distance.from_wkt(str(found)) == found
+    distance = util.Distance.from_wkt("DISTANCE ((1.5 -2) 3e1)")
+    assert (distance.x, distance.y, distance.radius) == (1.5, -2.0, 30.0)
+    assert str(distance) == "DISTANCE ((1.5 -2.0) 30.0)"
+    assert util.Distance.from_wkt(str(distance)) == distance
     with pytest.raises(ValueError, match="DISTANCE"):
         util.Distance.from_wkt("DISTANCE (1 2 3)")
 

@@ -1,4 +1,4 @@
-"""A brake for log lines."""
+"""Log lines are limited in frequency."""
 
 from __future__ import annotations
 

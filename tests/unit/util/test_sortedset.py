@@ -1,4 +1,4 @@
-"""SortedSet."""
+"""SortedSet: its order, and its operations."""
 
 from __future__ import annotations
 
@@ -20,64 +20,64 @@ def test_a_sorted_set_is_a_set() -> None:
     for _ in range(300):
         a = [source.randrange(12) for _ in range(source.randrange(9))]
         b = [source.randrange(12) for _ in range(source.randrange(9))]
-        x, y, one, other = util.SortedSet(a), util.SortedSet(b), set(a), set(b)
-        assert list(x) == sorted(one)
-        assert x == one
-        assert (x == y) == (one == other)
+        x, y, plain_x, plain_y = util.SortedSet(a), util.SortedSet(b), set(a), set(b)
+        assert list(x) == sorted(plain_x)
+        assert x == plain_x
+        assert (x == y) == (plain_x == plain_y)
         for name in ("__and__", "__or__", "__sub__", "__xor__"):
-            expected = sorted(getattr(one, name)(other))
+            expected = sorted(getattr(plain_x, name)(plain_y))
             assert list(getattr(x, name)(y)) == expected
-            assert list(getattr(x, name)(other)) == expected
-        assert list(other - x) == sorted(other - one)
+            assert list(getattr(x, name)(plain_y)) == expected
+        assert list(plain_y - x) == sorted(plain_y - plain_x)
         assert (x <= y, x < y, x >= y, x > y) == (
-            one <= other,
-            one < other,
-            one >= other,
-            one > other,
+            plain_x <= plain_y,
+            plain_x < plain_y,
+            plain_x >= plain_y,
+            plain_x > plain_y,
         )
-        assert x.isdisjoint(b) == one.isdisjoint(b)
-        assert list(x.union(b, [99])) == sorted(one.union(b, [99]))
+        assert x.isdisjoint(b) == plain_x.isdisjoint(b)
+        assert list(x.union(b, [99])) == sorted(plain_x.union(b, [99]))
         x |= y
-        assert list(x) == sorted(one | other)
+        assert list(x) == sorted(plain_x | plain_y)
         x &= util.SortedSet(a)
-        assert list(x) == sorted(one)
+        assert list(x) == sorted(plain_x)
         x -= y
-        assert list(x) == sorted(one - other)
+        assert list(x) == sorted(plain_x - plain_y)
         x ^= y
-        assert list(x) == sorted((one - other) ^ other)
+        assert list(x) == sorted((plain_x - plain_y) ^ plain_y)
 
 
 @pytest.mark.parametrize(
     "items", [[[2], [1], [2]], [{"a": 1}, {"b": 2}], [1, "a", None], [{1}, {2}, {1, 2}]]
 )
 def test_elements_of_any_kind(items: Pool) -> None:
-    found = util.SortedSet(items)
-    assert len(found) == len(
+    sorted_set = util.SortedSet(items)
+    assert len(sorted_set) == len(
         [item for number, item in enumerate(items) if item not in items[:number]]
     )
-    assert all(item in found for item in items)
-    assert [0] not in found
-    for item in list(found):
-        found.remove(item)
-    assert not found
+    assert all(item in sorted_set for item in items)
+    assert [0] not in sorted_set
+    for item in list(sorted_set):
+        sorted_set.remove(item)
+    assert not sorted_set
 
 
 def test_changes() -> None:
-    found = util.SortedSet([3, 1])
-    found.add(2)
-    found.add(2)
-    assert list(found) == [1, 2, 3]
-    assert found[0] == 1
-    assert list(reversed(found)) == [3, 2, 1]
-    found.discard(9)
+    sorted_set = util.SortedSet([3, 1])
+    sorted_set.add(2)
+    sorted_set.add(2)
+    assert list(sorted_set) == [1, 2, 3]
+    assert sorted_set[0] == 1
+    assert list(reversed(sorted_set)) == [3, 2, 1]
+    sorted_set.discard(9)
     with pytest.raises(KeyError):
-        found.remove(9)
-    assert found.pop() == 3
-    twin = found.copy()
-    found.clear()
+        sorted_set.remove(9)
+    assert sorted_set.pop() == 3
+    twin = sorted_set.copy()
+    sorted_set.clear()
     assert list(twin) == [1, 2]
     with pytest.raises(KeyError):
-        found.pop()
+        sorted_set.pop()
     assert repr(twin) == "SortedSet([1, 2])"
     assert pickle.loads(pickle.dumps(twin)) == twin
     assert copy.deepcopy(twin) == twin
@@ -95,49 +95,49 @@ def test_changes() -> None:
     ],
 )
 def test_elements_that_have_no_total_order_are_found(items: Pool) -> None:
-    found = util.SortedSet(items)
-    assert list(found) == items  # in order of arrival
-    assert all(item in found for item in items)
-    assert all(item in found.copy() for item in items)
-    assert all(item in found.difference([]) for item in items)
+    sorted_set = util.SortedSet(items)
+    assert list(sorted_set) == items  # in insertion order
+    assert all(item in sorted_set for item in items)
+    assert all(item in sorted_set.copy() for item in items)
+    assert all(item in sorted_set.difference([]) for item in items)
     for item in items:
-        found.add(item)
-    assert len(found) == len(items)
+        sorted_set.add(item)
+    assert len(sorted_set) == len(items)
     for item in items:
-        found.remove(item)
-    assert not found
+        sorted_set.remove(item)
+    assert not sorted_set
 
 
 def test_an_ordered_set_takes_in_an_element_without_a_place() -> None:
-    found = util.SortedSet([1, 3])
-    found.add("x")
-    found.add("x")
-    found.add(2)
-    assert len(found) == 4
-    assert all(item in found for item in (1, 2, 3, "x"))
-    assert util.SortedSet(found) == found
+    sorted_set = util.SortedSet([1, 3])
+    sorted_set.add("x")
+    sorted_set.add("x")
+    sorted_set.add(2)
+    assert len(sorted_set) == 4
+    assert all(item in sorted_set for item in (1, 2, 3, "x"))
+    assert util.SortedSet(sorted_set) == sorted_set
 
 
 def test_a_set_compares_with_any_collection() -> None:
-    found = util.SortedSet([2, 1])
-    assert found == [1, 2]
-    assert found == [2, 1]
-    assert found == (2, 1)
-    assert found == range(1, 3)
-    assert found != [1, 1]
-    assert found != [1, 3]
-    assert found != [1, 2, 2]
+    sorted_set = util.SortedSet([2, 1])
+    assert sorted_set == [1, 2]
+    assert sorted_set == [2, 1]
+    assert sorted_set == (2, 1)
+    assert sorted_set == range(1, 3)
+    assert sorted_set != [1, 1]
+    assert sorted_set != [1, 3]
+    assert sorted_set != [1, 2, 2]
     assert util.SortedSet(["a"]) != "a"
-    assert found != 5
+    assert sorted_set != 5
 
 
 def test_elements_can_be_deleted_from_sorted_sets() -> None:
-    found = SortedSet([5, 1, 4, 2, 3])
-    del found[0]
-    assert list(found) == [2, 3, 4, 5]
-    del found[1:3]
-    assert list(found) == [2, 5]
-    del found[-1]
-    assert list(found) == [2]
+    sorted_set = SortedSet([5, 1, 4, 2, 3])
+    del sorted_set[0]
+    assert list(sorted_set) == [2, 3, 4, 5]
+    del sorted_set[1:3]
+    assert list(sorted_set) == [2, 5]
+    del sorted_set[-1]
+    assert list(sorted_set) == [2]
     with pytest.raises(IndexError):
-        del found[1]
+        del sorted_set[1]

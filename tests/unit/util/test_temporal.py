@@ -31,7 +31,7 @@ def test_time() -> None:
 
 
 class _Count(int):
-    """An integer of a program's own class."""
+    """An integer of an application's class."""
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ def test_each_form_of_a_date(value: int | str | datetime.date, days: int) -> Non
 @given(st.integers(0, util.Time.DAY - 1))
 def test_the_parts_of_a_time_are_those_of_its_text(nanoseconds: int) -> None:
     moment = util.Time(nanoseconds)
-    shown = f"{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d}.{moment.nanosecond:09d}"
-    assert str(moment) == shown
-    assert util.Time(shown) == moment
+    text = f"{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d}.{moment.nanosecond:09d}"
+    assert str(moment) == text
+    assert util.Time(text) == moment
     assert util.Time(moment.time()).nanosecond_time == nanoseconds // 1000 * 1000
 
 
@@ -91,9 +91,9 @@ def test_the_units_of_a_time() -> None:
     assert longer == (60 * 10**9, 3_600 * 10**9, 86_400 * 10**9)
 
 
-def test_what_equals_times_and_dates() -> None:
+def test_equality_of_times_and_dates() -> None:
     class Later(util.Time):
-        """A program's own time."""
+        """An application's subclass of Time."""
 
     assert util.Time(5) == Later(5) == util.Time(5)
     assert util.Time(5000) != datetime.time(0, 0, 0, 5, tzinfo=UTC)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import uuid
+import warnings
+from typing import Any
 
 import pytest
 
@@ -12,11 +14,11 @@ from cassandra import util
 
 def test_time_uuids() -> None:
     moment = datetime.datetime(2020, 2, 29, 1, 2, 3, 456789)
-    made = util.uuid_from_time(moment, node=5, clock_seq=6)
-    assert made.version == 1
-    assert (made.node, made.clock_seq) == (5, 6)
-    assert util.datetime_from_uuid1(made) == moment
-    assert util.unix_time_from_uuid1(made) == pytest.approx(1582938123.456789)
+    time_uuid = util.uuid_from_time(moment, node=5, clock_seq=6)
+    assert time_uuid.version == 1
+    assert (time_uuid.node, time_uuid.clock_seq) == (5, 6)
+    assert util.datetime_from_uuid1(time_uuid) == moment
+    assert util.unix_time_from_uuid1(time_uuid) == pytest.approx(1582938123.456789)
     assert util.uuid_from_time(0, 0, 0) == uuid.UUID("13814000-1dd2-11b2-8000-000000000000")
     aware = moment.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=1)))
     assert util.datetime_from_uuid1(util.uuid_from_time(aware)) == moment - datetime.timedelta(
@@ -30,3 +32,23 @@ def test_time_uuids() -> None:
             util.uuid_from_time(0, **wrong)
     with pytest.raises(ValueError, match="outside the times"):
         util.uuid_from_time(-(10**12))
+
+
+@pytest.mark.parametrize(
+    ("value", "version"),
+    [
+        (uuid.UUID("12345678-1234-4678-9234-567812345678"), "version 4"),
+        (uuid.UUID(int=5), "no version"),
+    ],
+)
+def test_a_uuid_without_a_time(value: uuid.UUID, version: str) -> None:
+    functions: list[Any] = [util.unix_time_from_uuid1, util.datetime_from_uuid1]
+    for function in functions:
+        message = f"^{function.__name__} takes a UUID of version 1, but {value} has {version}: "
+        with pytest.warns(RuntimeWarning, match=message) as warned:
+            function(value)
+        assert warned[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        util.datetime_from_uuid1(util.LOWEST_TIME_UUID)
+        util.unix_time_from_uuid1(uuid.uuid1())

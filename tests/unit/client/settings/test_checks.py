@@ -1,4 +1,4 @@
-"""Checks of single settings: what is taken, and the errors that name the setting and the value."""
+"""Checks of single settings: accepted values, and errors that name the setting and the value."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ def test_page_sizes() -> None:
 
 def test_keyspaces_are_copied() -> None:
     names = ["a", "b"]
-    found = checks.names_or_all("keyspaces", names)
+    keyspaces = checks.names_or_all("keyspaces", names)
     names.clear()
-    assert found == ("a", "b")
+    assert keyspaces == ("a", "b")
     assert checks.names_or_all("keyspaces", None) is None
     assert checks.names_or_all("keyspaces", []) == ()
     wrong: Any
@@ -125,7 +125,7 @@ def test_an_instance() -> None:
         checks.throttler("throttler", policy)
 
 
-def test_what_is_refused_altogether() -> None:
+def test_settings_that_are_always_refused() -> None:
     assert checks.must_be_none("pass another")("cloud", None) is None
     with pytest.raises(NotImplementedError, match="cloud is not supported: pass another"):
         checks.must_be_none("pass another")("cloud", {})
@@ -161,7 +161,7 @@ class Endpoints:
     ],
 )
 @pytest.mark.parametrize("face", [Cluster, aio.Cluster])
-def test_what_cannot_work_is_refused_by_name(
+def test_impossible_values_are_refused_by_name(
     face: Any, name: str, value: Any, message: str
 ) -> None:
     with pytest.raises(TypeError, match=f"^{name} {message}"):
@@ -183,6 +183,6 @@ def test_what_cannot_work_is_refused_by_name(
         ("sockopts", [[6, 1, 1], (6, 1, None, 4)]),
     ],
 )
-def test_what_today_s_drivers_take_is_taken(name: str, value: Any) -> None:
+def test_values_that_cassandra_driver_accepts_are_accepted(name: str, value: Any) -> None:
     cluster: Any = Cluster(**{name: value})
     assert getattr(cluster, name) == value

@@ -1,4 +1,4 @@
-"""Settings that do not exist: what the error says of them."""
+"""The error for a setting that does not exist suggests the right name."""
 
 from __future__ import annotations
 

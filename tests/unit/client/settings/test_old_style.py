@@ -1,4 +1,6 @@
-"""Policies that are settings of the cluster: what they stand for, and what they exclude."""
+"""Policies as settings of the cluster: the profiles that they become, and settings that they
+exclude.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,11 @@ from cassandra.policies import RetryPolicy, RoundRobinPolicy, TokenAwarePolicy
 from cassandra.testing.fake import FakeNode
 
 
-class Watched(RoundRobinPolicy):
-    asked = 0
+class CountingPolicy(RoundRobinPolicy):
+    plans = 0
 
     def make_query_plan(self, *args: Any, **kwargs: Any) -> Any:
-        self.asked += 1
+        self.plans += 1
         return super().make_query_plan(*args, **kwargs)
 
 
@@ -44,21 +46,21 @@ def test_profiles_and_policies_exclude_each_other(name: str) -> None:
         setattr(cluster, name, None)
 
 
-def test_one_that_is_set_after_connect_plans() -> None:
+def test_a_policy_that_is_set_after_connect_plans() -> None:
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
-        cluster.load_balancing_policy = policy = Watched()
+        cluster.load_balancing_policy = policy = CountingPolicy()
         session.execute("SELECT 1")
-        assert policy.asked == 1
+        assert policy.plans == 1
 
 
-async def test_one_that_is_set_after_connect_plans_with_asyncio() -> None:
+async def test_a_policy_that_is_set_after_connect_plans_with_asyncio() -> None:
     with FakeNode() as node:
         async with aio.Cluster([node.address], port=node.port) as cluster:
             session = await cluster.connect()
-            cluster.load_balancing_policy = policy = Watched()
+            cluster.load_balancing_policy = policy = CountingPolicy()
             await session.execute("SELECT 1")
-            assert policy.asked == 1
+            assert policy.plans == 1
 
 
 def test_class_attributes_of_subclasses_count() -> None:

@@ -1,4 +1,4 @@
-"""One table makes the constructor, the attributes and the checks of the settings."""
+"""One table generates the constructor, the attributes and the checks of the settings."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Table:
 
 
 class Holder(Table):
-    def _configure(self, given: dict[str, Any]) -> None:
-        self.given = given
+    def _configure(self, arguments: dict[str, Any]) -> None:
+        self.arguments = arguments
         self._live: dict[str, Any] = {}
         self.followed: list[Any] = []
         for name, setting in Table._table.items():  # type: ignore[attr-defined]
             if not isinstance(setting, ConstructorOnly):
-                if name in given:
-                    setattr(self, name, given[name])
+                if name in arguments:
+                    setattr(self, name, arguments[name])
                 else:
                     setting.take_default(self)
 
@@ -57,10 +57,10 @@ def test_the_constructor_has_a_parameter_for_each() -> None:
         "colour",
         "settings",
     ]
-    assert [one.default for one in parameters.values()][:2] == [9042, 2]
+    assert [parameter.default for parameter in parameters.values()][:2] == [9042, 2]
     assert parameters["colour"].default == "red"
     of_function = inspect.signature(Holder.__init__).parameters.values()
-    assert {one.default for one in of_function} == {NOT_SET, inspect.Parameter.empty}
+    assert {parameter.default for parameter in of_function} == {NOT_SET, inspect.Parameter.empty}
     assert parameters["colour"].kind is inspect.Parameter.KEYWORD_ONLY
     assert parameters["port"].annotation == "int | str | None"
     assert parameters["names"].annotation == "dict[str, int] | None"
@@ -71,10 +71,11 @@ def test_the_constructor_has_a_parameter_for_each() -> None:
 
 
 def test_only_what_is_given_is_told() -> None:
-    assert Holder().given == {}
-    assert Holder("9043", colour=None).given == {"port": "9043", "colour": None}
-    # The table's owner says what is unknown; values of such are not shown, and so not passed on.
-    assert Holder(pass_word="secret").given == {"pass_word": None}  # type: ignore[call-arg]
+    assert Holder().arguments == {}
+    assert Holder("9043", colour=None).arguments == {"port": "9043", "colour": None}
+    # The table's owner handles unknown settings. Their values are not shown, so they are not passed
+    # on.
+    assert Holder(pass_word="secret").arguments == {"pass_word": None}  # type: ignore[call-arg]
 
 
 def test_values_are_checked_and_kept() -> None:
@@ -101,25 +102,25 @@ def test_the_engine_sees_those_that_are_live() -> None:
     assert [setting(name).may_change for name in ("port", "window", "names")] == [False, True, True]
 
 
-def test_something_follows_a_change() -> None:
+def test_a_change_calls_the_follower() -> None:
     holder = Holder(names={"a": 1})
     holder.names = None
     assert holder.followed == [{"a": 1}, None]
 
 
 @pytest.mark.parametrize("before", [None, {"a": 1}])
-def test_what_is_refused_by_what_follows_is_not_kept(before: dict[str, int] | None) -> None:
+def test_a_value_that_the_follower_refuses_is_not_kept(before: dict[str, int] | None) -> None:
     holder = Holder()
     if before is not None:
         holder.names = before
-    kept = dict(vars(holder))
+    attributes = dict(vars(holder))
     with pytest.raises(ValueError, match="refused"):
         holder.names = {"no": 0}
     assert holder.names == before
-    assert vars(holder) == kept
+    assert vars(holder) == attributes
 
 
-def test_something_follows_if_the_default_is_back() -> None:
+def test_a_deletion_calls_the_follower() -> None:
     holder = Holder(names={"a": 1})
     del holder.names
     assert holder.followed == [{"a": 1}, None]
@@ -160,8 +161,8 @@ def test_an_attribute_of_the_class_may_be_patched(monkeypatch: pytest.MonkeyPatc
     assert (before.port, Holder().port) == (9042, 9042)
 
 
-def test_one_that_is_for_the_constructor_alone() -> None:
-    assert Holder(first=5).given == {"first": 5}
+def test_a_setting_for_the_constructor_only() -> None:
+    assert Holder(first=5).arguments == {"first": 5}
     with pytest.raises(AttributeError, match="'first': it is for the constructor"):
         Holder().first  # noqa: B018
     with pytest.raises(AttributeError, match="'first': it is for the constructor"):

@@ -1,4 +1,4 @@
-"""The table of a cluster's settings is the one place that knows them."""
+"""The table of a cluster's settings is the only list of them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def test_the_constructor_has_all_settings_in_their_order(face: Any) -> None:
     parameters = inspect.signature(face).parameters
     assert list(parameters) == [*TABLE, "settings"]
     assert list(inspect.signature(face.__init__).parameters) == ["self", *TABLE, "settings"]
-    by_position = [name for name, one in TABLE.items() if not one.kw_only]
+    by_position = [name for name, setting in TABLE.items() if not setting.kw_only]
     assert by_position[:3] == ["contact_points", "port", "compression"]
-    later = [name for name, one in TABLE.items() if one.kw_only]
+    later = [name for name, setting in TABLE.items() if setting.kw_only]
     assert [*TABLE] == by_position + later
     assert later == sorted(later)
 
@@ -33,23 +33,25 @@ def test_the_constructor_has_all_settings_in_their_order(face: Any) -> None:
 @pytest.mark.parametrize("face", FACES)
 def test_the_signature_shows_the_defaults(face: Any) -> None:
     parameters = inspect.signature(face).parameters
-    for name, one in TABLE.items():
-        assert parameters[name].default is one.default, name
+    for name, setting in TABLE.items():
+        assert parameters[name].default is setting.default, name
     assert "port: 'int | str | None' = 9042" in str(inspect.signature(face))
     assert inspect.signature(type("Ours", (face,), {})) == inspect.signature(face)
 
     class Own(face):  # type: ignore[misc]
         def __init__(self, tenant: str) -> None:
-            """A constructor of a program's."""
+            """A constructor as an application's subclass may define it."""
 
     assert list(inspect.signature(Own).parameters) == ["tenant"]
 
 
 @pytest.mark.parametrize("face", FACES)
-def test_none_stands_for_the_default_or_is_a_value(face: Any) -> None:
-    given = {name for name, one in TABLE.items() if not isinstance(one, ConstructorOnly)}
-    cluster = face(**dict.fromkeys(given - {"request_observers"}))
-    for name in given:
+def test_none_means_the_default_or_is_a_value(face: Any) -> None:
+    optional_names = {
+        name for name, setting in TABLE.items() if not isinstance(setting, ConstructorOnly)
+    }
+    cluster = face(**dict.fromkeys(optional_names - {"request_observers"}))
+    for name in optional_names:
         if TABLE[name].none_is_default:
             assert getattr(cluster, name) is not None, name
 
@@ -59,14 +61,14 @@ async def value(outcome: Any) -> Any:
 
 
 @pytest.mark.parametrize("face", FACES)
-async def test_what_is_live_reaches_the_engine_and_the_rest_does_not(face: Any) -> None:
+async def test_only_live_settings_reach_the_engine_after_connect(face: Any) -> None:
     with FakeNode() as node:
         cluster = face([node.address], port=node.port)
         try:
             await value(cluster.connect())
             engine = cluster._core.settings
-            for name, one in TABLE.items():
-                if not isinstance(one, ConstructorOnly) and name != "ssl_options":
+            for name, setting in TABLE.items():
+                if not isinstance(setting, ConstructorOnly) and name != "ssl_options":
                     assert getattr(engine, name) is getattr(cluster, name), name
             cluster.reprepare_on_up = False
             with pytest.warns(RuntimeWarning, match="idle_heartbeat_timeout has no effect"):
@@ -111,8 +113,8 @@ def test_an_instance_may_be_patched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_has_its_text_where_python_shows_it() -> None:
-    for name, one in TABLE.items():
-        assert one.__doc__, name
+    for name, setting in TABLE.items():
+        assert setting.__doc__, name
     assert "One setting" not in str(TABLE["port"].__doc__)
     assert (type(TABLE["port"]).__doc__ or "").startswith("A setting")
 
@@ -128,7 +130,7 @@ def test_settings_that_are_not_given_keep_their_defaults(face: Any) -> None:
     cluster = face()
     for name in TABLE.keys() - {"execution_profiles"}:
         if name not in ("timestamp_generator", "endpoint_factory", "ssl_session_cache"):
-            kept, default = getattr(cluster, name), getattr(ClusterBase(), name)
-            # Policies are objects of their own, which compare by identity.
-            assert kept == default or type(kept) is type(default), name
+            value, default = getattr(cluster, name), getattr(ClusterBase(), name)
+            # Policies compare by identity.
+            assert value == default or type(value) is type(default), name
     assert face(compression=False).compression is False

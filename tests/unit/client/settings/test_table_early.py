@@ -1,4 +1,4 @@
-"""Settings that a subclass of a `Cluster` sets before it calls the constructor."""
+"""Settings that a subclass of a `Cluster` sets before it calls the constructor are kept."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from cassandra.throttling import ConcurrencyLimitingThrottler
 FACES = [Cluster, aio.Cluster]
 TABLE = ClusterSettings._table
 
-# For each setting a value that is not its default, if it may have one.
+# For each setting a value that differs from its default, if possible.
 VALUES: dict[str, Any] = {
     "address_translator": IdentityTranslator(),
     "allow_beta_protocol_version": True,
@@ -52,6 +52,7 @@ VALUES: dict[str, Any] = {
     "cql_version": "3.4.5",
     "default_retry_policy": FallthroughRetryPolicy(),
     "driver_config_reporting_enabled": False,
+    "graceful_disconnect_enabled": False,
     "endpoint_factory": DefaultEndPointFactory(),
     "executor_threads": 7,
     "idle_heartbeat_interval": 7,
@@ -69,6 +70,7 @@ VALUES: dict[str, Any] = {
     "protocol_version": 4,
     "reconnection_policy": ConstantReconnectionPolicy(7),
     "reprepare_on_up": False,
+    "prepare_scope": "all",
     "request_observers": (RequestObserver(),),
     "request_throttler": ConcurrencyLimitingThrottler(7, 7),
     "schema_event_refresh_window": 7,
@@ -88,7 +90,7 @@ VALUES: dict[str, Any] = {
     "topology_event_refresh_window": 7,
 }
 
-# Today's drivers leave these alone if their constructors are not told otherwise.
+# The constructors of cassandra-driver and scylla-driver leave these alone unless they are passed.
 STAY = {
     "address_translator", "application_info", "application_name", "application_version",
     "column_encryption_policy", "connection_class", "conviction_policy_factory",
@@ -99,11 +101,11 @@ STAY = {
 
 def test_each_setting_is_tried() -> None:
     assert set(VALUES) == {
-        name for name, one in TABLE.items() if not isinstance(one, ConstructorOnly)
+        name for name, setting in TABLE.items() if not isinstance(setting, ConstructorOnly)
     }
 
 
-def early(face: Any, name: str) -> Any:
+def subclass_with_early_setting(face: Any, name: str) -> Any:
     class Early(face):  # type: ignore[misc]
         def __init__(self, **settings: Any) -> None:
             setattr(self, name, VALUES[name])
@@ -116,13 +118,13 @@ def early(face: Any, name: str) -> Any:
 @pytest.mark.parametrize("name", VALUES)
 @pytest.mark.parametrize("face", FACES)
 def test_the_constructor_sets_what_today_s_drivers_set(face: Any, name: str) -> None:
-    cluster = early(face, name)()
+    cluster = subclass_with_early_setting(face, name)()
     if name in STAY:
         assert getattr(cluster, name) is cluster.before
     elif TABLE[name].shown_default is None:
         assert getattr(cluster, name) == getattr(face(), name)
     else:
-        # Made for each cluster.
+        # The value is created for each cluster.
         assert getattr(cluster, name) is not VALUES[name]
     if TABLE[name].is_live:
         assert cluster._live[name] is getattr(cluster, name)
@@ -130,12 +132,19 @@ def test_the_constructor_sets_what_today_s_drivers_set(face: Any, name: str) -> 
 
 @pytest.mark.parametrize("name", [name for name in sorted(STAY) if TABLE[name].default is not None])
 @pytest.mark.parametrize("face", FACES)
-def test_what_the_constructor_is_given_counts(face: Any, name: str) -> None:
-    cluster = early(face, name)(**{name: TABLE[name].default})
+def test_arguments_of_the_constructor_override_early_settings(face: Any, name: str) -> None:
+    cluster = subclass_with_early_setting(face, name)(**{name: TABLE[name].default})
     assert getattr(cluster, name) is TABLE[name].default
 
 
 def test_tokens_follow_what_the_constructor_sets() -> None:
-    assert early(Cluster, "token_metadata_enabled")().metadata.token_metadata_enabled is True
-    switched = early(Cluster, "token_metadata_enabled")(token_metadata_enabled=False)
+    assert (
+        subclass_with_early_setting(
+            Cluster, "token_metadata_enabled"
+        )().metadata.token_metadata_enabled
+        is True
+    )
+    switched = subclass_with_early_setting(Cluster, "token_metadata_enabled")(
+        token_metadata_enabled=False
+    )
     assert switched.metadata.token_metadata_enabled is False

@@ -1,4 +1,4 @@
-"""TLS from the settings of a cluster: contexts that are made, and options that are refused."""
+"""TLS from a cluster's settings: contexts that are created, and options that are refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cassandra.testing.fake import FakeNode
 NOT_VERIFIED = {"cert_reqs": ssl.CERT_NONE}
 
 
-def made(options: dict[str, Any]) -> ssl.SSLContext:
+def context_of(options: dict[str, Any]) -> ssl.SSLContext:
     client = tls_client(None, options, None)
     assert client is not None
     context = client.source
@@ -43,21 +43,21 @@ def test_a_context_is_taken_as_it_is() -> None:
 def test_certificates_are_required_unless_the_options_say_otherwise() -> None:
     system = ssl.create_default_context().cert_store_stats()
     for options in ({"ssl_version": None}, {"cert_reqs": None}, {"check_hostname": False}):
-        context = made(options)
+        context = context_of(options)
         assert context.verify_mode == ssl.CERT_REQUIRED
-        assert context.cert_store_stats() == system  # those that the system trusts
+        assert context.cert_store_stats() == system  # the certificates that the system trusts
         assert context.minimum_version == ssl.TLSVersion.TLSv1_2
-    context = made(NOT_VERIFIED)
+    context = context_of(NOT_VERIFIED)
     assert (context.verify_mode, context.check_hostname) == (ssl.CERT_NONE, False)
-    assert made({"cert_reqs": ssl.CERT_OPTIONAL}).verify_mode == ssl.CERT_OPTIONAL
+    assert context_of({"cert_reqs": ssl.CERT_OPTIONAL}).verify_mode == ssl.CERT_OPTIONAL
 
 
 def test_options_of_the_older_style() -> None:
-    version = made({**NOT_VERIFIED, "ssl_version": ssl.PROTOCOL_TLSv1_2})
+    version = context_of({**NOT_VERIFIED, "ssl_version": ssl.PROTOCOL_TLSv1_2})
     assert version.minimum_version == version.maximum_version == ssl.TLSVersion.TLSv1_2
-    made({**NOT_VERIFIED, "ssl_version": ssl.PROTOCOL_TLS_CLIENT, "server_side": False})
-    named = made({**NOT_VERIFIED, "ciphers": "ECDHE-RSA-AES256-GCM-SHA384"})
-    assert "ECDHE-RSA-AES256-GCM-SHA384" in [one["name"] for one in named.get_ciphers()]
+    context_of({**NOT_VERIFIED, "ssl_version": ssl.PROTOCOL_TLS_CLIENT, "server_side": False})
+    named = context_of({**NOT_VERIFIED, "ciphers": "ECDHE-RSA-AES256-GCM-SHA384"})
+    assert "ECDHE-RSA-AES256-GCM-SHA384" in [cipher["name"] for cipher in named.get_ciphers()]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_context_that_is_set_before_connect_counts(face: Any) -> None:
 
 @pytest.mark.parametrize("face", [Cluster, aio.Cluster])
 @pytest.mark.parametrize("is_connected", [False, True])
-async def test_what_is_refused_does_not_stay(face: Any, is_connected: bool) -> None:
+async def test_refused_settings_are_not_kept(face: Any, is_connected: bool) -> None:
     context = ssl.create_default_context()
     with FakeNode() as node:
         cluster = face([node.address], port=node.port)

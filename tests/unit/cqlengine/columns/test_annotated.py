@@ -1,4 +1,4 @@
-"""Columns that annotations declare."""
+"""Annotations declare columns of the right types."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class User(Model):
 
 
 def test_types() -> None:
-    found = {name: column.db_type for name, column in User.__mapping__.columns.items()}
-    assert found == {
+    types = {name: column.db_type for name, column in User.__mapping__.columns.items()}
+    assert types == {
         "old": "text",
         "id": "uuid",
         "name": "text",
@@ -81,12 +81,12 @@ def test_values() -> None:
 
 
 @pytest.mark.parametrize("values", [{}, {"name": None}])
-def test_what_is_not_optional_is_required(values: dict[str, Any]) -> None:
+def test_columns_that_are_not_optional_are_required(values: dict[str, Any]) -> None:
     with pytest.raises(ValidationError, match=r"User\.name"):
         User(**values).validate()
 
 
-def made(annotation: Any) -> Any:
+def model_with(annotation: Any) -> Any:
     attrs = {
         "__module__": __name__,
         "id": columns.Integer(primary_key=True),
@@ -106,13 +106,13 @@ def made(annotation: Any) -> Any:
 )
 def test_mistakes(annotation: Any, message: str) -> None:
     with pytest.raises(ModelDefinitionException, match=message.replace("int | str", r"int \| str")):
-        made(annotation)
+        model_with(annotation)
 
 
 def test_other_annotations_are_left_alone() -> None:
     for annotation in ("int", "nowhere.Thing", int, list[int]):
-        assert list(made(annotation).__mapping__.columns) == ["id"]
-    assert list(made(Mapped[int]).__mapping__.columns) == ["id", "odd"]
+        assert list(model_with(annotation).__mapping__.columns) == ["id"]
+    assert list(model_with(Mapped[int]).__mapping__.columns) == ["id", "odd"]
 
 
 def test_columns_are_inherited() -> None:

@@ -1,4 +1,4 @@
-"""Columns: values that are taken or refused, and defaults."""
+"""Columns: accepted and refused values, and defaults."""
 
 from __future__ import annotations
 
@@ -55,11 +55,13 @@ TAKEN: list[tuple[c.Column[Any], Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("column", "given", "made"), TAKEN, ids=lambda value: repr(value)[:40])
-def test_taken(column: c.Column[Any], given: Any, made: Any) -> None:
-    found = named(column).validate(given)
-    assert found == made
-    assert type(found) is type(made)
+@pytest.mark.parametrize(
+    ("column", "argument", "expected"), TAKEN, ids=lambda value: repr(value)[:40]
+)
+def test_accepted_values(column: c.Column[Any], argument: Any, expected: Any) -> None:
+    result = named(column).validate(argument)
+    assert result == expected
+    assert type(result) is type(expected)
     if not getattr(column, "min_length", None):
         assert column.validate(None) is None
 
@@ -106,23 +108,23 @@ REFUSED: list[tuple[c.Column[Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("column", "given"), REFUSED, ids=lambda value: repr(value)[:40])
-def test_refused(column: c.Column[Any], given: Any) -> None:
+@pytest.mark.parametrize(("column", "argument"), REFUSED, ids=lambda value: repr(value)[:40])
+def test_refused(column: c.Column[Any], argument: Any) -> None:
     with pytest.raises(ValidationError) as refused:
-        named(column).validate(given)
-    # The model, the column and the value.
+        named(column).validate(argument)
+    # The error names the model and the column.
     assert "Model.column" in str(refused.value) or "Address." in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    "made", [c.List(c.Text), c.Set(c.Text), c.Map(c.Text, c.Integer), c.Text()]
+    "column", [c.List(c.Text), c.Set(c.Text), c.Map(c.Text, c.Integer), c.Text()]
 )
-def test_attributes_that_programs_set_do_not_change_a_columns_type(made: Any) -> None:
-    before = made.db_type
+def test_attributes_that_programs_set_do_not_change_a_columns_type(column: Any) -> None:
+    before = column.db_type
     # django-cassandra-engine gives columns the attributes of Django's fields.
     for name in ("name", "attname", "verbose_name", "model", "field", "validators", "serialize"):
-        setattr(made, name, "something")
-    assert made.db_type == before
+        setattr(column, name, "something")
+    assert column.db_type == before
 
 
 def test_defaults() -> None:
@@ -148,3 +150,27 @@ def test_value_managers() -> None:
     manager.delval()
     assert (manager.deleted, manager.getval()) == (True, None)
     assert c.CounterValueManager(None, c.Counter(), None).value == 0
+
+
+@pytest.mark.parametrize(
+    ("make", "option", "message"),
+    [
+        (
+            c.Integer,
+            "primarykey",
+            "Integer has no option 'primarykey'; did you mean 'primary_key'?",
+        ),
+        (c.Text, "maxlength", "Text has no option 'maxlength'; did you mean 'max_length'?"),
+        (c.UUID, "defualt", "UUID has no option 'defualt'; did you mean 'default'?"),
+    ],
+)
+def test_misspelt_options(make: Any, option: str, message: str) -> None:
+    with pytest.raises(TypeError) as refused:
+        make(**{option: True})
+    assert str(refused.value) == message
+    with pytest.raises(
+        TypeError, match=r"has no option 'zzz'; it has .*primary_key, partition_key,"
+    ):
+        make(zzz=1)
+    with pytest.raises(TypeError, match="List has no option 'frozn'; did you mean 'frozen'"):
+        c.List(c.Text, frozn=True)

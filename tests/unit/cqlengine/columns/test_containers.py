@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.cqlengine import columns as c
+from cassandra.cqlengine import ValidationError, columns as c, models
 from cassandra.cqlengine.usertype import UserType
 from tests.unit.cqlengine.columns.test_base import named
 from tests.unit.cqlengine.test_usertype import Address
@@ -34,6 +34,47 @@ def test_resolve_udts() -> None:
     class Outer(UserType):
         inner = c.List(c.UserDefinedType(Address))
 
-    found: list[Any] = []
-    c.resolve_udts(c.Map(c.Text, c.UserDefinedType(Outer)), found)
-    assert found == [Address, Outer]
+    types: list[Any] = []
+    c.resolve_udts(c.Map(c.Text, c.UserDefinedType(Outer)), types)
+    assert types == [Address, Outer]
+
+
+class Collections(models.Model):
+    __keyspace__ = "ks"
+    key = c.Integer(primary_key=True)
+    list = c.List(c.Text)
+    blobs = c.List(c.Blob)
+    numbers = c.List(c.Integer)
+    set = c.Set(c.Text)
+    map = c.Map(c.Text, c.Text)
+    tuple = c.Tuple(c.Text, c.Text)
+    udt = c.UserDefinedType(Address)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("list", "abc", "Collections.list 'abc' is a str, not a list: write ['abc']"),
+        ("list", "", "Collections.list '' is a str, not a list: write ['']"),
+        ("blobs", b"abc", "Collections.blobs b'abc' is a bytes, not a list: write [b'abc']"),
+        (
+            "numbers",
+            bytearray(b"a"),
+            "Collections.numbers bytearray(b'a') is a bytearray, not a list: "
+            "write [bytearray(b'a')]",
+        ),
+        ("set", "abc", "Collections.set 'abc' is a str, not a set: write {'abc'}"),
+        ("map", "abc", "Collections.map 'abc' is not a dict object"),
+        ("tuple", "ab", "Collections.tuple 'ab' is a str, not a tuple: write ('ab',)"),
+        ("udt", "ab", "Collections.udt 'ab' is not a value of Address"),
+    ],
+)
+def test_a_string_is_not_a_collection(name: str, value: Any, message: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        Collections(key=1, **{name: value})
+    assert str(refused.value) == message
+    row = Collections(key=1)
+    setattr(row, name, value)
+    with pytest.raises(ValidationError) as refused:
+        row.validate()
+    assert str(refused.value) == message

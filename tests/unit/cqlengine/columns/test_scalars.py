@@ -1,4 +1,4 @@
-"""Columns of scalars: what they take, what they make of it, and what they refuse."""
+"""Columns of scalars: values that they accept, convert, and refuse."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ TIME_IDENTITY = uuid.uuid1()
 
 
 def column(cls: Any, **settings: Any) -> Any:
-    made = cls(**settings)
-    made.set_column_name("c")
-    return made
+    instance = cls(**settings)
+    instance.set_column_name("c")
+    return instance
 
 
 DB_TYPES = {
@@ -42,9 +42,9 @@ DB_TYPES = {
 
 @pytest.mark.parametrize("cls", DB_TYPES, ids=lambda cls: str(cls.__name__))
 def test_types_and_null(cls: Any) -> None:
-    made = column(cls)
-    assert made.db_type == DB_TYPES[cls]
-    assert made.validate(None) in (None, 0)
+    instance = column(cls)
+    assert instance.db_type == DB_TYPES[cls]
+    assert instance.validate(None) in (None, 0)
     if cls is not columns.Counter:
         with pytest.raises(ValidationError, match="c - None"):
             column(cls, required=True).validate(None)
@@ -73,11 +73,11 @@ GOOD: list[tuple[Any, dict[str, Any], Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("cls", "settings", "given", "value"), GOOD)
-def test_values_that_are_taken(cls: Any, settings: Any, given: Any, value: Any) -> None:
-    found = column(cls, **settings).validate(given)
-    assert found == value
-    assert type(found) is type(value)
+@pytest.mark.parametrize(("cls", "settings", "argument", "expected"), GOOD)
+def test_values_that_are_taken(cls: Any, settings: Any, argument: Any, expected: Any) -> None:
+    result = column(cls, **settings).validate(argument)
+    assert result == expected
+    assert type(result) is type(expected)
 
 
 BAD: list[tuple[Any, dict[str, Any], Any, str]] = [
@@ -130,8 +130,8 @@ def test_values_of_filters_may_have_any_length() -> None:
 
 
 def test_bytes_to_the_database() -> None:
-    found = column(columns.Blob).to_database(b"x")
-    assert (type(found), found) == (bytearray, b"x")
+    value = column(columns.Blob).to_database(b"x")
+    assert (type(value), value) == (bytearray, b"x")
     with pytest.raises(ValidationError, match="is not bytes"):
         column(columns.Blob).to_database("x")
     assert columns.Bytes is columns.Blob

@@ -1,4 +1,4 @@
-"""Columns of times, and the default of counters."""
+"""Columns of dates and times, and the default of counters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many rows at once, as far as nothing is sent."""
+"""Bulk operations of the mapper that send no request."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import pytest
 
 from cassandra.cqlengine import CQLEngineException, ValidationError, columns
 from cassandra.cqlengine.models import Model
-from cassandra.cqlengine.query import BatchQuery
+from cassandra.cqlengine.options import DEFAULTS
+from cassandra.cqlengine.query import BatchQuery, LWTException
+from cassandra.cqlengine.query.bulk import creations
+from cassandra.cqlengine.running import ManyRequests
 from tests.unit.cqlengine.conftest import FakeSession
 
 
@@ -58,12 +61,113 @@ def test_mistakes() -> None:
 @pytest.mark.usefixtures("session")
 def test_rows_go_into_a_batch() -> None:
     batch = BatchQuery()
-    made = (
+    items = (
         Item.objects.using(keyspace="other")
         .batch(batch)
         .create_many([{"id": 1, "name": "a"}, Item(id=2, name="b")])
     )
-    assert [str(one) for one in batch.queries] == [
+    assert [str(query) for query in batch.queries] == [
         'INSERT INTO other.item ("id", "name") VALUES (%(0)s, %(1)s)'
     ] * 2
-    assert [one.id for one in made] == [1, 2]
+    assert [item.id for item in items] == [1, 2]
+
+
+class Animal(Model):
+    __keyspace__ = "ks"
+    __discriminator_value__ = "animal"
+    id = columns.Integer(primary_key=True)
+    kind = columns.Text(discriminator_column=True)
+
+
+class Cat(Animal):
+    __discriminator_value__ = "cat"
+    lives = columns.Integer()
+
+
+class Refused:
+    """The result of a conditional write that was not applied."""
+
+    column_names = ("[applied]", "id")
+    was_applied = False
+
+    def one(self) -> dict[str, Any]:
+        return {"[applied]": False, "id": 1}
+
+
+def sent_requests(model: Any, rows: list[Any], outcome: Any = None) -> list[ManyRequests]:
+    """Return the requests of `create_many`, whose writes all have `outcome`."""
+    operation = creations(model, DEFAULTS, rows, 10)
+    requests = []
+    try:
+        request: Any = next(operation)
+        while True:
+            requests.append(request)
+            request = operation.send([(True, outcome)] * len(request.writes))
+    except StopIteration:
+        return requests
+
+
+def test_an_instance_keeps_its_condition() -> None:
+    item = Item(id=1, name="a").if_not_exists()
+    with pytest.raises(LWTException) as raised:
+        sent_requests(Item, [{"id": 2, "name": "b"}, item], Refused())
+    assert raised.value.row_number == 1  # type: ignore[attr-defined]
+    assert not item._row.options.if_not_exists
+
+
+def test_an_instance_goes_to_its_connection_and_level() -> None:
+    rows = [
+        {"id": 1, "name": "a"},
+        Item(id=2, name="b").using(connection="y"),
+        Item(id=3, name="c"),
+        Item(id=4, name="d").consistency(1),
+    ]
+    sent = [
+        (request.connection, request.consistency, [values[0] for _, values in request.writes])
+        for request in sent_requests(Item, rows)
+    ]
+    assert sent == [(None, None, [1, 3]), ("y", None, [2]), (None, 1, [4])]
+
+
+def test_an_instance_goes_to_its_keyspace(session: FakeSession) -> None:
+    session.give(id=1, name="a")
+    item = Item.objects.using(keyspace="other").get(id=1)
+    (request,) = sent_requests(Item, [item])
+    assert request.writes[0][0].startswith("INSERT INTO other.item ")
+
+
+def test_the_timestamp_of_an_instance_is_for_one_write() -> None:
+    item = Item(id=1, name="a").timestamp(5).ttl(9)
+    (request,) = sent_requests(Item, [item])
+    assert request.writes[0][1] == [1, "a", 9, 5]
+    assert (item._row.options.timestamp, item._row.options.ttl) == (None, 9)
+
+
+@pytest.mark.usefixtures("session")
+def test_an_instance_goes_into_its_batch() -> None:
+    batch = BatchQuery()
+    Item.objects.create_many([Item(id=1, name="a").batch(batch)])
+    assert len(batch.queries) == 1
+
+
+@pytest.mark.usefixtures("session")
+def test_a_batch_releases_the_instances() -> None:
+    batch = BatchQuery()
+    (item,) = Item.objects.batch(batch).create_many([{"id": 1, "name": "a"}])
+    assert item._row.options.batch is batch
+    next(batch._operation())
+    assert item._row.options.batch is None
+
+
+def test_an_instance_is_inserted_as_a_row_of_its_class() -> None:
+    cat = Cat(id=1, lives=9)
+    (request,) = sent_requests(Animal, [cat])
+    assert request.writes == [
+        ('INSERT INTO ks.animal ("id", "kind", "lives") VALUES (?, ?, ?)', [1, "cat", 9])
+    ]
+    assert cat.kind == "cat"
+
+
+def test_the_timeout_of_an_instance_is_refused() -> None:
+    with pytest.raises(CQLEngineException, match="row 0: create_many takes the timeout"):
+        sent_requests(Item, [Item(id=1, name="a").timeout(5)])

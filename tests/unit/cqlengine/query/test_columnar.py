@@ -1,4 +1,4 @@
-"""What querysets select for tables."""
+"""The columns that querysets select for tables."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ class Item(Model):
     ],
 )
 def test_columns_of_tables(queryset: object, selected: str, names: list[str]) -> None:
-    narrowed, found = queryset._listing()  # type: ignore[attr-defined]
-    assert found == names
+    narrowed, columns = queryset._listing()  # type: ignore[attr-defined]
+    assert columns == names
     assert str(narrowed).startswith(f"SELECT {selected} FROM ks.item")

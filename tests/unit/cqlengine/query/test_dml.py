@@ -1,4 +1,4 @@
-"""Saving, updating and deleting instances: statements, and what a failure leaves."""
+"""Saving, updating and deleting instances: their statements, and the instance after a failure."""
 
 from __future__ import annotations
 
@@ -104,49 +104,49 @@ class Rated(Model):
 def test_a_default_that_was_never_written_is_written_when_it_is_assigned(
     session: FakeSession,
 ) -> None:
-    one = Rated(id=1).update(note="x")
+    updated = Rated(id=1).update(note="x")
     assert session.last == ('UPDATE ks.rated SET "note" = ? WHERE "id" = ?', ["x", 1])
-    for known in (one, pickle.loads(pickle.dumps(one))):
-        known.note = "y"
-        assert known.get_changed_columns() == ["note"]
-        known.stars = 3  # others may have written another one since
-        known.save()
+    for rating in (updated, pickle.loads(pickle.dumps(updated))):
+        rating.note = "y"
+        assert rating.get_changed_columns() == ["note"]
+        rating.stars = 3  # another client may have written the column since
+        rating.save()
         assert session.last[1] == [3, "y", 1]
-        known.stars = 3
-        assert known.get_changed_columns() == []
-    made = Rated.create(id=2)
-    made.stars = 3
-    assert made.get_changed_columns() == []
+        rating.stars = 3
+        assert rating.get_changed_columns() == []
+    created = Rated.create(id=2)
+    created.stars = 3
+    assert created.get_changed_columns() == []
 
 
 def test_a_set_that_was_read_as_empty_is_added_to(session: FakeSession) -> None:
     session.give(nm="x", age=4, tags=None, scores=None)
-    for one in (Person.get(id=1), Person.create(id=1, tags=set())):
-        one.tags = {"a"}
-        one.save()
+    for person in (Person.get(id=1), Person.create(id=1, tags=set())):
+        person.tags = {"a"}
+        person.save()
         assert session.last == (
             'UPDATE ks.person SET "tags" = "tags" + ? WHERE "id" = ?',
             [{"a"}, 1],
         )
-    made = Person.create(id=1)
+    created = Person.create(id=1)
     for _ in range(2):
-        made.tags = {"b"}
-        made.save()
+        created.tags = {"b"}
+        created.save()
         assert session.last == ('UPDATE ks.person SET "tags" = ? WHERE "id" = ?', [{"b"}, 1])
-        made.tags = None
-        made.save()
+        created.tags = None
+        created.save()
 
 
-def test_what_is_null_already_is_not_deleted(session: FakeSession) -> None:
+def test_null_columns_are_not_deleted_again(session: FakeSession) -> None:
     session.give(id=1, stars=4, note=None)
-    for one in (Rated.get(id=1), Rated(id=1)):
-        del one.note
-        assert "note" not in one.get_changed_columns()
-        one.note = None
-        assert "note" in one.get_changed_columns()
-    one = Rated.get(id=1)
-    del one.stars
-    one.save()
+    for rating in (Rated.get(id=1), Rated(id=1)):
+        del rating.note
+        assert "note" not in rating.get_changed_columns()
+        rating.note = None
+        assert "note" in rating.get_changed_columns()
+    rating = Rated.get(id=1)
+    del rating.stars
+    rating.save()
     assert session.last == ('UPDATE ks.rated SET "stars" = ? WHERE "id" = ?', [None, 1])
 
 

@@ -1,4 +1,4 @@
-"""What queries raise."""
+"""Errors that queries raise."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_an_error_can_be_pickled() -> None:
     assert (type(error), error.existing) == (LWTException, {"a": 5})
 
 
-def test_where_they_are_public() -> None:
+def test_modules_of_the_errors() -> None:
     assert LWTException.__module__ == DoesNotExist.__module__ == "cassandra.cqlengine.query"
     assert issubclass(DoesNotExist, QueryException)
     assert issubclass(LWTException, CQLEngineException)

@@ -1,4 +1,4 @@
-"""Filters as expressions, and values as they are bound behind an operator."""
+"""Filters as expressions, and values as they are bound for an operator."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ CLAUSES: list[tuple[Any, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("made", "text", "value"), CLAUSES, ids=[text for _, text, _ in CLAUSES])
-def test_comparisons_are_filters(made: Any, text: str, value: Any) -> None:
-    clause = made()
+@pytest.mark.parametrize(("build", "text", "value"), CLAUSES, ids=[text for _, text, _ in CLAUSES])
+def test_comparisons_are_filters(build: Any, text: str, value: Any) -> None:
+    clause = build()
     clause.set_context_id(0)
     assert (str(clause), clause.value) == (text, value)
 
@@ -62,12 +62,12 @@ def test_an_expression_is_the_name_of_its_column_and_no_key() -> None:
 
 
 def test_values_behind_operators() -> None:
-    def value(column: str, operator: BaseWhereOperator, given: Any) -> Any:
-        return filter_value(Row.__mapping__.columns[column], operator, given)
+    def value(column: str, operator: BaseWhereOperator, argument: Any) -> Any:
+        return filter_value(Row.__mapping__.columns[column], operator, argument)
 
     assert value("id", EqualsOperator(), "5") == 5
     assert value("id", InOperator(), ("5", 6)) == [5, 6]
-    assert value("id", ContainsOperator(), "x") == "x"  # no collection: the servers refuse it
+    assert value("id", ContainsOperator(), "x") == "x"  # not a collection; servers refuse it
     token = functions.Token(1)
     assert value("id", EqualsOperator(), token) is token
     for wrong in ("ab", b"ab", 5):

@@ -1,4 +1,4 @@
-"""QuerySets of models and of named tables: filters, what is selected, and writes."""
+"""QuerySets of models and of named tables: filters, selected columns, and writes."""
 
 from __future__ import annotations
 
@@ -118,9 +118,9 @@ FILTERS: list[tuple[Any, str, list[Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("made", "where", "values"), FILTERS, ids=[one[1] for one in FILTERS])
-def test_filters(made: Any, where: str, values: list[Any], session: FakeSession) -> None:
-    list(made().limit(None))
+@pytest.mark.parametrize(("build", "where", "values"), FILTERS, ids=[case[1] for case in FILTERS])
+def test_filters(build: Any, where: str, values: list[Any], session: FakeSession) -> None:
+    list(build().limit(None))
     text, bound = session.last
     assert text is not None
     assert text.split(" WHERE ")[1].removesuffix(" ALLOW FILTERING") == where
@@ -161,7 +161,7 @@ def test_an_index_serves_like(session: FakeSession) -> None:
     assert 'WHERE "word" LIKE ?' in str(session.last[0])
 
 
-# -- what is selected ------------------------------------------------------------------------------
+# -- selected columns ------------------------------------------------------------------------------
 
 ALL = ["maker", "line", "year", "mdl", "price", "doors", "options", "owners", "parts"]
 ALL += ["name__first", "must"]
@@ -182,10 +182,10 @@ SELECTED: list[tuple[Any, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("made", "names"), SELECTED, ids=[str(names) for _, names in SELECTED])
-def test_columns_that_are_selected(made: Any, names: list[str]) -> None:
-    shown = str(made()).removeprefix("SELECT ").removeprefix("DISTINCT ").split(" FROM ")[0]
-    assert shown == (", ".join(f'"{name}"' for name in names) or "*")
+@pytest.mark.parametrize(("build", "names"), SELECTED, ids=[str(names) for _, names in SELECTED])
+def test_columns_that_are_selected(build: Any, names: list[str]) -> None:
+    selected = str(build()).removeprefix("SELECT ").removeprefix("DISTINCT ").split(" FROM ")[0]
+    assert selected == (", ".join(f'"{name}"' for name in names) or "*")
 
 
 def test_values_of_filters_are_those_of_instances(session: FakeSession) -> None:
@@ -249,7 +249,7 @@ UPDATES: list[tuple[dict[str, Any], str, list[Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("values", "text", "bound"), UPDATES, ids=[one[1] for one in UPDATES])
+@pytest.mark.parametrize(("values", "text", "bound"), UPDATES, ids=[case[1] for case in UPDATES])
 def test_updates(values: dict[str, Any], text: str, bound: list[Any], session: FakeSession) -> None:
     ROW.update(**values)
     assert session.last == (
@@ -301,10 +301,10 @@ def test_options_of_writes(session: FakeSession) -> None:
     Document.objects.ttl(0).ttl(None).create(id=1)
     assert "TTL" not in str(session.last[0])
     session.give(**{"[applied]": True})
-    made = Document.objects.if_not_exists().create(id=1, kind="x")
+    document = Document.objects.if_not_exists().create(id=1, kind="x")
     assert str(session.last[0]).endswith("IF NOT EXISTS")
-    made.kind = "y"
-    made.save()  # the condition was for one statement
+    document.kind = "y"
+    document.save()  # the condition applied to one statement only
     assert " IF " not in str(session.last[0])
     Document.objects(id=1).if_exists().delete()
     assert str(session.last[0]).endswith("IF EXISTS")
@@ -315,15 +315,15 @@ def test_options_of_writes(session: FakeSession) -> None:
 
 
 def test_a_time_to_live_stays_with_the_instance(session: FakeSession) -> None:
-    made = Document.objects.ttl(5).create(id=1, kind="x")
-    made.kind = "y"
-    made.save()
+    document = Document.objects.ttl(5).create(id=1, kind="x")
+    document.kind = "y"
+    document.save()
     assert session.last[1][0] == 5
 
 
 def test_unknown_names_are_ignored_by_create(session: FakeSession) -> None:
-    made = Document.objects.using(keyspace="k").create(id=1, zip=5)
-    assert (type(made).__keyspace__, made.id) == ("k", 1)
+    document = Document.objects.using(keyspace="k").create(id=1, zip=5)
+    assert (type(document).__keyspace__, document.id) == ("k", 1)
     assert str(session.last[0]).startswith("INSERT INTO k.document")
 
 

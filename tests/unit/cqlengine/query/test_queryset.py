@@ -1,4 +1,4 @@
-"""Querysets without a server: texts, narrowing, mistakes."""
+"""Querysets without a server: their CQL, narrowing, mistakes."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ TEXTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("made", "text"), TEXTS, ids=[text for _, text in TEXTS])
-def test_texts(made: Any, text: str) -> None:
-    assert str(made()) == text
+@pytest.mark.parametrize(("build", "text"), TEXTS, ids=[text for _, text in TEXTS])
+def test_texts(build: Any, text: str) -> None:
+    assert str(build()) == text
 
 
 MISTAKES: list[tuple[Any, type[Exception], str]] = [
@@ -112,7 +112,7 @@ def test_rows_are_fetched_once(session: FakeSession) -> None:
 def test_two_readers_of_one_queryset(session: FakeSession) -> None:
     session.names, session.rows = ["year"], [[year] for year in range(3)]
     rows = Car.objects(maker="a", line=1)
-    pairs = [(one.year, other.year) for one, other in zip(rows, rows, strict=True)]
+    pairs = [(car.year, other.year) for car, other in zip(rows, rows, strict=True)]
     assert pairs == [(0, 0), (1, 1), (2, 2)]
     assert len(session.done) == 1
 
@@ -128,8 +128,8 @@ def test_orders_by_distance(session: FakeSession) -> None:
     assert str(nearest.limit(3)) == (
         'SELECT "id", "v" FROM ks.document WHERE "kind" = %(0)s ORDER BY "v" ANN OF %(1)s LIMIT 3'
     )
-    for wanted, limit in ((nearest.limit(3), 3), (nearest.limit(5), 5)):
-        list(wanted)
+    for limited, limit in ((nearest.limit(3), 3), (nearest.limit(5), 5)):
+        list(limited)
         text, values = session.last
         assert text is not None
         assert text.endswith('WHERE "kind" = ? ORDER BY "v" ANN OF ? LIMIT ?')
@@ -156,3 +156,49 @@ def test_distances_want_a_limit_and_vectors() -> None:
         Document.kind.ann_of([1, 2])
     with pytest.raises(ValidationError, match="dimension is 2"):
         Document.near.ann_of([1, 2, 3])
+
+
+class PagedResult:
+    """A result with several pages, on a blocking session or on one of `cassandra.aio`."""
+
+    def __init__(self, *pages: list[Any]) -> None:
+        self.pages = list(pages)
+
+    @property
+    def current_rows(self) -> list[Any]:
+        return self.pages[0]
+
+    @property
+    def has_more_pages(self) -> bool:
+        return len(self.pages) > 1
+
+    def one(self) -> Any:
+        return self.pages[0][0] if self.pages[0] else None
+
+    def fetch_next_page(self) -> None:
+        del self.pages[0]
+
+
+def outcome_of(operation: Any, result: PagedResult) -> Any:
+    """Return the outcome of a read whose request has `result`."""
+    try:
+        next(operation)
+        call = operation.send(result)
+        while True:
+            call = operation.send(call.function(None))
+    except StopIteration as stop:
+        return stop.value
+
+
+@pytest.mark.parametrize("queryset", [Car.objects, NamedTable("ks", "t").objects])
+def test_get_and_first_follow_the_pages(queryset: Any) -> None:
+    for pages, row in ([[], [], [1]], 1), ([[1], []], 1), ([[], [1], []], 1):
+        assert outcome_of(queryset._get(), PagedResult(*pages)) == row
+        assert outcome_of(queryset._first(), PagedResult(*pages)) == row
+    assert outcome_of(queryset._first(), PagedResult([], [])) is None
+    with pytest.raises(queryset.model.DoesNotExist):
+        outcome_of(queryset._get(), PagedResult([], []))
+    for pages in ([[1], [2]], [[1], [], [2]]):
+        assert outcome_of(queryset._first(), PagedResult(*pages)) == 1
+        with pytest.raises(queryset.model.MultipleObjectsReturned):
+            outcome_of(queryset._get(), PagedResult(*pages))

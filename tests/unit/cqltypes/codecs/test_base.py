@@ -1,4 +1,4 @@
-"""Codecs of all types: written, read, empty."""
+"""Codecs of all types: encoding, decoding, empty values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_written_and_read(twins: Twins, cqltype: Any, value: Any, expected: str)
     if not isinstance(value, (set, dict, tuple)):
         assert type(read) is type(value)
     assert codec.decode(memoryview(bytes.fromhex(expected))) == value
-    # What is read can be written again.
+    # A decoded value can be encoded again.
     assert codec.encode(read).hex() == expected
 
 

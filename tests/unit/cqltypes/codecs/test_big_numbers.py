@@ -1,5 +1,5 @@
-"""Numbers of thousands of digits: exact in every context, in less than the square of their size,
-and with a limit that is named.
+"""Numbers of thousands of digits: exact in every decimal context, in subquadratic time, and with a
+limit that errors name.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ import decimal
 import random
 import sys
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ from tests.unit.protocol.wire import value
 
 @pytest.fixture(params=["usual", "narrow", "trapping"])
 def context(request: pytest.FixtureRequest) -> Iterator[None]:
-    """The decimal contexts that a thread may have; none may matter."""
+    """Run the test in each decimal context that a thread may have; none may matter."""
     before = sys.get_int_max_str_digits() if hasattr(sys, "get_int_max_str_digits") else None
     narrow = decimal.Context(prec=3, Emax=9, Emin=-9, capitals=0, clamp=1)
     trapping = decimal.Context(
@@ -40,7 +41,7 @@ def context(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def numbers(source: random.Random) -> list[int]:
-    found = [
+    integers = [
         0,
         1,
         -1,
@@ -54,33 +55,33 @@ def numbers(source: random.Random) -> list[int]:
         10**1024,
     ]
     for size in (100, 1023, 1024, 1025, 2047, 2048, 4096, 5000, 70_000, 300_000):
-        found += [
+        integers += [
             source.getrandbits(size) | 1 << (size - 1),
             -source.getrandbits(size),
             1 << size,
             -(1 << size),
             (1 << size) - 1,
         ]
-    return found
+    return integers
 
 
-def as_int(made: decimal.Decimal) -> int:
-    """The slow way, by remainders of a thousand digits each."""
-    digits = format(made.copy_abs(), "f")
+def as_int(number: decimal.Decimal) -> int:
+    """Convert slowly, in parts of 500 digits."""
+    digits = format(number.copy_abs(), "f")
     total = 0
     for start in range(0, len(digits), 500):
         part = digits[start : start + 500]
         total = total * 10 ** len(part) + int(part)
-    return -total if made.is_signed() else total
+    return -total if number.is_signed() else total
 
 
 @pytest.mark.usefixtures("context")
 @pytest.mark.slow
 def test_conversions_are_exact() -> None:
     for number in numbers(random.Random(7)):
-        made = big_numbers.to_decimal(number)
-        assert as_int(made) == number
-        assert big_numbers.int_of_digits(format(made.copy_abs(), "f")) == abs(number)
+        converted = big_numbers.to_decimal(number)
+        assert as_int(converted) == number
+        assert big_numbers.int_of_digits(format(converted.copy_abs(), "f")) == abs(number)
 
 
 @pytest.mark.usefixtures("context")
@@ -91,29 +92,29 @@ def test_decimals_go_there_and_back(twins: Twins, scale: int) -> None:
     varint = t.IntegerType.build_codec(twins.codecs)
     for number in numbers(random.Random(scale)):
         body = scale.to_bytes(4, "big", signed=True) + varint.encode(number)
-        made = codec.decode(body)
-        assert made.as_tuple().exponent == -scale
-        assert codec.encode(made) == body
+        number_read = codec.decode(body)
+        assert number_read.as_tuple().exponent == -scale
+        assert codec.encode(number_read) == body
         if scale == 0:
             assert codec.encode(number) == body
         page = value(body) + value(varint.encode(number))
         columns = column_plan(twins, [t.DecimalType, t.IntegerType]).read(page, 0, 1)
         texts = [bytes(column.buffers[2]).decode() for column in columns.children]
         assert texts == [
-            big_numbers.WIDE_CONTEXT.to_sci_string(made),
+            big_numbers.WIDE_CONTEXT.to_sci_string(number_read),
             format(big_numbers.to_decimal(number), "f"),
         ]
 
 
 @pytest.fixture
-def few_digits() -> Iterator[None]:
+def low_digit_limit() -> Iterator[None]:
     before = limits.decimal_bytes
     limits.decimal_bytes = 2000
     yield
     limits.decimal_bytes = before
 
 
-@pytest.mark.usefixtures("few_digits")
+@pytest.mark.usefixtures("low_digit_limit")
 def test_beyond_the_limit_is_an_error_that_names_it(twins: Twins) -> None:
     codec = t.DecimalType.build_codec(twins.codecs)
     for size, fits in ((2000, True), (2001, False)):
@@ -141,7 +142,7 @@ def test_beyond_the_limit_is_an_error_that_names_it(twins: Twins) -> None:
         codec.encode("1" * 5001)
     with pytest.raises(ValueError, match="a decimal of 5001 digits"):
         codec.encode(decimal.Decimal("1" * 5001))
-    # A varint has no decimal digits: it has no limit.
+    # A varint has no decimal digits, so it has no limit.
     varint = t.IntegerType.build_codec(twins.codecs)
     assert varint.decode(varint.encode(1 << 100_000)) == 1 << 100_000
 
@@ -179,14 +180,62 @@ def test_text_of_a_varint_in_a_table() -> None:
 
 
 def test_limits_are_numbers() -> None:
-    made = Limits()
-    assert made.decimal_bytes == 65_536
+    limits = Limits()
+    assert limits.decimal_bytes == 65_536
     with pytest.raises(TypeError, match="decimal_bytes is '1'"):
-        made.decimal_bytes = "1"  # type: ignore[assignment]
+        limits.decimal_bytes = "1"  # type: ignore[assignment]
     with pytest.raises(ValueError, match="columns is -1"):
-        made.columns = -1
+        limits.columns = -1
     with pytest.raises(AttributeError):
-        made.other = 1
-    made.null_cells = 1 << 100
-    assert made.null_cells == (1 << 63) - 1
-    assert "columns=65536" in repr(made)
+        limits.other = 1
+    limits.null_cells = 1 << 100
+    assert limits.null_cells == (1 << 63) - 1
+    assert "columns=65536" in repr(limits)
+
+
+class IntSubclass(int):
+    """A subclass of int, as applications have them."""
+
+
+def twos_complement(number: int) -> bytes:
+    """Return the shortest two's complement, computed without the code under test."""
+    size = next(n for n in count(1) if -(1 << (8 * n - 1)) <= number < 1 << (8 * n - 1))
+    return number.to_bytes(size, "big", signed=True)
+
+
+@pytest.mark.parametrize("bits", [7, 8, 62, 63, 64, 71, 72, 119, 120, 127, 128, 150, 511, 512])
+def test_varints_at_the_edges_of_their_sizes(twins: Twins, bits: int) -> None:
+    varint = t.IntegerType.build_codec(twins.codecs)
+    decimals = t.DecimalType.build_codec(twins.codecs)
+    for number in (1 << bits, (1 << bits) - 1, -(1 << bits), -(1 << bits) - 1):
+        expected = twos_complement(number)
+        for integer in (number, IntSubclass(number)):
+            assert varint.encode(integer) == expected
+            assert decimals.encode(integer) == bytes(4) + expected
+        for shift in (0, 9, -9):
+            shifted = decimal.Decimal(number).scaleb(shift, big_numbers.WIDE_CONTEXT)
+            body = (-shift).to_bytes(4, "big", signed=True) + expected
+            assert decimals.encode(shifted) == body
+            assert decimals.decode(body) == shifted
+    assert decimals.encode(True) == bytes(4) + b"\x01"
+
+
+@pytest.mark.parametrize("digits", [17, 18, 19, 27, 511, 512, 513, 514, 700])
+def test_decimals_of_so_many_digits(twins: Twins, digits: int) -> None:
+    codec = t.DecimalType.build_codec(twins.codecs)
+    for text in ("9" * digits, "1" + "0" * (digits - 1), "0." + "7" * digits):
+        for sign in ("", "-"):
+            number = decimal.Decimal(sign + text)
+            scale = len(text.partition(".")[2])
+            unscaled = int(sign + text.replace(".", ""))
+            assert codec.encode(number) == scale.to_bytes(4, "big") + twos_complement(unscaled)
+
+
+def test_the_limit_holds_for_decimals_of_few_digits(
+    twins: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codec = t.DecimalType.build_codec(twins.codecs)
+    monkeypatch.setattr(limits, "decimal_bytes", 16)
+    assert codec.decode(codec.encode(decimal.Decimal("9" * 38))) == decimal.Decimal("9" * 38)
+    with pytest.raises(ValueError, match="a decimal of 40 digits"):
+        codec.encode(decimal.Decimal("9" * 40))

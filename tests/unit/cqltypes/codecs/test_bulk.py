@@ -1,11 +1,11 @@
-"""Arrays of numbers: what is taken through the buffer protocol, and what is read into arrays and
-into buffers.
-"""
+"""Arrays of numbers: inputs through the buffer protocol, and outputs as arrays and buffers."""
 
 from __future__ import annotations
 
 import array
+import gc
 import struct
+import sys
 from typing import Any
 
 import numpy
@@ -27,9 +27,7 @@ KINDS = {
 
 
 def list_body(code: str, values: list[Any]) -> bytes:
-    """The body of a list as the specification has it: written with struct, not with the code under
-    test.
-    """
+    """Return the body of a list according to the specification, built with struct."""
     width = KINDS[code][1]
     return struct.pack(">i", len(values)) + b"".join(
         struct.pack(f">i{code}", width, value) for value in values
@@ -167,7 +165,7 @@ def test_vectors_read_as_arrays(twins: Twins, code: str) -> None:
     assert as_numpy.dtype.isnative
     assert as_numpy.flags.writeable
     assert as_numpy.tolist() == [1, -2, 3]
-    # Inside other types too; and vectors of other types stay lists.
+    # This also works inside other types; vectors of other types stay lists.
     inside = list_of(cqltype).build_codec(twins.codecs, 5, "numpy")
     assert isinstance(inside.decode(struct.pack(">ii", 1, len(body)) + body)[0], numpy.ndarray)
     assert vector_of(t.UTF8Type, 1).build_codec(twins.codecs, 5, "numpy").decode(b"\x01a") == ["a"]
@@ -257,3 +255,51 @@ def test_decoding_a_list_into_the_very_memory_that_is_read(twins: Twins) -> None
         == 8
     )
     assert list(target) == list(range(8))
+
+
+FLOATS = [0.0, -0.0, 1.5, float("inf"), float("-inf"), float("nan"), 2.0**-149, -(2.0**127)] * 4
+
+
+@pytest.mark.parametrize("code", "fd")
+def test_floats_that_are_read_are_ordinary_floats(twins: Twins, code: str) -> None:
+    cqltype = KINDS[code][0]
+    for codec, body in (
+        (vector_of(cqltype, 32).build_codec(twins.codecs), struct.pack(f">32{code}", *FLOATS)),
+        (list_of(cqltype).build_codec(twins.codecs), list_body(code, FLOATS)),
+    ):
+        values = codec.decode(body)
+        assert list(map(repr, values)) == list(map(repr, FLOATS))
+        assert {type(value) for value in values} == {float}
+        others = [float(text) for text in map(repr, FLOATS)]
+        assert list(map(sys.getrefcount, values)) == list(map(sys.getrefcount, others))
+        assert len({id(value) for value in values}) == 32
+        assert gc.is_tracked(values)
+
+
+def test_memory_of_floats_that_were_read_is_given_back(twins: Twins) -> None:
+    codec = vector_of(t.FloatType, 500).build_codec(twins.codecs)
+    body = struct.pack(">500f", *range(500))
+    codec.decode(body)
+    before = sys.getallocatedblocks()
+    for _ in range(20):
+        codec.decode(body)
+    assert sys.getallocatedblocks() - before < 500
+
+
+@pytest.mark.parametrize("code", "fd")
+@pytest.mark.parametrize("length", [-1, 0, 3, 9])
+@pytest.mark.parametrize("position", [0, 10, 19])
+def test_an_odd_length_among_floats(twins: Twins, code: str, length: int, position: int) -> None:
+    codec = list_of(KINDS[code][0]).build_codec(twins.codecs)
+    healthy = list_body(code, [float(n) for n in range(20)])
+    width = KINDS[code][1]
+    offset = 4 + position * (4 + width)
+    body = (
+        healthy[:offset] + struct.pack(">i", length) + b"x" * length + healthy[offset + 4 + width :]
+    )
+    if length <= 0:
+        values = [float(n) for n in range(20)]
+        assert codec.decode(body) == [*values[:position], None, *values[position + 1 :]]
+    else:
+        with pytest.raises(DecodeError, match=f"element {position} of list<{codec.cql_name[5:]}"):
+            codec.decode(body)

@@ -49,9 +49,11 @@ def test_mapped_classes(twins: Twins) -> None:
         mapped = t.UserType.make_udt_class(
             "ks", "address", ["street", "zip"], [TEXT, INT], mapped_class=kind
         )
-        found = mapped.build_codec(twins.codecs).decode(bytes.fromhex("00000001780000000400000007"))
-        assert type(found) is kind
-        assert (found if kind is dict else found.__dict__) == {"street": "x", "zip": 7}
+        instance = mapped.build_codec(twins.codecs).decode(
+            bytes.fromhex("00000001780000000400000007")
+        )
+        assert type(instance) is kind
+        assert (instance if kind is dict else instance.__dict__) == {"street": "x", "zip": 7}
 
 
 def test_a_class_mapped_later_reaches_plans_made_before() -> None:
@@ -91,13 +93,13 @@ def test_many_bodies_of_any_length(twins: Twins, size: int) -> None:
 
 
 def test_many_elements_without_order_or_hash_are_read_at_once(twins: Twins) -> None:
-    count = 20_000  # each with each would be 200 million comparisons
-    one = b"\x00\x00\x00\x01\x00\x00\x00\x04"
-    elements = [one + number.to_bytes(4, "big") for number in range(count)]
+    count = 20_000  # comparing all pairs would take 200 million comparisons
+    first = b"\x00\x00\x00\x01\x00\x00\x00\x04"
+    elements = [first + number.to_bytes(4, "big") for number in range(count)]
     body = count.to_bytes(4, "big") + b"".join(
         [len(element).to_bytes(4, "big") + element for element in elements]
     )
-    found = set_of(set_of(t.Int32Type)).build_codec(twins.codecs).decode(body)
-    assert len(found) == count
-    assert list(found[5]) == [5]
-    assert found[5] in found
+    sets = set_of(set_of(t.Int32Type)).build_codec(twins.codecs).decode(body)
+    assert len(sets) == count
+    assert list(sets[5]) == [5]
+    assert sets[5] in sets

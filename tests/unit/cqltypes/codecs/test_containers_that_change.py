@@ -1,4 +1,4 @@
-"""Containers that change while they are encoded: the values before, or an error of ours."""
+"""If a container changes while it is encoded, the old values are encoded or our error is raised."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.conftest import Twins
 from tests.unit.cqltypes.samples import list_of, map_of, set_of, vector_of
 
 
-class Number:
-    """Does something when it is asked for its number."""
+class ActingNumber:
+    """A number that runs a function when it is converted."""
 
     def __init__(self, act: Callable[[], object]) -> None:
         self.act = act
@@ -30,25 +30,25 @@ class Number:
 
 @pytest.mark.parametrize("kind", [t.Int32Type, t.LongType, t.FloatType, t.DoubleType])
 @pytest.mark.parametrize("outer", [list_of, set_of, lambda kind: vector_of(kind, 100)])
-@pytest.mark.parametrize("place", [0, 50, 99])
+@pytest.mark.parametrize("position", [0, 50, 99])
 @pytest.mark.parametrize("left", [0, 40, 200])
 def test_a_sequence_that_changes_its_size(
-    twins: Twins, kind: Any, outer: Any, place: int, left: int
+    twins: Twins, kind: Any, outer: Any, position: int, left: int
 ) -> None:
     values: list[Any] = [1] * 100
     codec = outer(kind).build_codec(twins.codecs)
     second = 2.5 if kind in (t.FloatType, t.DoubleType) else 2
-    plain = codec.encode([1] * place + [second] + [1] * (99 - place))
+    plain = codec.encode([1] * position + [second] + [1] * (99 - position))
 
     def act() -> None:
         values[:] = [1] * left
 
-    values[place] = Number(act)
+    values[position] = ActingNumber(act)
     try:
-        found = codec.encode(values)
+        result = codec.encode(values)
     except EncodeValueError as error:
-        found = str(error)
-    assert found == plain or "changed its size from 100 while it was being encoded" in found
+        result = str(error)
+    assert result == plain or "changed its size from 100 while it was being encoded" in result
 
 
 def test_nulls_are_looked_at_by_code_that_changes_the_list(twins: Twins) -> None:
@@ -64,17 +64,17 @@ def test_nulls_are_looked_at_by_code_that_changes_the_list(twins: Twins) -> None
     codec = list_of(t.FloatType).build_codec(twins.codecs)
     for behind in range(3):
         nulls = [numpy.ma.array(0.0, mask=True)] * behind
-        shown = numpy.ma.array(7.0, mask=False).view(MaskedArray)
-        values[:] = [1.0, *nulls, shown, *[1.0] * 50]
+        unmasked = numpy.ma.array(7.0, mask=False).view(MaskedArray)
+        values[:] = [1.0, *nulls, unmasked, *[1.0] * 50]
         try:
-            said = f"element {len(codec.decode(codec.encode(values)))}"
+            outcome = f"element {len(codec.decode(codec.encode(values)))}"
         except EncodeValueError as error:
-            said = str(error)
-        assert said == f"element {52 + behind}" or "changed its size" in said
+            outcome = str(error)
+        assert outcome == f"element {52 + behind}" or "changed its size" in outcome
 
 
 def test_a_map_that_changes(twins: Twins) -> None:
-    mapping: dict[Any, Any] = {at: at for at in range(100)}
-    mapping[5] = Number(mapping.clear)
+    mapping: dict[Any, Any] = {index: index for index in range(100)}
+    mapping[5] = ActingNumber(mapping.clear)
     codec = map_of(t.Int32Type, t.Int32Type).build_codec(twins.codecs)
     assert len(codec.decode(codec.encode(mapping))) == 100

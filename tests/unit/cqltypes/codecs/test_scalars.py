@@ -1,4 +1,4 @@
-"""Codecs of scalars: floats to the bit, types of values that are read."""
+"""Codecs of scalars: bit-exact floats, and types of decoded values."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from tests.unit.cqltypes.samples import (
 
 @pytest.mark.parametrize("payload", ["7fc00000", "7fc00001", "ffc12345", "80000000"])
 def test_float_payloads_and_signs_survive(twins: Twins, payload: str) -> None:
-    one = bytes.fromhex(payload)
-    whole = {
-        FLOAT: one,
-        list_of(FLOAT): bytes.fromhex("00000001" + "00000004") + one,
-        vector_of(FLOAT, 3): one * 3,
+    number = bytes.fromhex(payload)
+    bodies = {
+        FLOAT: number,
+        list_of(FLOAT): bytes.fromhex("00000001" + "00000004") + number,
+        vector_of(FLOAT, 3): number * 3,
     }
-    for cqltype, body in whole.items():
+    for cqltype, body in bodies.items():
         codec = cqltype.build_codec(twins.codecs)
         assert codec.encode(codec.decode(body)) == body
 
@@ -40,12 +40,12 @@ def test_read_types(twins: Twins) -> None:
         codec = cqltype.build_codec(twins.codecs)
         return codec.decode(codec.encode(value))
 
-    found = read(map_of(list_of(INT), TEXT), {(1, 2): "x", (3,): "y"})
-    assert type(found) is OrderedMapSerializedKey
-    assert found[[1, 2]] == "x"
-    assert found[(3,)] == "y"
-    assert [1] not in found
-    assert "text" not in found
+    mapping = read(map_of(list_of(INT), TEXT), {(1, 2): "x", (3,): "y"})
+    assert type(mapping) is OrderedMapSerializedKey
+    assert mapping[[1, 2]] == "x"
+    assert mapping[(3,)] == "y"
+    assert [1] not in mapping
+    assert "text" not in mapping
     assert type(read(set_of(TEXT), {"b", "a"})) is SortedSet
     assert list(read(set_of(TEXT), ["b", "a", "b"])) == ["a", "b"]
     row = read(ADDRESS, {"zip": 5})

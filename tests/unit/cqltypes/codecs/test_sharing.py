@@ -1,5 +1,5 @@
-"""Plans under threads, values whose own code changes the container or encodes something else, and
-reference counts.
+"""Plans shared by threads, values whose own code changes the container or encodes something else,
+and reference counts.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def test_a_hundred_threads_on_shared_plans(twins: Twins) -> None:
     assert not wrong
 
 
-class Acting:
-    """A number whose conversion first does something."""
+class ActingNumber:
+    """A number that runs a function when it is converted."""
 
     def __init__(self, action: Callable[[], Any]) -> None:
         self.action = action
@@ -87,8 +87,10 @@ def test_a_list_that_changes_while_it_is_encoded(twins: Twins, cqltype: Any, cha
         "replace": lambda: values.__setitem__(slice(None), [3] * len(values)),
         "shrink": lambda: values.pop(),
     }
-    values.extend([Acting(actions[change]) if number == 10 else number for number in range(50)])
-    # A consistent value, or an error that says what happened; never a stale pointer.
+    values.extend(
+        [ActingNumber(actions[change]) if number == 10 else number for number in range(50)]
+    )
+    # The result is a consistent value, or an error that explains it; never a stale pointer.
     message, body = "", b""
     try:
         body = codec.encode(values)
@@ -106,7 +108,7 @@ def test_a_value_that_encodes_in_its_conversion(twins: Twins, cqltype: Any) -> N
     codec = cqltype.build_codec(twins.codecs)
     plain = [7.0 if "float" in codec.cql_name else 7] * 50
     inner: list[bytes] = []
-    acting = Acting(lambda: inner.append(codec.encode(plain)))
+    acting = ActingNumber(lambda: inner.append(codec.encode(plain)))
     assert codec.encode([acting] * 50) == codec.encode(plain)
     assert set(inner) == {codec.encode(plain)}
 
@@ -117,7 +119,7 @@ def test_an_error_in_a_conversion_goes_out_as_it_is(twins: Twins, cqltype: Any) 
         raise RuntimeError("mine")
 
     codec = cqltype.build_codec(twins.codecs)
-    value: Any = [Acting(fail)] * 50
+    value: Any = [ActingNumber(fail)] * 50
     if cqltype == list_of(list_of(INT)):
         value = [value]
     with pytest.raises(RuntimeError, match=r"^mine") as caught:
@@ -141,12 +143,12 @@ def test_an_iterator_that_fails(twins: Twins) -> None:
 
 
 def test_an_exporter_cannot_be_resized_under_the_encoder(twins: Twins) -> None:
-    """Nested user code runs while no buffer is held: a buffer that is held cannot be resized."""
+    """User code runs while no buffer is held, because an exported buffer cannot be resized."""
     data = bytearray(b"\x01\x02\x03")
     codec = list_of(list_of(t.ByteType)).build_codec(twins.codecs)
     body = codec.encode([data, Resizing(data), data])
     assert codec.decode(body) == [[1, 2, 3], [5], [1, 2, 3, 4]]
-    data.append(9)  # nobody holds it
+    data.append(9)  # no buffer is held
 
 
 class Resizing:
@@ -160,7 +162,7 @@ class Resizing:
 
 def test_a_dict_that_changes_while_it_is_encoded(twins: Twins) -> None:
     source: dict[str, Any] = {"a": 1}
-    source["b"] = Acting(source.clear)
+    source["b"] = ActingNumber(source.clear)
     source["c"] = 3
     codec = map_of(TEXT, INT).build_codec(twins.codecs)
     assert dict(codec.decode(codec.encode(source)).items()) == {"a": 1, "b": 7, "c": 3}
@@ -177,7 +179,10 @@ def test_a_list_changed_by_another_thread(twins: Twins) -> None:
             shared[:] = shared[:400]
             shared.extend(range(100))
 
-    codecs = [list_of(one).build_codec(twins.codecs) for one in (INT, t.DoubleType, t.IntegerType)]
+    codecs = [
+        list_of(element_type).build_codec(twins.codecs)
+        for element_type in (INT, t.DoubleType, t.IntegerType)
+    ]
     thread = threading.Thread(target=change)
     messages: set[str] = set()
     thread.start()
@@ -185,11 +190,11 @@ def test_a_list_changed_by_another_thread(twins: Twins) -> None:
         for turn in range(300):
             codec = codecs[turn % 3]
             try:
-                found = codec.decode(codec.encode(shared))
+                decoded = codec.decode(codec.encode(shared))
             except ValueError as error:
                 messages.add(str(error))
             else:
-                assert len(found) >= 400
+                assert len(decoded) >= 400
     finally:
         stop.set()
         thread.join()
@@ -213,7 +218,7 @@ REPEATED: list[tuple[Any, Any]] = [
     reason="counts blocks of CPython",
 )
 @pytest.mark.slow
-def test_nothing_is_left_behind(twins: Twins) -> None:
+def test_encoding_and_decoding_leak_no_memory(twins: Twins) -> None:
     plans = [(cqltype.build_codec(twins.codecs), value) for cqltype, value in REPEATED]
 
     def once() -> None:
@@ -238,7 +243,7 @@ def test_nothing_is_left_behind(twins: Twins) -> None:
     blocks(60)
     before = blocks(5)
     after = blocks(50)
-    # A leak of one object in one of some hundred calls a turn would be 50 blocks.
+    # If one of some hundred calls per turn leaked one object, that would be 50 blocks.
     assert after - before < 40
 
 

@@ -1,4 +1,4 @@
-"""Nodes behind the proxies of a private network: routes, their changes, TLS, shards, both faces."""
+"""Nodes behind the proxies of a private network: routes, their changes, TLS, shards, all APIs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from cassandra.errors import ConnectionException
 from cassandra.policies import AddressTranslator, ConstantReconnectionPolicy
 from cassandra.testing.fake import FakeCluster, FakeNode, Scylla
 from cassandra.testing.tls import TlsMaterial
-from tests.proxies import Proxies, Proxy, behind
+from tests.proxies import Proxies, Proxy, put_proxies_before
 from tests.unit.engine.pools.test_shards import all_connected
 from tests.waiting import until
 
@@ -44,9 +44,9 @@ def nodes() -> Iterator[FakeCluster]:
 
 @pytest.fixture
 def proxies(nodes: FakeCluster) -> Iterator[Proxies]:
-    made = behind(nodes)
-    yield made
-    for proxy in made.values():
+    proxy_by_host = put_proxies_before(nodes)
+    yield proxy_by_host
+    for proxy in proxy_by_host.values():
         proxy.close()
 
 
@@ -59,16 +59,16 @@ def settings_of(nodes: FakeCluster, **settings: Any) -> dict[str, Any]:
 @pytest.fixture
 def session(nodes: FakeCluster, proxies: Proxies) -> Iterator[Session]:
     with Cluster(**settings_of(nodes)) as cluster:
-        made = cluster.connect(wait_for_all_pools=True)
+        connected = cluster.connect(wait_for_all_pools=True)
         until(lambda: all_connected(cluster))
-        yield made
+        yield connected
 
 
 def pool_connections(node: FakeNode) -> int:
-    return sum(not one.event_types for one in node.connections)
+    return sum(not connection.event_types for connection in node.connections)
 
 
-# -- the way to the nodes --------------------------------------------------------------------------
+# -- connections through proxies -------------------------------------------------------------------
 
 
 def test_all_pools_go_through_the_proxies(
@@ -76,7 +76,7 @@ def test_all_pools_go_through_the_proxies(
 ) -> None:
     for node in nodes.nodes:
         assert pool_connections(node) == proxies[node.host_id].now == 3
-    # Requests still find the shard of their partition.
+    # Requests still go to the shard of their partition.
     prepared = session.prepare(TEXT)
     for key in range(200):
         session.execute(prepared, (key,))
@@ -99,27 +99,41 @@ def test_hosts_have_their_own_addresses(nodes: FakeCluster, session: Session) ->
         assert isinstance(host.endpoint, ClientRoutesEndPoint)
         assert host.endpoint.host_id == host.host_id
         assert str(host.endpoint) == f"{host.address} (host_id={host.host_id})"
-        # Events name nodes by these.
+        # Events identify nodes by their addresses.
         assert session.cluster.metadata.get_host(host.address) is host
 
 
-def test_what_is_asked_and_registered(nodes: FakeCluster, session: Session) -> None:
-    asked = [one.query for one in nodes.requests if one.query and "client_routes" in one.query]
-    assert asked
-    assert set(asked) == {
+def test_queries_and_registrations_of_routes(nodes: FakeCluster, session: Session) -> None:
+    queries = [
+        request.query
+        for request in nodes.requests
+        if request.query and "client_routes" in request.query
+    ]
+    assert queries
+    assert set(queries) == {
         "SELECT connection_id, host_id, address, port, tls_port FROM system.client_routes "
         "WHERE connection_id IN ('c1')"
     }
-    (control,) = [one for node in nodes.nodes for one in node.connections if one.event_types]
+    (control,) = [
+        connection
+        for node in nodes.nodes
+        for connection in node.connections
+        if connection.event_types
+    ]
     assert "CLIENT_ROUTES_CHANGE" in control.event_types
 
 
 def test_without_the_setting_nothing_of_it_is_asked(nodes: FakeCluster, proxies: Proxies) -> None:
     with Cluster(nodes.contact_points, port=nodes.port) as cluster:
         cluster.connect(wait_for_all_pools=True)
-        (control,) = [one for node in nodes.nodes for one in node.connections if one.event_types]
+        (control,) = [
+            connection
+            for node in nodes.nodes
+            for connection in node.connections
+            if connection.event_types
+        ]
         assert "CLIENT_ROUTES_CHANGE" not in control.event_types
-        assert not any("client_routes" in (one.query or "") for one in nodes.requests)
+        assert not any("client_routes" in (request.query or "") for request in nodes.requests)
         assert not any(proxy.opened for proxy in proxies.values())
 
 
@@ -188,10 +202,10 @@ def test_an_address_translator_has_no_effect(nodes: FakeCluster, proxies: Proxie
 
 
 def reopen(session: Session, node: FakeNode) -> None:
-    """Have the pool's connections to a node opened again."""
-    for one in node.connections:
-        if not one.event_types:
-            node.loop.call_soon_threadsafe(one.end)
+    """Replace the pool's connections to a node."""
+    for connection in node.connections:
+        if not connection.event_types:
+            node.loop.call_soon_threadsafe(connection.end)
 
 
 @pytest.mark.slow
@@ -204,9 +218,9 @@ def test_new_connections_take_the_new_route(
     try:
         nodes.scylla.route("c1", node.host_id, other.address, other.port)
         assert host is not None
-        place = (other.address, other.port)
-        until(lambda: host.endpoint.resolve() == place)
-        # What is open goes on; the host is the same.
+        address = (other.address, other.port)
+        until(lambda: host.endpoint.resolve() == address)
+        # Open connections stay, and the host is the same.
         assert (proxies[node.host_id].now, other.opened) == (3, 0)
         assert session.cluster.metadata.get_host(node.address) is host
         proxies[node.host_id].close()
@@ -218,7 +232,7 @@ def test_new_connections_take_the_new_route(
 def test_a_node_that_was_lost_is_tried_at_once_by_its_new_route(
     nodes: FakeCluster, proxies: Proxies
 ) -> None:
-    """Not after the reconnection policy's delay, which is longer than this test waits."""
+    """A lost node is tried by its new route at once, not after the long reconnection delay."""
     policy = ConstantReconnectionPolicy(600, None)
     with Cluster(**settings_of(nodes, reconnection_policy=policy)) as cluster:
         cluster.connect(wait_for_all_pools=True)
@@ -240,13 +254,13 @@ def test_changes_of_other_connections_are_not_followed(
     nodes: FakeCluster, session: Session
 ) -> None:
     nodes.scylla.route("another", nodes[0].host_id, "192.0.2.1", 1)
-    asked = len([one for one in nodes.requests if "client_routes" in (one.query or "")])
+    count = len([request for request in nodes.requests if "client_routes" in (request.query or "")])
     nodes.scylla.route("c1", nodes[0].host_id, "192.0.2.1", 1)
     host = session.cluster.metadata.get_host(nodes[0].address)
     assert host is not None
     until(lambda: host.endpoint.resolve() == ("192.0.2.1", 1))
-    again = len([one for one in nodes.requests if "client_routes" in (one.query or "")])
-    assert again == asked + 1
+    again = len([request for request in nodes.requests if "client_routes" in (request.query or "")])
+    assert again == count + 1
 
 
 def test_a_node_that_joins_is_reached_by_its_route(nodes: FakeCluster, session: Session) -> None:
@@ -265,15 +279,15 @@ def test_routes_are_read_again_with_the_control_connection(
     nodes: FakeCluster, proxies: Proxies, session: Session
 ) -> None:
     cluster = session.cluster
-    at = cluster.get_control_connection_host()
-    assert at is not None
-    node = nodes.node_at(at.address)
+    endpoint = cluster.get_control_connection_host()
+    assert endpoint is not None
+    node = nodes.node_at(endpoint.address)
     other = Proxy(nodes[2])
     try:
-        # Unheard: what an event would tell comes by the reading alone.
+        # No event is sent, so the driver must notice the change when it reads the routes.
         nodes.scylla.nodes.clear()
         nodes.scylla.route("c1", nodes[2].host_id, other.address, other.port)
-        (control,) = [one for one in node.connections if one.event_types]
+        (control,) = [connection for connection in node.connections if connection.event_types]
         node.loop.call_soon_threadsafe(control.end)
         host = cluster.metadata.get_host(nodes[2].address)
         assert host is not None
@@ -292,22 +306,26 @@ def test_the_client_s_port_chooses_the_shard_only_if_that_is_asked_for(
     with Cluster(**settings_of(nodes)) as cluster:
         cluster.connect(wait_for_all_pools=True)
         until(lambda: all_connected(cluster))
-        ports = {one.local_port for node in nodes.nodes for one in node.connections}
+        ports = {connection.local_port for node in nodes.nodes for connection in node.connections}
         assert ports == {nodes.port}
     direct = {node.host_id: node for node in nodes.scylla.nodes}
     for host_id, node in direct.items():
-        # A route that leads to the shard-aware port, and keeps the client's port.
+        # This route leads to the shard-aware port, and keeps the client's port.
         nodes.scylla.route("c1", host_id, node.address, node.shard_aware_port)
     config = ClientRoutesConfig([ClientRouteProxy("c1")], advanced_shard_awareness=True)
     with Cluster(**settings_of(nodes, client_routes_config=config)) as cluster:
         cluster.connect(wait_for_all_pools=True)
         until(lambda: all_connected(cluster))
         for node in direct.values():
-            own = [one for one in node.connections if not one.event_types]
-            chosen = [one for one in own if one.peer and one.peer[1] % 3 == one.shard]
-            assert len(own) == 3
-            assert len(chosen) >= 2  # the first could not know
-            assert all(one.local_port == node.shard_aware_port for one in own)
+            pooled = [connection for connection in node.connections if not connection.event_types]
+            chosen = [
+                connection
+                for connection in pooled
+                if connection.peer and connection.peer[1] % 3 == connection.shard
+            ]
+            assert len(pooled) == 3
+            assert len(chosen) >= 2  # the first request could not know the shard
+            assert all(connection.local_port == node.shard_aware_port for connection in pooled)
 
 
 # -- TLS -------------------------------------------------------------------------------------------
@@ -329,14 +347,14 @@ def contexts(material: TlsMaterial) -> tuple[ssl.SSLContext, ssl.SSLContext]:
 def test_tls_takes_the_ports_of_tls(material: TlsMaterial) -> None:
     server, client = contexts(material)
     with FakeCluster(2, scylla=Scylla(2), ssl_context=server) as nodes:
-        made = {node.host_id: Proxy(node) for node in nodes.nodes}
-        for host_id, proxy in made.items():
+        proxies = {node.host_id: Proxy(node) for node in nodes.nodes}
+        for host_id, proxy in proxies.items():
             nodes.scylla.route("c1", host_id, "127.0.0.1", 1, proxy.port)
         with Cluster(**settings_of(nodes, ssl_context=client)) as cluster:
             cluster.connect(wait_for_all_pools=True)
             until(lambda: all_connected(cluster))
-            assert [proxy.now for proxy in made.values()] == [2, 2]
-        for proxy in made.values():
+            assert [proxy.now for proxy in proxies.values()] == [2, 2]
+        for proxy in proxies.values():
             proxy.close()
 
 
@@ -353,7 +371,9 @@ def test_rows_without_the_port_of_tls(material: TlsMaterial) -> None:
 
 
 def test_names_in_certificates(material: TlsMaterial) -> None:
-    """Those of proxies are in none: a name that is to be there has to be said."""
+    """Certificates do not contain the proxies' names, so a name is checked only if it is
+    configured.
+    """
     checking = ssl.create_default_context()
     config = ClientRoutesConfig([ClientRouteProxy("c1")])
     with pytest.raises(ValueError, match="check_hostname"):
@@ -369,7 +389,7 @@ def test_names_in_certificates(material: TlsMaterial) -> None:
     Cluster(client_routes_config=config, ssl_context=checking)
 
 
-# -- the parts -------------------------------------------------------------------------------------
+# -- parts -----------------------------------------------------------------------------------------
 
 A, B = uuid.UUID(int=1), uuid.UUID(int=2)
 
@@ -387,20 +407,20 @@ def row(
 
 
 def routes(*ids: str) -> ClientRoutes:
-    return ClientRoutes(ClientRoutesConfig([ClientRouteProxy(one) for one in ids]))
+    return ClientRoutes(ClientRoutesConfig([ClientRouteProxy(proxy_id) for proxy_id in ids]))
 
 
 def test_a_node_keeps_its_connection_while_there_is_a_row_for_it() -> None:
-    known = routes("b", "a")
-    assert known.take([row("a", A, "pa", 1), row("b", A, "pb", 2)], tls=False)
-    assert known.place_of(A) == ("pa", 1)  # the first row, not the first proxy
-    assert known.take([row("b", A, "pb", 2), row("a", A, "pa", 3)], tls=False)
-    assert known.place_of(A) == ("pa", 3)
-    assert not known.take([row("b", A, "pb", 2), row("a", A, "pa", 3)], tls=False)
-    assert known.take([row("b", A, "pb", 2)], tls=False)
-    assert known.place_of(A) == ("pb", 2)
-    assert known.take([], tls=False)
-    assert known.place_of(A) is None
+    client_routes = routes("b", "a")
+    assert client_routes.take([row("a", A, "pa", 1), row("b", A, "pb", 2)], tls=False)
+    assert client_routes.location_of(A) == ("pa", 1)  # the first row's, not the first proxy's
+    assert client_routes.take([row("b", A, "pb", 2), row("a", A, "pa", 3)], tls=False)
+    assert client_routes.location_of(A) == ("pa", 3)
+    assert not client_routes.take([row("b", A, "pb", 2), row("a", A, "pa", 3)], tls=False)
+    assert client_routes.take([row("b", A, "pb", 2)], tls=False)
+    assert client_routes.location_of(A) == ("pb", 2)
+    assert client_routes.take([], tls=False)
+    assert client_routes.location_of(A) is None
 
 
 @pytest.mark.parametrize(
@@ -415,20 +435,20 @@ def test_a_node_keeps_its_connection_while_there_is_a_row_for_it() -> None:
     ],
 )
 def test_rows_that_cannot_be_used(wrong: dict[str, Any]) -> None:
-    known = routes("a")
-    assert known.take([wrong, row("a", B, "p", 2)], tls=False)
-    assert known.place_of(B) == ("p", 2)
-    assert known.place_of(A) is None
+    client_routes = routes("a")
+    assert client_routes.take([wrong, row("a", B, "p", 2)], tls=False)
+    assert client_routes.location_of(B) == ("p", 2)
+    assert client_routes.location_of(A) is None
     with pytest.raises(ConnectionException, match="All 2 route rows failed validation"):
-        known.take([wrong, wrong], tls=False)
-    assert known.place_of(B) == ("p", 2)  # what was known stays
+        client_routes.take([wrong, wrong], tls=False)
+    assert client_routes.location_of(B) == ("p", 2)  # the known route stays
 
 
 def test_which_events_concern_a_cluster() -> None:
-    known = routes("a", "b")
-    assert known.concerns(["b", "x"])
-    assert known.concerns([])  # it does not say which
-    assert not known.concerns(["x"])
+    client_routes = routes("a", "b")
+    assert client_routes.concerns(["b", "x"])
+    assert client_routes.concerns([])  # the event does not name a connection
+    assert not client_routes.concerns(["x"])
 
 
 def test_quotes_in_the_id_of_a_connection() -> None:
@@ -436,17 +456,17 @@ def test_quotes_in_the_id_of_a_connection() -> None:
 
 
 def test_end_points() -> None:
-    known = routes("a")
-    point = ClientRoutesEndPoint(A, known, "10.0.0.1")
+    client_routes = routes("a")
+    point = ClientRoutesEndPoint(A, client_routes, "10.0.0.1")
     assert (point.address, point.port, point.resolve()) == ("10.0.0.1", 9042, ("10.0.0.1", 9042))
-    known.take([row("a", A, "proxy", 9001)], tls=False)
+    client_routes.take([row("a", A, "proxy", 9001)], tls=False)
     assert point.resolve() == ("proxy", 9001)
     assert (point.address, point.port) == ("10.0.0.1", 9042)
-    assert point == ClientRoutesEndPoint(A, known, "10.0.0.1", 9043)
-    assert point != ClientRoutesEndPoint(B, known, "10.0.0.1")
-    assert point != ClientRoutesEndPoint(A, known, "10.0.0.2")
-    assert hash(point) == hash(ClientRoutesEndPoint(A, known, "10.0.0.1"))
-    factory = ClientRoutesEndPointFactory(known, 9000)
+    assert point == ClientRoutesEndPoint(A, client_routes, "10.0.0.1", 9043)
+    assert point != ClientRoutesEndPoint(B, client_routes, "10.0.0.1")
+    assert point != ClientRoutesEndPoint(A, client_routes, "10.0.0.2")
+    assert hash(point) == hash(ClientRoutesEndPoint(A, client_routes, "10.0.0.1"))
+    factory = ClientRoutesEndPointFactory(client_routes, 9000)
     assert factory.create({"host_id": B, "rpc_address": "10.0.0.2"}).resolve() == ("10.0.0.2", 9000)
     with pytest.raises(ValueError, match="host_id"):
         factory.create({"rpc_address": "10.0.0.2"})
@@ -483,9 +503,9 @@ def test_wrong_settings(make: Callable[[], object], error: type[Exception]) -> N
 
 def test_the_names() -> None:
     assert ClientRoutesChangeType("UPDATE_NODES") is ClientRoutesChangeType.UPDATE_NODES
-    one = proxy("a", "b")
-    assert repr(one) == "ClientRouteProxy(connection_id='a', connection_addr_override='b')"
-    assert one == proxy("a", "b") != proxy("a")
-    assert repr(ClientRoutesConfig((one,))) == (
-        f"ClientRoutesConfig(proxies=({one!r},), advanced_shard_awareness=False)"
+    client_proxy = proxy("a", "b")
+    assert repr(client_proxy) == "ClientRouteProxy(connection_id='a', connection_addr_override='b')"
+    assert client_proxy == proxy("a", "b") != proxy("a")
+    assert repr(ClientRoutesConfig((client_proxy,))) == (
+        f"ClientRoutesConfig(proxies=({client_proxy!r},), advanced_shard_awareness=False)"
     )

@@ -1,4 +1,4 @@
-"""The control connection: what it does in which order, without a socket."""
+"""The order of the control connection's steps, without a socket."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ A, B = DefaultEndPoint("10.0.0.1"), DefaultEndPoint("10.0.0.2")
 
 
 class AtOnce:
-    """A reconnection policy whose next try is always due."""
+    """A reconnection policy whose next attempt is always due."""
 
     def new_schedule(self) -> Iterator[float]:
         while True:
@@ -37,11 +37,11 @@ class AtOnce:
 
 
 class ControlParts:
-    """All that a control connection works with; `happened` is what it did, in order."""
+    """Fakes of everything that a control connection uses; `happened` lists its steps in order."""
 
     def __init__(self, *endpoints: EndPoint, **changed: Any) -> None:
         self.happened: list[Any] = []
-        self.enabled = True  # of the schema
+        self.enabled = True  # schema metadata
         self.errors: dict[str, list[Exception]] = {}
         self.opened: list[Any] = []
         self.metadata = Metadata()
@@ -68,7 +68,7 @@ class ControlParts:
         self.control.on_adopted = lambda connection: self.happened.append("adopted")
 
     def fail(self, step: str, *errors: Exception) -> None:
-        """Have a step fail, once for each error."""
+        """Make a step fail, once for each error."""
         self.errors[step] = list(errors)
 
     def step(self, name: str) -> None:
@@ -130,7 +130,7 @@ async def test_a_step_that_fails_leads_to_the_next_contact_point(step: str) -> N
     world = ControlParts(A, B)
     world.fail(step, ConnectionException("lost"))
     await world.control.connect()
-    assert [one.closed for one in world.opened] == [True, False]
+    assert [connection.closed for connection in world.opened] == [True, False]
     assert world.control.connection is world.opened[1]
 
 
@@ -243,7 +243,7 @@ async def test_a_reading_that_fails_gives_the_connection_up() -> None:
     world.fail("read", DriverException("overloaded"))
     world.control.on_topology_change({})
     await world.until("look again")
-    assert [one.closed for one in world.opened] == [True, False]
+    assert [connection.closed for connection in world.opened] == [True, False]
 
 
 async def test_a_reading_that_is_asked_for() -> None:

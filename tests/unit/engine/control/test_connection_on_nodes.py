@@ -1,4 +1,4 @@
-"""The control connection on nodes: it moves on, comes back, and misses nothing meanwhile."""
+"""The control connection on fake nodes moves to other hosts, comes back, and misses no event."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ async def test_the_control_connection_moves_on(nodes: FakeCluster, way: str) -> 
         await until_on_loop(
             lambda: sum(node.count(Opcode.REGISTER) for node in nodes.nodes) > registered
         )
-        # It hears what is told from now on.
+        # The new control connection receives events from now on.
         added = await thread(nodes.add_node)
         await events.expect("add", added.address)
         assert (await session.execute(SAFE)).all() != []
 
 
 async def test_a_control_connection_that_does_not_answer_is_left(nodes: FakeCluster) -> None:
-    """It took the event, but the node list cannot be read over it: the next host has to tell."""
+    """If the node list cannot be read over a control connection, the next host is used."""
     async with connected(nodes, control_connection_timeout=0.1) as (cluster, _):
         events = HostEvents()
         cluster.register_listener(events)
@@ -74,7 +74,7 @@ async def test_a_control_connection_that_does_not_answer_is_left(nodes: FakeClus
         await until_on_loop(lambda: control_node(nodes) not in (None, node))
 
 
-async def test_what_happened_while_there_was_no_control_connection_is_found(
+async def test_changes_without_a_control_connection_are_found(
     nodes: FakeCluster,
 ) -> None:
     async with connected(nodes) as (cluster, _):
@@ -82,7 +82,7 @@ async def test_what_happened_while_there_was_no_control_connection_is_found(
         cluster.register_listener(events)
         for node in nodes.nodes:
             await thread(node.stop)
-        added = await thread(nodes.add_node)  # nobody is there to hear of it
+        added = await thread(nodes.add_node)  # no control connection hears of it
         for node in nodes.nodes[:3]:
             await thread(node.start)
         await events.expect("add", added.address)
@@ -101,26 +101,26 @@ async def test_the_control_connection_keeps_away_from_ignored_hosts(
         assert [str(endpoint) for endpoint in contacts.candidates()] == [far[0].endpoint]
 
 
-async def test_what_the_cluster_said_while_the_control_connection_moved_is_not_missed(
+async def test_changes_while_the_control_connection_moved_are_found(
     far: FakeCluster,
 ) -> None:
-    """A host that is down and not tried any more may have come back unheard."""
+    """A host that came back while no control connection was open is used again."""
     policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=2)
     async with connected(far, {"load_balancing_policy": policy}) as (cluster, _):
         core = cluster._core
         assert core is not None
         events = HostEvents()
         cluster.register_listener(events)
-        at = core.control.host
-        assert at is not None
-        other = next(host for host in cluster.metadata.all_hosts() if host is not at)
+        control_host = core.control.host
+        assert control_host is not None
+        other = next(host for host in cluster.metadata.all_hosts() if host is not control_host)
         reconnection = cluster.reconnection_policy
         cluster.reconnection_policy = Never()  # type: ignore[assignment]
         await thread(far.stop_node, far.node_at(other.address), False)
         await until_on_loop(lambda: other.state == "forced down")
         await thread(far.start_node, far.node_at(other.address), False)
         cluster.reconnection_policy = reconnection
-        await thread(far.node_at(at.address).drop_connections)
+        await thread(far.node_at(control_host.address).drop_connections)
         await events.expect("up", other.address)
 
 
@@ -130,18 +130,18 @@ async def test_hosts_are_tried_at_once_when_the_control_connection_is_back() -> 
         async with connected(nodes, reconnection_policy=hourly) as (cluster, _):
             events = HostEvents()
             cluster.register_listener(events)
-            at = cluster.get_control_connection_host().address
-            other = next(node for node in nodes.nodes if node.address != at)
+            control_address = cluster.get_control_connection_host().address
+            other = next(node for node in nodes.nodes if node.address != control_address)
             await thread(nodes.stop_node, other, False)
             await events.expect("down", other.address)
             await thread(nodes.start_node, other, False)
-            await thread(nodes.node_at(at).drop_connections)
+            await thread(nodes.node_at(control_address).drop_connections)
             await events.expect("up", other.address)
 
 
 def an_hour_between_tries(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-    """Have the control connection wait that long after a try to come back that has failed; the
-    event tells of the first one.
+    """Let the control connection wait an hour after a failed attempt; the event reports the first
+    failure.
     """
     tries = asyncio.Event()
 
@@ -156,7 +156,9 @@ def an_hour_between_tries(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
 async def test_the_control_connection_comes_back_with_the_first_host(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After a long outage its own next try may be minutes away."""
+    """The first host that is up again brings the control connection back, which might wait for
+    minutes.
+    """
     tries = an_hour_between_tries(monkeypatch)
     with FakeNode() as node:
         async with connected(node) as (cluster, _):
@@ -173,7 +175,9 @@ async def test_the_control_connection_comes_back_with_the_first_host(
 async def test_the_control_connection_comes_back_with_any_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An outage may be over before a pool has noticed, so that no host was ever down."""
+    """Any new connection brings the control connection back, since no host may have been marked
+    down.
+    """
     tries = an_hour_between_tries(monkeypatch)
     with FakeNode() as node:
         async with connected(node) as (cluster, session):
@@ -189,11 +193,9 @@ async def test_the_control_connection_comes_back_with_any_connection(
             await until_on_loop(lambda: cluster.get_control_connection_host() is not None)
 
 
-@pytest.mark.simulated(False)  # it waits in a thread
+@pytest.mark.simulated(False)  # waits in a thread
 async def test_a_control_connection_that_is_lost_while_it_moves_is_made_again() -> None:
-    """A translator takes its time, and meanwhile the connection that is being read goes: nobody
-    else would look for another.
-    """
+    """If the control connection is lost during a slow address translation, it is opened again."""
     with FakeCluster(2) as nodes:
         lost, gone = threading.Event(), threading.Event()
 
@@ -213,7 +215,7 @@ async def test_a_control_connection_that_is_lost_while_it_moves_is_made_again() 
 
             async def watched(endpoint: Any, target: Any = None, is_control: bool = False) -> Any:
                 connection = await open_connection(endpoint, target, is_control)
-                # Pools and the control connection put their own in its place.
+                # Pools and the control connection replace this callback with their own.
                 connection.on_closed = lambda *_: gone.set()
                 return connection
 
@@ -228,7 +230,9 @@ async def test_a_control_connection_that_is_lost_while_it_moves_is_made_again() 
 
 
 async def test_an_event_that_was_due_while_the_control_connection_moved_is_followed() -> None:
-    """It may have been told of after the rows were read."""
+    """An event during the move of the control connection is obeyed: it may be newer
+    than the rows.
+    """
 
     def readings(node: FakeNode) -> int:
         return sum(
@@ -267,7 +271,7 @@ async def test_a_control_connection_that_never_lasts_is_no_storm(
                 assert control.connection is not None
                 control.connection.close(ConnectionException("lost"))
             await until_on_loop(lambda: control.connection is not None)
-            # The first three are made again at once, each of the others after the schedule's next
+            # The first three are reopened at once, each of the others after the schedule's next
             # delay.
             assert len(taken) == 7
 
@@ -280,7 +284,7 @@ async def test_an_event_while_the_control_connection_is_made_is_acted_on_afterwa
             control = core.control
             events = HostEvents()
             cluster.register_listener(events)
-            connection, control.connection = control.connection, None  # as it is while it moves
+            connection, control.connection = control.connection, None  # as during a move
             added = await thread(nodes.add_node)
             await until_on_loop(lambda: control._debouncer.due is not None)
             await until_on_loop(

@@ -1,4 +1,4 @@
-"""Where the control connection is tried."""
+"""The hosts at which the control connection is tried."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ A, B, C, D = (DefaultEndPoint(f"10.0.0.{last}") for last in range(1, 5))
 
 
 async def at_once(function: Callable[[], Any]) -> Any:
-    """As `Connector.in_thread`, without a thread."""
+    """Call the function without a thread; replaces `Connector.in_thread`."""
     return function()
 
 
@@ -25,8 +25,8 @@ def contacts(metadata: Metadata | None = None, ignored: str = "", **changed: Any
 
 
 async def test_the_contact_points_come_in_any_order() -> None:
-    found = contacts(endpoints=[A, B, C, D])
-    orders = {tuple(await found.first()) for _ in range(200)}
+    contact_points = contacts(endpoints=[A, B, C, D])
+    orders = {tuple(await contact_points.first()) for _ in range(200)}
     assert len(orders) > 1
     assert {frozenset(order) for order in orders} == {frozenset((A, B, C, D))}
 
@@ -41,18 +41,18 @@ async def test_hosts_that_are_up_come_first_and_contact_points_last() -> None:
     metadata._replace_hosts(
         [host(str(A.address), False), host(str(B.address)), host(str(C.address))]
     )
-    found = contacts(metadata, ignored="10.0.0.3", endpoints=[A, D], named_endpoints=[D])
-    # Their order is drawn anew each time.
-    assert all(found.candidates() == [B, A, D] for _ in range(50))
+    contact_points = contacts(metadata, ignored="10.0.0.3", endpoints=[A, D], named_endpoints=[D])
+    # Their order is random each time.
+    assert all(contact_points.candidates() == [B, A, D] for _ in range(50))
 
 
 async def test_a_service_that_fails_leaves_what_is_known() -> None:
     def broken() -> Any:
         raise OSError("unreachable")
 
-    found = contacts(endpoints=[A], find_endpoints=broken)
-    await found.find_again()
-    assert found.candidates() == [A]
-    found = contacts(endpoints=[A], find_endpoints=lambda: [B])
-    await found.find_again()
-    assert found.candidates() == [A, B]
+    contact_points = contacts(endpoints=[A], find_endpoints=broken)
+    await contact_points.find_again()
+    assert contact_points.candidates() == [A]
+    contact_points = contacts(endpoints=[A], find_endpoints=lambda: [B])
+    await contact_points.find_again()
+    assert contact_points.candidates() == [A, B]

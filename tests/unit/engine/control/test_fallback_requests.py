@@ -1,4 +1,4 @@
-"""Requests over the control connection, if no pool can take them."""
+"""Requests go over the control connection if no pool can take them."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def node() -> Iterator[FakeNode]:
         yield running
 
 
-class Nowhere(RoundRobinPolicy):
-    """Every plan is empty, as if all pools were closed."""
+class EmptyPlans(RoundRobinPolicy):
+    """A policy with empty query plans, as if all pools were closed."""
 
     def make_query_plan(self, working_keyspace: Any = None, query: Any = None) -> Any:
         return iter(())
 
 
-def made(node: FakeNode, mode: Any, **settings: Any) -> Cluster:
-    settings.setdefault("load_balancing_policy", Nowhere())
+def cluster_with_mode(node: FakeNode, mode: Any, **settings: Any) -> Cluster:
+    settings.setdefault("load_balancing_policy", EmptyPlans())
     return Cluster(
         [node.address],
         port=node.port,
@@ -45,8 +45,8 @@ def made(node: FakeNode, mode: Any, **settings: Any) -> Cluster:
 def test_settings(member: Member) -> None:
     assert fallback_of(member) is member
     assert Cluster().allow_control_connection_query_fallback is Member.Disabled
-    given = Cluster(allow_control_connection_query_fallback=None)
-    assert given.allow_control_connection_query_fallback is Member.Disabled
+    cluster = Cluster(allow_control_connection_query_fallback=None)
+    assert cluster.allow_control_connection_query_fallback is Member.Disabled
 
 
 @pytest.mark.parametrize("wrong", [True, False, "yes", "Fallback", 1])
@@ -56,12 +56,12 @@ def test_other_settings_are_refused(wrong: Any) -> None:
 
 
 def test_disabled(node: FakeNode) -> None:
-    with made(node, Member.Disabled) as cluster, pytest.raises(NoHostAvailable):
+    with cluster_with_mode(node, Member.Disabled) as cluster, pytest.raises(NoHostAvailable):
         cluster.connect().execute("SELECT 1")
 
 
 def test_fallback_serves_what_no_pool_can_take(node: FakeNode) -> None:
-    with made(node, Member.Fallback) as cluster:
+    with cluster_with_mode(node, Member.Fallback) as cluster:
         session = cluster.connect()
         result = session.execute("SELECT 1")
         assert result.one() == (1,)
@@ -71,14 +71,16 @@ def test_fallback_serves_what_no_pool_can_take(node: FakeNode) -> None:
 
 
 def test_fallback_prefers_pools(node: FakeNode) -> None:
-    with made(node, Member.Fallback, load_balancing_policy=RoundRobinPolicy()) as cluster:
+    with cluster_with_mode(
+        node, Member.Fallback, load_balancing_policy=RoundRobinPolicy()
+    ) as cluster:
         cluster.connect().execute("SELECT 1")
         assert not node.queries("SELECT 1")[0].connection.event_types
 
 
 def test_no_pools_at_all(node: FakeNode) -> None:
     policy = RoundRobinPolicy()
-    with made(node, Member.SkipPoolCreation, load_balancing_policy=policy) as cluster:
+    with cluster_with_mode(node, Member.SkipPoolCreation, load_balancing_policy=policy) as cluster:
         session = cluster.connect("ks")
         for _ in range(3):
             assert session.execute("SELECT 1").one() == (1,)
@@ -87,9 +89,11 @@ def test_no_pools_at_all(node: FakeNode) -> None:
 
 
 def test_startup_goes_on_without_a_pool(node: FakeNode) -> None:
-    with made(node, Member.Fallback, load_balancing_policy=RoundRobinPolicy()) as cluster:
+    with cluster_with_mode(
+        node, Member.Fallback, load_balancing_policy=RoundRobinPolicy()
+    ) as cluster:
         cluster.connect().shutdown()
-        # The control connection is open; nobody gets in after it.
+        # The control connection stays open, but the node accepts no further connection.
         node.refuse_connections()
         session = cluster.connect("ks")
         assert not session._engine.pools
@@ -110,7 +114,7 @@ async def test_in_asyncio(node: FakeNode) -> None:
 
 
 def test_one_keyspace_for_all_sessions(node: FakeNode) -> None:
-    with made(node, Member.SkipPoolCreation) as cluster:
+    with cluster_with_mode(node, Member.SkipPoolCreation) as cluster:
         first, same, other = cluster.connect("ks"), cluster.connect("ks"), cluster.connect("else")
         first.execute("SELECT 1")
         same.execute("SELECT 1")
@@ -126,7 +130,7 @@ def test_one_keyspace_for_all_sessions(node: FakeNode) -> None:
 
 
 def test_use_is_refused(node: FakeNode) -> None:
-    with made(node, Member.SkipPoolCreation) as cluster:
+    with cluster_with_mode(node, Member.SkipPoolCreation) as cluster:
         session = cluster.connect()
         with pytest.raises(InvalidRequest, match="USE"):
             session.execute("USE ks")
@@ -135,7 +139,7 @@ def test_use_is_refused(node: FakeNode) -> None:
 
 
 def test_a_named_host_is_meant(node: FakeNode) -> None:
-    with made(node, Member.SkipPoolCreation) as cluster:
+    with cluster_with_mode(node, Member.SkipPoolCreation) as cluster:
         session = cluster.connect()
         (host,) = cluster.metadata.all_hosts()
         with pytest.raises(NoHostAvailable):
@@ -144,7 +148,7 @@ def test_a_named_host_is_meant(node: FakeNode) -> None:
 
 def test_retries_end(node: FakeNode) -> None:
     node.prime("SELECT 2", error(ErrorCode.OVERLOADED))
-    with made(node, Member.SkipPoolCreation) as cluster:
+    with cluster_with_mode(node, Member.SkipPoolCreation) as cluster:
         session = cluster.connect()
         with pytest.raises(Exception, match=r"[Oo]verloaded"):
             session.execute("SELECT 2")

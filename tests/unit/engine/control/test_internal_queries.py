@@ -1,4 +1,4 @@
-"""Small requests of the engine's own: answers, refusals, time limits and pages, without a socket."""  # noqa: E501
+"""The engine's own small requests: answers, refusals, timeouts and pages, without a socket."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ TEXT = "SELECT a FROM t"
 
 
 def rows(*numbers: int, state: bytes | None = None) -> tuple[int, int, bytes]:
-    """A page of rows with one int."""
+    """Return a page of rows with one int."""
     flags = int32(1 | (2 if state is not None else 0)) + int32(1)
     page = value(state) if state is not None else b""
     specs = string("ks") + string("t") + string("a") + short(9)
-    content = int32(len(numbers)) + b"".join(value(int32(one)) for one in numbers)
+    content = int32(len(numbers)) + b"".join(value(int32(number)) for number in numbers)
     return RESULT, 0, int32(2) + flags + page + specs + content
 
 
 class Peer:
-    """A connection that gives the answers in order; the last one again and again."""
+    """Fake connection that returns the answers in order, and repeats the last one."""
 
     def __init__(self, *answers: Any, **attributes: Any) -> None:
         self.sent: list[tuple[int, bytes, float | None]] = []
@@ -80,7 +80,7 @@ async def test_a_refusal_is_the_servers_error() -> None:
 
 
 @pytest.mark.parametrize("answer", [(READY, 0, b""), (RESULT, 0, int32(9)), (RESULT, 0, b"")])
-async def test_what_is_no_answer_closes_the_connection(answer: Any) -> None:
+async def test_a_wrong_answer_closes_the_connection(answer: Any) -> None:
     peer = Peer(answer)
     with pytest.raises(ProtocolError):
         await internal_queries().query(peer.connection, TEXT)
@@ -88,8 +88,8 @@ async def test_what_is_no_answer_closes_the_connection(answer: Any) -> None:
 
 
 async def pages_of(peer: Peer, **changed: Any) -> list[list[tuple[Any, ...]]]:
-    def tuples(names: Sequence[str], found: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        return list(found)
+    def tuples(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        return list(rows)
 
     pages = internal_queries(**changed).pages(peer.connection, TEXT)
     return [page.decode(tuples) async for page in pages]
@@ -111,8 +111,8 @@ async def test_the_same_page_again_and_again_is_an_error() -> None:
     assert len(peer.sent) == 2
 
 
-class Noting(InternalQueries):
-    """Notes the texts that it is asked to send."""
+class RecordingQueries(InternalQueries):
+    """Records the statements that it sends."""
 
     def __init__(self, **changed: Any) -> None:
         super().__init__(settings(**changed))
@@ -129,13 +129,11 @@ class Noting(InternalQueries):
     ("features", "limited"),
     [
         (None, False),
-        (SimpleNamespace(sharding_info=None), False),
-        (SimpleNamespace(sharding_info=object()), True),
+        (SimpleNamespace(is_scylla=False), False),
+        (SimpleNamespace(is_scylla=True), True),
     ],
 )
-async def test_only_servers_with_shards_are_told_of_a_time_limit(
-    features: Any, limited: bool
-) -> None:
-    noting = Noting(metadata_request_timeout=datetime.timedelta(seconds=2))
+async def test_only_scylladb_is_told_of_a_time_limit(features: Any, limited: bool) -> None:
+    noting = RecordingQueries(metadata_request_timeout=datetime.timedelta(seconds=2))
     assert len([page async for page in noting.pages(connection(features=features), TEXT)]) == 1
     assert noting.texts == [TEXT + (" USING TIMEOUT 2000ms" if limited else "")]

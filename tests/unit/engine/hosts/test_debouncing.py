@@ -1,4 +1,4 @@
-"""Bursts of events: one action, soon, and not put off for ever."""
+"""A burst of events causes one action, which comes soon and is not postponed for ever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading the node list, from the system tables of a node that is not started."""
+"""The node list is read from the system tables of a node that is not started."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.unit.engine.partners import Tables, connection, settings
 
 
 class Routes:
-    """Notes what is asked of it, as `RouteWatch` has it."""
+    """Fake `RouteWatch` that records its calls."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -37,33 +37,33 @@ def reader(tables: Tables, routes: Any = None) -> NodeListReader:
 
 
 def nodes(count: int = 3) -> list[FakeNode]:
-    found = [FakeNode(f"10.0.0.{at + 1}", 9042) for at in range(count)]
-    for node in found:
-        node.peers = [other for other in found if other is not node]
-    return found
+    fake_nodes = [FakeNode(f"10.0.0.{index + 1}", 9042) for index in range(count)]
+    for node in fake_nodes:
+        node.peers = [other for other in fake_nodes if other is not node]
+    return fake_nodes
 
 
 async def test_the_nodes_and_the_cluster_are_read() -> None:
     first, *others = nodes()
-    found = reader(Tables(first))
+    node_list = reader(Tables(first))
     through = connection(first.address)
-    read = await found.read(through, through.endpoint)
+    read = await node_list.read(through, through.endpoint)
     assert [host.address for host in read.hosts] == [node.address for node in (first, *others)]
     assert read.local.host_id == first.host_id
-    assert found._metadata.cluster_name == first.cluster_name
+    assert node_list._metadata.cluster_name == first.cluster_name
 
 
 async def test_older_servers_are_asked_for_the_older_table_from_then_on() -> None:
     first, second = nodes(2)
     first.has_peers_v2 = False
     tables = Tables(first)
-    found = reader(tables)
+    node_list = reader(tables)
     through = connection(first.address)
     for _ in range(2):
-        read = await found.read(through, through.endpoint)
+        read = await node_list.read(through, through.endpoint)
         assert [host.address for host in read.hosts] == [first.address, second.address]
-    asked = [query.rpartition(".")[2] for _, query in tables.asked if "peers" in query]
-    assert asked == ["peers_v2", "peers", "peers"]
+    tables_read = [query.rpartition(".")[2] for _, query in tables.asked if "peers" in query]
+    assert tables_read == ["peers_v2", "peers", "peers"]
 
 
 async def test_a_node_without_a_row_of_its_own_is_not_ready() -> None:
@@ -91,9 +91,9 @@ async def test_other_refusals_of_the_server_are_errors() -> None:
 async def test_routes_are_read_first() -> None:
     (node,) = nodes(1)
     routes = Routes()
-    found = reader(Tables(node), routes)
+    node_list = reader(Tables(node), routes)
     through = connection(node.address)
-    await found.prepare(through)
+    await node_list.prepare(through)
     assert routes.calls == ["read"]
-    await found.read(through, through.endpoint)
+    await node_list.read(through, through.endpoint)
     assert routes.calls == ["read", "read again"]

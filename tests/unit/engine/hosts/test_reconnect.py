@@ -1,4 +1,4 @@
-"""Tries to reach a host: their schedule, their end, and what is told of them, without a host."""
+"""Attempts to reach a host: their schedule, their end, and their reports, without a host."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class Delays(ReconnectionPolicy):
 
 
 class Watch:
-    """What a `Reconnector` tells: `outcomes` are those of the tries, in order."""
+    """Records the reports of a `Reconnector`; `outcomes` are the outcomes of the attempts, in
+    order.
+    """
 
     def __init__(self, *outcomes: Any) -> None:
         self.outcomes = list(outcomes)
@@ -69,10 +71,10 @@ async def over(watch: Watch) -> list[Any]:
 async def test_tries_go_on_until_one_succeeds() -> None:
     watch = Watch(DOWN, OSError("no route"), True)
     tries(watch, 0, 0, 0, 0)
-    told = await over(watch)
-    assert told[:2] == ["try", DOWN]
-    assert isinstance(told[3], OSError)
-    assert told[4:] == ["try", "forgotten"]
+    outcomes = await over(watch)
+    assert outcomes[:2] == ["try", DOWN]
+    assert isinstance(outcomes[3], OSError)
+    assert outcomes[4:] == ["try", "forgotten"]
 
 
 async def test_a_try_that_is_not_the_last_goes_on() -> None:
@@ -128,7 +130,9 @@ async def test_a_mistake_in_a_programs_schedule_is_logged(caplog: pytest.LogCapt
 
 
 async def test_an_event_that_the_host_is_up_begins_the_schedule_anew() -> None:
-    """Its port may listen a moment later: the long delay of the old schedule would be next."""
+    """An event that the host is up restarts the schedule, because its port may listen a moment
+    later.
+    """
     watch = Watch(DOWN, DOWN, True)
     reconnector = Reconnector(watch, HOST, Delays(0, 0, 3600, 3600))
     await turns(6)
@@ -141,7 +145,7 @@ async def test_a_try_that_comes_too_early_is_followed_by_those_of_a_new_schedule
     watch = Watch(DOWN, DOWN, True)
     reconnector = Reconnector(watch, HOST, OnceSlow())
     await turns(6)
-    reconnector.hurry()  # its try fails, too
+    reconnector.hurry()  # this attempt fails, too
     assert await over(watch) == ["try", DOWN, "try", DOWN, "try", "forgotten"]
 
 
@@ -150,12 +154,12 @@ async def test_an_event_that_the_host_is_down_begins_the_schedule_anew() -> None
     reconnector = Reconnector(watch, HOST, OnceSlow())
     await turns(6)
     assert watch.told == []
-    reconnector.begin_anew()
+    reconnector.restart_schedule()
     assert await over(watch) == ["try", "forgotten"]
 
 
 class OnceSlow(ReconnectionPolicy):
-    """The first schedule waits for an hour, the later ones do not wait."""
+    """A policy whose first schedule waits for an hour; later schedules do not wait."""
 
     def __init__(self) -> None:
         self.schedules = 0

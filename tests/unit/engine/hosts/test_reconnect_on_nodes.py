@@ -1,4 +1,4 @@
-"""Hosts that go and come back, requests meanwhile, and what conviction makes of them."""
+"""Hosts that go down and come back, requests while they are down, and conviction."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def test_all_hosts_go_down_and_come_back(nodes: FakeCluster) -> None:
 
 
 async def until_answered(session: aio.Session) -> None:
-    """Ask until an answer comes."""
+    """Send requests until an answer comes."""
     while True:
         try:
             await session.execute(SAFE)
@@ -144,7 +144,7 @@ async def test_statements_are_prepared_on_a_host_that_comes_back(nodes: FakeClus
 async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(
     nodes: FakeCluster,
 ) -> None:
-    """The connection that is being opened belongs to the engine alone, and goes with it."""
+    """A connection that is being opened for a host that came back is closed by the shutdown."""
     async with connected(nodes) as (cluster, _):
         events = HostEvents()
         cluster.register_listener(events)
@@ -152,7 +152,7 @@ async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(
         await events.expect("down", nodes[1].address)
         nodes[1].forget_requests()
         held = hold(message(Opcode.READY, b""))
-        # The first one only looks whether the host answers; the pool's comes then.
+        # The first connection only checks whether the host answers; then the pool opens its own.
         nodes[1].prime(
             lambda request: (
                 request.opcode == Opcode.STARTUP and nodes[1].count(Opcode.STARTUP) == 2
@@ -185,8 +185,8 @@ async def test_a_used_host_of_another_data_centre_comes_back(far: FakeCluster, t
 # -- conviction ------------------------------------------------------------------------------------
 
 
-class Patient(ConvictionPolicy):
-    """The third failure in a row is one too many."""
+class ConvictsThirdFailure(ConvictionPolicy):
+    """A policy that convicts a host at the third failure in a row."""
 
     def __init__(self, host: Any) -> None:
         super().__init__(host)
@@ -203,7 +203,10 @@ class Patient(ConvictionPolicy):
 async def test_a_host_that_is_not_convicted_is_connected_to_again() -> None:
     with FakeCluster(2) as nodes:
         nodes.prime(READ, number(1))
-        async with connected(nodes, conviction_policy_factory=Patient) as (cluster, session):
+        async with connected(nodes, conviction_policy_factory=ConvictsThirdFailure) as (
+            cluster,
+            session,
+        ):
             events = HostEvents()
             cluster.register_listener(events)
             victim = nodes[1]
@@ -211,13 +214,13 @@ async def test_a_host_that_is_not_convicted_is_connected_to_again() -> None:
             assert host is not None
             assert host.conviction_policy is not None
             assert core is not None
-            # One failure: not convicted, but without connections for the moment.
+            # After one failure the host is not convicted, but has no connections for the moment.
             session._engine.remove_pool(host)
             core.hosts.on_connection_failure(host, OSError("broken"))
             await until_on_loop(lambda: victim.address in pooled(session))
             assert events.seen == []
             assert host.conviction_policy.failures == 0
-            # Now it is away for longer.
+            # Now the host is down for longer.
             await thread(nodes.stop_node, victim, False)
             await events.expect("down", victim.address)
             await thread(nodes.start_node, victim, False)
@@ -226,7 +229,9 @@ async def test_a_host_that_is_not_convicted_is_connected_to_again() -> None:
 
 
 async def test_a_host_whose_pool_fails_when_it_answers_again_is_tried_further() -> None:
-    """A node that has just started may not know the keyspace yet."""
+    """A host stays scheduled if its pool fails: a node that just started may not know
+    the keyspace.
+    """
     with FakeCluster(2) as nodes:
         nodes.prime(READ, number(1))
         async with connected(nodes) as (cluster, session):
@@ -243,7 +248,9 @@ async def test_a_host_whose_pool_fails_when_it_answers_again_is_tried_further() 
 
 
 async def test_a_session_that_loses_a_host_alone_gets_it_back() -> None:
-    """Another session has connections to it, so it is up: a session without gets its own."""
+    """A session that alone loses its pool to a host opens a new pool, although the
+    host stays up.
+    """
     with FakeCluster(2) as nodes:
         nodes.prime(READ, number(1))
         async with connected(nodes) as (cluster, session):
@@ -255,7 +262,7 @@ async def test_a_session_that_loses_a_host_alone_gets_it_back() -> None:
             assert core is not None
             await until_on_loop(
                 lambda: core.sessions._following is None
-            )  # what follows from the events of connecting is over
+            )  # wait until the effects of connecting are over
             victim.prime('USE "ks"', error(ErrorCode.INVALID, "Keyspace 'ks' does not exist"), 1)
             (pool,) = (
                 pool
@@ -270,7 +277,7 @@ async def test_a_session_that_loses_a_host_alone_gets_it_back() -> None:
 
 
 async def test_a_host_that_is_given_up_without_being_convicted_is_down(far: FakeCluster) -> None:
-    class Merciful(Patient):
+    class Merciful(ConvictsThirdFailure):
         def add_failure(self, connection_exc: BaseException) -> bool:
             return False
 
@@ -280,8 +287,8 @@ async def test_a_host_that_is_given_up_without_being_convicted_is_down(far: Fake
     ):
         events = HostEvents()
         cluster.register_listener(events)
-        at = cluster.get_control_connection_host()
-        victim = next(node for node in far.nodes if node.address != at.address)
+        control_host = cluster.get_control_connection_host()
+        victim = next(node for node in far.nodes if node.address != control_host.address)
         host = cluster.metadata.get_host(victim.address)
         await thread(far.stop_node, victim, False)
         await events.expect("down", victim.address)

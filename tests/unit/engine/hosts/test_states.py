@@ -1,4 +1,4 @@
-"""The table of host states, without a host: what each event does in each state."""
+"""The table of host states, without a host: the effect of each event in each state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from cassandra.engine.hosts.states import TABLE, Action, Event, Facts, State, Up, transition
 
 STATES = [State(up, tried) for up, tried in itertools.product(Up, (False, True))]
-FACTS = [Facts(*bits) for bits in itertools.product((False, True), repeat=4)]
+FACTS = [Facts(*bits) for bits in itertools.product((False, True), repeat=len(Facts._fields))]
 
 LOST = Facts(convicted=True)
 CONNECTED = Facts(has_pool=True, is_served=True)
@@ -31,28 +31,28 @@ IGNORED = Facts(is_ignored=True)
         (State(Up.UP), Event.CONNECTION_FAILED, Facts(), State(Up.UP, True), [Action.START_TRIES]),
         (State(Up.UP), Event.CONNECTION_FAILED, CONNECTED, State(Up.UP), []),
         (State(Up.UP), Event.CONNECTION_FAILED, HALF_SERVED, State(Up.UP, True), [Action.START_TRIES]),  # noqa: E501
-        # Tries.
+        # Attempts.
         (State(Up.UP, True), Event.TRY_FAILED, LOST, State(Up.DOWN, True), [Action.MARK_DOWN]),
         (State(Up.UP, True), Event.TRY_FAILED, HALF_SERVED, State(Up.UP, True), []),
         (State(Up.UP, True), Event.TRIES_ENDED, Facts(), State(Up.GIVEN_UP, True), [Action.MARK_DOWN, Action.GIVE_UP]),  # noqa: E501
         (State(Up.DOWN, True), Event.TRIES_ENDED, Facts(), State(Up.GIVEN_UP, True), [Action.GIVE_UP]),  # noqa: E501
         (State(Up.UP, True), Event.TRIES_ENDED, CONNECTED, State(Up.UP, True), []),
-        # What the cluster says.
-        (State(Up.DOWN, True), Event.SAID_UP, Facts(), State(Up.DOWN, True), [Action.HURRY]),
-        (State(Up.DOWN), Event.SAID_UP, Facts(), State(Up.DOWN), [Action.BRING_UP]),
-        (State(Up.GIVEN_UP), Event.SAID_UP, Facts(), State(Up.GIVEN_UP), [Action.BRING_UP]),
-        (State(Up.UP), Event.SAID_UP, CONNECTED, State(Up.UP), []),
-        (State(Up.UP), Event.SAID_DOWN, CONNECTED, State(Up.UP), []),
-        (State(Up.UP), Event.SAID_DOWN, IGNORED, State(Up.DOWN), [Action.MARK_DOWN]),
-        (State(Up.UP), Event.SAID_DOWN, LOST, State(Up.DOWN, True), [Action.MARK_DOWN, Action.START_TRIES]),  # noqa: E501
-        (State(Up.UP), Event.SAID_DOWN, Facts(), State(Up.UP, True), [Action.START_TRIES]),
-        # After the control connection has moved.
+        # Reports of the cluster.
+        (State(Up.DOWN, True), Event.REPORTED_UP, Facts(), State(Up.DOWN, True), [Action.HURRY]),
+        (State(Up.DOWN), Event.REPORTED_UP, Facts(), State(Up.DOWN), [Action.BRING_UP]),
+        (State(Up.GIVEN_UP), Event.REPORTED_UP, Facts(), State(Up.GIVEN_UP), [Action.BRING_UP]),
+        (State(Up.UP), Event.REPORTED_UP, CONNECTED, State(Up.UP), []),
+        (State(Up.UP), Event.REPORTED_DOWN, CONNECTED, State(Up.UP), []),
+        (State(Up.UP), Event.REPORTED_DOWN, IGNORED, State(Up.DOWN), [Action.MARK_DOWN]),
+        (State(Up.UP), Event.REPORTED_DOWN, LOST, State(Up.DOWN, True), [Action.MARK_DOWN, Action.START_TRIES]),  # noqa: E501
+        (State(Up.UP), Event.REPORTED_DOWN, Facts(), State(Up.UP, True), [Action.START_TRIES]),
+        # The control connection has moved.
         (State(Up.GIVEN_UP), Event.LOOK_AGAIN, Facts(), State(Up.GIVEN_UP, True), [Action.START_TRIES, Action.HURRY]),  # noqa: E501
         (State(Up.DOWN, True), Event.LOOK_AGAIN, Facts(), State(Up.DOWN, True), [Action.HURRY]),
         (State(Up.DOWN), Event.LOOK_AGAIN, Facts(), State(Up.DOWN), [Action.BRING_UP]),
         (State(Up.UP), Event.LOOK_AGAIN, CONNECTED, State(Up.UP), []),
-        # The node list.
-        (State(Up.UP), Event.RELOCATED, CONNECTED, State(Up.UP), [Action.PLACE_ANEW]),
+        # The node list changed.
+        (State(Up.UP), Event.RELOCATED, CONNECTED, State(Up.UP), [Action.RELOCATE]),
         (State(Up.DOWN), Event.RELOCATED, IGNORED, State(Up.DOWN), []),
         (State(Up.DOWN), Event.RELOCATED, Facts(), State(Up.DOWN), [Action.BRING_UP]),
         (State(Up.DOWN, True), Event.RELOCATED, Facts(), State(Up.DOWN, True), [Action.HURRY]),
@@ -78,27 +78,40 @@ def test_every_event_is_in_the_table() -> None:
     assert set(TABLE) == set(Event)
 
 
-def test_what_holds_in_every_state() -> None:
+def test_rules_for_every_state() -> None:
     for state, event, facts, after, actions in every_transition():
-        told = (state, event, facts, actions)
-        assert len(set(actions)) == len(actions), told
-        # Nobody is told twice, and nobody is told what was known.
-        assert (Action.MARK_UP in actions) <= (state.up is not Up.UP), told
-        assert (Action.MARK_DOWN in actions) <= (not state.up.is_down), told
-        assert not {Action.MARK_UP, Action.MARK_DOWN} <= set(actions), told
-        # One task tries a host, and only one that runs is hurried or stopped.
-        assert (Action.START_TRIES in actions) <= (not state.tried), told
-        assert (Action.HURRY in actions) <= (state.tried or Action.START_TRIES in actions), told
-        assert (Action.STOP_TRIES in actions) <= state.tried, told
-        # A host with an open connection goes down only by leaving.
-        if facts.has_pool and event is not Event.LEFT:
-            assert after.up is state.up or after.up is Up.UP, told
+        details = (state, event, facts, actions)
+        assert len(set(actions)) == len(actions), details
+        # No report is sent twice, and none repeats a known state.
+        assert (Action.MARK_UP in actions) <= (state.up is not Up.UP), details
+        assert (Action.MARK_DOWN in actions) <= (not state.up.is_down), details
+        assert not {Action.MARK_UP, Action.MARK_DOWN} <= set(actions), details
+        # Only one task tries a host, and only a running task is hurried or stopped.
+        assert (Action.START_TRIES in actions) <= (not state.tried), details
+        assert (Action.HURRY in actions) <= (state.tried or Action.START_TRIES in actions), details
+        assert (Action.STOP_TRIES in actions) <= state.tried, details
+        # A host with an open connection goes down only if it leaves or announces its stop.
+        if facts.has_pool and event not in (Event.LEFT, Event.DRAINS) and state.up != Up.DRAINING:
+            assert after.up is state.up or after.up is Up.UP, details
+
+
+def test_a_host_that_drains_is_tried_by_the_schedule_alone() -> None:
+    """A draining host is tried only by the schedule, since it would soon close new connections."""
+    for state, event, facts, after, actions in every_transition():
+        if event is Event.DRAINS and not state.up.is_down:
+            assert after.up is Up.DRAINING
+            assert actions[0] is Action.MARK_DRAINING
+            assert after.tried or facts.is_ignored
+        if event is Event.LOOK_AGAIN and state.up is Up.DRAINING:
+            assert actions == []
+        if event is Event.TRY_FAILED and state.up is Up.DRAINING:
+            assert after.up is (Up.DRAINING if facts.is_draining else Up.DOWN)
 
 
 def test_a_host_that_is_lost_comes_back_or_waits_for_the_cluster() -> None:
-    """From wherever connections fail, something will try the host again."""
+    """In every state, a lost host is tried again or waits for a report of the cluster."""
     for state, event, facts, after, actions in every_transition():
         if event is Event.CONNECTION_FAILED and not (facts.has_pool and facts.is_served):
             assert after.tried, (state, facts, actions)
-        if event is Event.SAID_UP and state.up is not Up.UP:
+        if event is Event.REPORTED_UP and state.up is not Up.UP:
             assert actions in ([Action.HURRY], [Action.BRING_UP]), (state, facts)

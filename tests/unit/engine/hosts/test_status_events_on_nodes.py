@@ -1,4 +1,4 @@
-"""What servers tell of hosts: events, and rows of the node list."""
+"""Servers report hosts by events and by rows of the node list."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ pytestmark = pytest.mark.simulated
 
 @pytest.mark.parametrize("tells_of_new_nodes", [True, False])
 async def test_a_node_that_was_replaced_is_another_host(tells_of_new_nodes: bool) -> None:
-    """Another host id is another node, whatever its address. Some servers send only DOWN and UP."""
+    """A node with another host id is another host, whatever its address. Some servers send only
+    DOWN and UP.
+    """
     with FakeCluster(2) as nodes:
         windows: Any = {
             "topology_event_refresh_window": 0,
@@ -45,8 +47,8 @@ async def test_a_node_that_was_replaced_is_another_host(tells_of_new_nodes: bool
             "reconnection_policy": ConstantReconnectionPolicy(0.05, None),
         }
         async with connected(nodes, **windows) as (cluster, session):
-            at = cluster.get_control_connection_host().address
-            replaced = next(node for node in nodes.nodes if node.address != at)
+            control_address = cluster.get_control_connection_host().address
+            replaced = next(node for node in nodes.nodes if node.address != control_address)
             before = cluster.metadata.get_host(replaced.address)
             events = HostEvents()
             cluster.register_listener(events)
@@ -70,7 +72,7 @@ async def test_a_node_that_was_replaced_is_another_host(tells_of_new_nodes: bool
 
 
 async def test_rows_of_half_a_node_are_ignored(nodes: FakeCluster) -> None:
-    """A node that is joining or gone leaves a row without tokens behind."""
+    """Rows without tokens are ignored: a node that joins or has left leaves such rows behind."""
     for node in nodes.nodes:
         node.peers = [*node.peers, FakeNode("127.0.0.99", nodes.port, tokens=())]
     async with connected(nodes) as (cluster, session):
@@ -150,7 +152,7 @@ async def test_hosts_that_are_not_used_follow_events_without_a_connection(
         assert core is not None
         events = HostEvents()
         cluster.register_listener(events)
-        # The contact point that was asked first may be any of them.
+        # Any of the contact points may have been used first.
         victim = next(
             node
             for node in far.nodes[1:]
@@ -172,8 +174,8 @@ async def test_hosts_that_are_not_used_follow_events_without_a_connection(
 async def test_another_node_under_the_same_address_is_another_host() -> None:
     with FakeCluster(2) as nodes:
         async with connected(nodes) as (cluster, session):
-            at = cluster.get_control_connection_host().address
-            replaced = next(node for node in nodes.nodes if node.address != at)
+            control_address = cluster.get_control_connection_host().address
+            replaced = next(node for node in nodes.nodes if node.address != control_address)
             before = cluster.metadata.get_host(replaced.address)
             events = HostEvents()
             cluster.register_listener(events)
@@ -183,7 +185,7 @@ async def test_another_node_under_the_same_address_is_another_host() -> None:
             assert after is not None
             assert after is not before
             await until_on_loop(lambda: after.is_up is True)
-            # Listeners hear of it once each, and in order.
+            # Listeners get each event once, and in order.
             assert events.seen == [(kind, replaced.address) for kind in ("remove", "add", "up")]
             assert any(host is after for host in session.get_pool_state())
             assert before is not None
@@ -193,8 +195,8 @@ async def test_another_node_under_the_same_address_is_another_host() -> None:
 async def test_a_node_that_the_control_connection_finds_under_another_address_has_moved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As in a Kubernetes cluster whose pods have all got new addresses: only the contact point
-    still leads there.
+    """If only the contact point leads to a node with a new address, as when all pods of a
+    Kubernetes cluster get new addresses, the host is moved.
     """
     with FakeCluster(2) as nodes:
         old, new = nodes.nodes
@@ -218,14 +220,16 @@ async def test_a_node_that_the_control_connection_finds_under_another_address_ha
 
 
 async def test_a_node_that_is_reached_by_another_of_its_names_stays_the_same_host() -> None:
-    """Its own row still names the address that is known, so nothing has moved."""
+    """If a node is reached by another of its names, its own row has the known address, so it is the
+    same host.
+    """
     with FakeNode() as node:
         async with connected(node) as (cluster, _):
             core = cluster._core
             assert core is not None
             events = HostEvents()
             cluster.register_listener(events)
-            (known,) = cluster.metadata.all_hosts()
+            (host,) = cluster.metadata.all_hosts()
             connection = core.control.connection
             assert connection is not None
             core.hosts.take_node_list(
@@ -233,7 +237,7 @@ async def test_a_node_that_is_reached_by_another_of_its_names_stays_the_same_hos
                     connection, DefaultEndPoint("127.0.0.77", node.port)
                 )
             )
-            assert cluster.metadata.all_hosts() == [known]
+            assert cluster.metadata.all_hosts() == [host]
             assert events.seen == []
 
 
@@ -259,7 +263,7 @@ async def test_policies_place_a_node_anew_that_has_changed_its_rack_or_data_cent
         await cluster.refresh_nodes()
         assert host not in set(policy.make_query_plan())
         await until_on_loop(lambda: len(pooled(session)) == 1)
-        # To the program nothing has come or gone: the host was there at connect.
+        # For the application no host was added or removed: the host was there at connect.
         assert events.seen == []
 
 

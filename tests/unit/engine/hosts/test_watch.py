@@ -1,4 +1,4 @@
-"""What becomes of hosts: the facts of the moment, and what the actions do, without a connection."""
+"""The watch of hosts collects facts and performs actions, without a connection."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOST = ConnectionException("lost")
 
 
 class WatchedHosts:
-    """A watch over two hosts, with one session that can be told which pools it has."""
+    """A watch over two hosts, with one session whose pools the test sets."""
 
     def __init__(self, **changed: Any) -> None:
         self.first, self.second = host("10.0.0.1"), host("10.0.0.2")
@@ -29,7 +29,7 @@ class WatchedHosts:
         self.metadata._replace_hosts([self.first, self.second])
         self.events: list[tuple[str, str]] = []
         self.listeners = Listeners(lambda: None)
-        self.listeners.program = [self]
+        self.listeners.user_listeners = [self]
         self.probed: list[str] = []
         self.probe_error: Exception | None = None
         self.pools: dict[Host, object] = {}
@@ -47,7 +47,7 @@ class WatchedHosts:
             self.probe,
         )
 
-    # As a session.
+    # The interface of a session.
 
     def distance(self, host: Host) -> int:
         return HostDistance.LOCAL
@@ -65,7 +65,7 @@ class WatchedHosts:
         if self.probe_error is not None:
             raise self.probe_error
 
-    # As a listener.
+    # The interface of a listener.
 
     def on_up(self, host: Host) -> None:
         self.events.append(("up", host.address))
@@ -102,7 +102,7 @@ async def test_a_host_with_a_pool_is_not_down() -> None:
     world = WatchedHosts()
     world.pools[world.first] = object()
     world.watch.on_connection_failure(world.first, LOST)
-    world.watch.on_said_down(world.first)
+    world.watch.on_reported_down(world.first)
     assert world.events == []
 
 
@@ -114,7 +114,7 @@ async def test_tries_end_with_the_schedule_and_the_host_is_given_up() -> None:
     assert world.probed == ["10.0.0.1"] * 3
     assert world.first.state == "forced down"
     world.probe_error = None
-    world.watch.on_said_up(world.first)
+    world.watch.on_reported_up(world.first)
     await world.settle()
     assert world.first.is_up
 
@@ -134,24 +134,24 @@ async def test_statements_are_prepared_on_a_host_before_it_counts_as_served() ->
     async def prepare(host: Host) -> None:
         prepared.append(host.address)
 
-    for wanted in (True, False):
-        world = WatchedHosts(reprepare_on_up=wanted)
+    for reprepare in (True, False):
+        world = WatchedHosts(reprepare_on_up=reprepare)
         world.watch.prepare_on = prepare
         assert await world.watch.bring_up(world.first)
     assert prepared == ["10.0.0.1"]
 
 
-def read(*hosts: Host, known: list[Host]) -> NodeList:
-    """A node list with these hosts."""
+def read(*hosts: Host, existing: list[Host]) -> NodeList:
+    """Return a node list with these hosts."""
     ids = {each: each.host_id or uuid.uuid4() for each in hosts}
     rows: Any = [(each.endpoint, {"host_id": ids[each], "tokens": each.tokens}) for each in hosts]
-    return NodeList(rows, known, {each.endpoint: each for each in hosts}.__getitem__)
+    return NodeList(rows, existing, {each.endpoint: each for each in hosts}.__getitem__)
 
 
 async def test_the_node_list_brings_and_takes_hosts() -> None:
     world = WatchedHosts()
     new = host("10.0.0.3", is_up=None)
-    world.watch.take_node_list(read(world.first, new, known=world.metadata.all_hosts()))
+    world.watch.take_node_list(read(world.first, new, existing=world.metadata.all_hosts()))
     assert world.events == [("remove", "10.0.0.2"), ("add", "10.0.0.3")]
     await world.settle()
     assert new in world.pools
@@ -165,8 +165,8 @@ async def test_the_placement_is_computed_again_if_tokens_change_or_that_is_asked
     world.first.tokens, world.second.tokens = ("0",), ("100",)
 
     def take(rebuild: bool) -> int:
-        known = world.metadata.all_hosts()
-        world.watch.take_node_list(read(*known, known=known), rebuild)
+        hosts = world.metadata.all_hosts()
+        world.watch.take_node_list(read(*hosts, existing=hosts), rebuild)
         return world.metadata.placement_version
 
     first = take(False)
@@ -174,7 +174,7 @@ async def test_the_placement_is_computed_again_if_tokens_change_or_that_is_asked
     assert take(True) == first + 1
 
 
-async def test_nothing_counts_after_the_end() -> None:
+async def test_no_event_counts_after_close() -> None:
     world = WatchedHosts()
     world.probe_error = LOST
     world.watch.on_connection_failure(world.first, LOST)

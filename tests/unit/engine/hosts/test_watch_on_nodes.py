@@ -1,4 +1,4 @@
-"""Hosts in the engine: names and addresses, translators, listeners, and how fast a host is."""
+"""Hosts in the engine: names and addresses, translators, listeners, and latencies."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def test_a_policy_that_comes_later_knows_which_hosts_are_down(far: FakeClu
         assert policy.distance(spare) == HostDistance.REMOTE
 
 
-# -- hosts that leave while they are connected to --------------------------------------------------
+# -- hosts that leave during a connect -------------------------------------------------------------
 
 
 @pytest.mark.simulated(False)
@@ -86,7 +86,7 @@ async def test_listeners_may_be_registered_before_the_first_connect() -> None:
         async with aio.Cluster(nodes.contact_points, port=nodes.port) as cluster:
             events, other = HostEvents(), HostEvents()
             cluster.register_listener(events)
-            cluster.register_listener(events)  # it hears of everything once all the same
+            cluster.register_listener(events)  # registered twice, it still gets each event once
             cluster.register_listener(other)
             cluster.unregister_listener(other)
             await cluster.connect(wait_for_all_pools=True)
@@ -100,7 +100,9 @@ async def test_listeners_may_be_registered_before_the_first_connect() -> None:
 
 
 class Resolver:
-    """An event loop for which a name has some addresses, and one of them drops every packet."""
+    """An event loop whose resolver returns some addresses for a name; one of them drops every
+    packet.
+    """
 
     def __init__(self, loop: Any, addresses: list[str]) -> None:
         self._loop = loop
@@ -192,10 +194,10 @@ async def test_a_translator_that_gives_no_address_is_named() -> None:
 
 
 class Refusals(RequestObserver):
-    """Notes whom it is told of, and whether it is told a time."""
+    """Records the hosts of refusals, and whether they had a latency."""
 
-    def __init__(self, told: list[tuple[str, bool]]) -> None:
-        self._told = told
+    def __init__(self, events: list[tuple[str, bool]]) -> None:
+        self._told = events
 
     def on_refusal(self, host: Host, seconds: float) -> None:
         self._told.append((host.address, seconds > 0))
@@ -214,8 +216,10 @@ class Refusals(RequestObserver):
     ],
 )
 @pytest.mark.simulated(False)
-async def test_what_policies_hear_of_latencies(answer: Any, counts: bool) -> None:
-    """An overloaded host that refuses at once would look like the fastest one."""
+async def test_which_answers_count_as_latencies(answer: Any, counts: bool) -> None:
+    """Refusals do not count as latencies, or an overloaded host that refuses at once would look
+    fast.
+    """
     with FakeNode() as node:
         node.prime(READ, answer)
         async with connected(node, {"retry_policy": FallthroughRetryPolicy()}) as (

@@ -1,4 +1,4 @@
-"""Connections that a pool no longer gives to requests: they end, whatever their peer does."""
+"""Connections that a pool no longer gives to requests are closed, whatever their peer does."""
 
 from __future__ import annotations
 
@@ -95,12 +95,12 @@ async def test_a_retired_connection_takes_no_request_that_waits_for_room() -> No
             waiting = session.execute(READ, timeout=WAIT)
             await until_on_loop(lambda: pool.waiting == 1)
             cluster.set_core_connections_per_host(HostDistance.LOCAL, 1)
-            (kept,) = pool.connections
+            (remaining,) = pool.connections
             await thread(held.wait, 2)
             held.release_all()
             assert (await waiting).one().k == 2
             await asyncio.gather(*slow)
-            assert pool.open_connections() == [kept]
+            assert pool.open_connections() == [remaining]
 
 
 async def test_a_time_out_names_the_statement_and_the_host() -> None:
@@ -118,7 +118,7 @@ async def test_a_time_out_names_the_statement_and_the_host() -> None:
 
 
 async def test_a_connection_with_too_many_orphans_is_replaced(node: FakeNode) -> None:
-    """Its other requests go on; only then is it closed."""
+    """Requests in flight on a replaced connection go on; the connection is closed after them."""
     late, going_on = hold(number(13)), hold(number(7))
     node.prime(READ, late)
     node.prime("go on", going_on)
@@ -128,8 +128,8 @@ async def test_a_connection_with_too_many_orphans_is_replaced(node: FakeNode) ->
         under_way = session.execute("go on")
         await thread(going_on.wait)
         waiting = [session.execute(READ, timeout=0.03) for _ in range(9)]
-        for one in waiting:
-            assert isinstance(await fails(one), OperationTimedOut)
+        for request in waiting:
+            assert isinstance(await fails(request), OperationTimedOut)
         await thread(late.wait, 9)
         going_on.release()
         assert (await under_way).one().k == 7
@@ -141,12 +141,12 @@ async def test_a_connection_with_too_many_orphans_is_replaced(node: FakeNode) ->
 
 
 async def test_a_connection_that_has_nothing_but_orphans_is_replaced(node: FakeNode) -> None:
-    """Nothing comes over it any more that could make anybody look at it."""
+    """A connection with only orphaned requests is replaced, although no answer triggers a check."""
     node.prime(READ, silence())
     async with connected(node) as (_, session):
         only_connection(session).set_stream_limit(10)
-        for one in [session.execute(READ, timeout=0.03) for _ in range(10)]:
-            assert isinstance(await fails(one), OperationTimedOut)
+        for request in [session.execute(READ, timeout=0.03) for _ in range(10)]:
+            assert isinstance(await fails(request), OperationTimedOut)
         assert (await session.execute(OTHER, timeout=2.0)).one().k == 1
 
 
@@ -161,7 +161,7 @@ async def test_requests_that_wait_for_room_time_out(node: FakeNode) -> None:
         assert isinstance(failure, OperationTimedOut)
         later = session.execute(OTHER)
         held.release_all()
-        assert [(await one).one().k for one in first] == [7, 7]
+        assert [(await request).one().k for request in first] == [7, 7]
         assert (await later).one().k == 1
         assert len(node.queries(OTHER)) == 1
 
@@ -169,7 +169,7 @@ async def test_requests_that_wait_for_room_time_out(node: FakeNode) -> None:
 async def test_no_more_requests_wait_for_room_than_may(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cassandra.engine.pools.pool.LOOK_THROUGH_INTERVAL", 0.0)
+    monkeypatch.setattr("cassandra.engine.pools.pool.DROP_INTERVAL", 0.0)
     held = hold(number(7))
     node.prime(READ, held)
     async with connected(node, max_waiting_requests=2) as (_, session):
@@ -182,12 +182,12 @@ async def test_no_more_requests_wait_for_room_than_may(
         (error,) = failure.errors.values()
         assert isinstance(error, NoConnectionsAvailable)
         assert "2 requests wait already, as many as may (max_waiting_requests)" in str(error)
-        # One that is given up leaves its place to another.
+        # A cancelled request leaves its place in the queue to another.
         waiting[0].cancel()
         later = session.execute(OTHER)
         held.release_all()
         assert (await first).one().k == 7
-        assert [(await one).one().k for one in (waiting[1], later)] == [1, 1]
+        assert [(await request).one().k for request in (waiting[1], later)] == [1, 1]
         assert len(node.queries(OTHER)) == 2
 
 
@@ -263,7 +263,7 @@ def is_filled(pool: HostPool) -> bool:
 
 
 def pool_of(size: int, open_connection: Any, new_schedule: Any = lambda: repeat(0.0)) -> HostPool:
-    """A pool that opens what is missing without delay, and is closed when it fails."""
+    """Return a pool that opens missing connections without delay, and is closed when it fails."""
 
     def fails(pool: HostPool, error: Exception) -> None:
         pool.close(error)
@@ -274,7 +274,9 @@ def pool_of(size: int, open_connection: Any, new_schedule: Any = lambda: repeat(
 
 @pytest.mark.parametrize("after", [0, 1], ids=["before the pool has it", "after"])
 async def test_a_pool_is_not_ready_with_a_connection_that_is_lost_at_once(after: int) -> None:
-    """Else nobody would open another one: the host would be up, without connections, for ever."""
+    """A pool is not ready if its connection is lost at once; otherwise the host would stay up
+    without connections.
+    """
 
     async def lost(host: Any) -> Connection:
         connection = opened()
@@ -292,23 +294,23 @@ async def test_a_pool_is_not_ready_with_a_connection_that_is_lost_at_once(after:
 
 
 async def test_a_pool_replaces_a_connection_that_is_lost_while_others_are_opened() -> None:
-    first, may_go_on, made = opened(), asyncio.Event(), []
+    first, may_go_on, connected_hosts = opened(), asyncio.Event(), []
 
     async def open_connection(host: Any) -> Connection:
-        made.append(host)
-        if len(made) == 1:
+        connected_hosts.append(host)
+        if len(connected_hosts) == 1:
             return first
         await may_go_on.wait()
         return opened()
 
     pool = pool_of(2, open_connection)
     filling = asyncio.ensure_future(pool.fill())
-    await until_on_loop(lambda: len(made) == 2 and pool.connections == [first])
+    await until_on_loop(lambda: len(connected_hosts) == 2 and pool.connections == [first])
     first.close(ConnectionException("lost"))
     may_go_on.set()
     await filling
     await until_on_loop(lambda: len(pool.connections) == 2)
-    assert len(made) == 3
+    assert len(connected_hosts) == 3
     pool.close()
 
 
@@ -333,7 +335,7 @@ async def test_a_host_that_dropped_connections_at_once_is_used_again_when_it_kee
                     except (
                         ConnectionException,
                         NoHostAvailable,
-                    ):  # of the last one that is dropped
+                    ):  # of the connection that was dropped last
                         await asyncio.sleep(0)
 
             assert (await asyncio.wait_for(answer(), WAIT)).one().k == 7
@@ -356,8 +358,8 @@ async def test_a_pool_whose_further_connections_never_last_is_no_storm(
     await pool.fill()
     for _ in range(6):
         pool.connections[-1].close(ConnectionException("lost"))
-        # Until the task has ended, too: a loss meanwhile is one more reason to fill.
+        # A loss before the task has ended is one more reason to fill the pool.
         await until_on_loop(lambda: len(pool.connections) == 2 and is_filled(pool))
-    # The first two are opened again at once, each of the others after a delay.
+    # The first two are reopened at once, each of the others after a delay.
     assert len(delays) == 4
     pool.close()

@@ -36,10 +36,10 @@ def server() -> Iterator[tuple[str, int]]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody had a moment ago."""
+    """Return ports that were free a moment ago."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.create_server(("", 0))) for _ in range(count)]
-        return [one.getsockname()[1] for one in sockets]
+        return [sock.getsockname()[1] for sock in sockets]
 
 
 async def test_a_connection_comes_from_the_first_port_that_is_free(server: tuple[str, int]) -> None:

@@ -1,4 +1,4 @@
-"""The choice of a connection by shard, and the bytes about tablets, on both implementations."""
+"""The choice of a connection by shard, and the payload for tablets, in both implementations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MIN, MAX = -(1 << 63), (1 << 63) - 1
 
 
 class Connection:
-    """A connection whose streams are real ones of the implementation."""
+    """Fake connection with a real stream table of the implementation."""
 
     def __init__(self, twins: Any, wire_format: int = 4) -> None:
         writer = twins.frame.FrameWriter(4)
@@ -49,21 +49,21 @@ def test_impossible_tables_are_refused(twins: Any, count: int, ignore_msb: int) 
 
 def test_connections_come_and_go(twins: Any) -> None:
     shards = table(twins)
-    one, other = Connection(twins), Connection(twins)
-    shards.add(1, one)
+    connection, other = Connection(twins), Connection(twins)
+    shards.add(1, connection)
     shards.add(1, other)
     assert shards.counts() == [0, 2, 0, 0]
-    one.streams.send(object(), 7, 0, b"")
+    connection.streams.send(object(), 7, 0, b"")
     assert shards.pick(1) is other
     assert shards.pick(0) is None
     shards.remove(other)
     shards.remove(other)
-    assert shards.pick(1) is one
+    assert shards.pick(1) is connection
     for wrong in (-1, 4):
         with pytest.raises(IndexError):
             shards.pick(wrong)
         with pytest.raises(IndexError):
-            shards.add(wrong, one)
+            shards.add(wrong, connection)
 
 
 def session_of(twins: Any) -> Any:
@@ -80,7 +80,7 @@ def statement_of(key: bytes | None, table: str = "t") -> SimpleStatement:
     return statement
 
 
-def told(host: Any, shard: int, version: int = 0) -> bytes:
+def routing_bytes(host: Any, shard: int, version: int = 0) -> bytes:
     replica = Replica(host.host_id, shard)
     values = routing_payload(Tablet(MIN, MAX, (replica,), version), 2).values()
     (value,) = values
@@ -105,20 +105,20 @@ def test_the_shard_of_the_ring_of_the_tablet_or_any(twins: Any) -> None:
         request = twins.happy_path.RequestBase(session, statement_of(key, table), None, print)
         return connections.index(request.choose(host, pool))
 
-    own = shard_of(murmur3(b"key"), 4, 0)
-    assert chosen(b"key") == own
-    # The least busy one, if nothing is known.
+    expected = shard_of(murmur3(b"key"), 4, 0)
+    assert chosen(b"key") == expected
+    # If nothing is known, the least busy connection is chosen.
     for connection in connections[:2]:
         connection.streams.send(object(), 7, 0, b"")
     assert chosen(None) == 2
-    tablets.learn("ks", "t", told(HOST, 1))
+    tablets.learn("ks", "t", routing_bytes(HOST, 1))
     assert chosen(b"key") == 1
     assert (tablets.hits, tablets.misses) == (1, 0)
-    # Another table of the keyspace, or a host without a replica: any shard may do it.
+    # For another table of the keyspace, or a host without a replica, any shard will do.
     assert chosen(b"key", table="unknown") == 2
     assert tablets.misses == 1
     assert chosen(b"key", host=SimpleNamespace(host_id=None)) == 2
-    # A shard without room does not hold the request up.
+    # A shard without capacity does not delay the request.
     connections[1].streams.paused = True
     assert chosen(b"key") == 2
     pool.shards = None
@@ -126,11 +126,11 @@ def test_the_shard_of_the_ring_of_the_tablet_or_any(twins: Any) -> None:
 
 
 def test_a_shard_that_the_node_does_not_have(twins: Any) -> None:
-    """A tablet told of it before the node came back with fewer shards."""
+    """A tablet may name a shard that the node lost when it came back with fewer shards."""
     session = session_of(twins)
     tablets = session.core.metadata.tablets
     tablets.take_hosts([HOST])
-    tablets.learn("ks", "t", told(HOST, 7))
+    tablets.learn("ks", "t", routing_bytes(HOST, 7))
     shards = twins.happy_path.ShardTable(2, 0, tablets)
     connection = Connection(twins)
     shards.add(0, connection)
@@ -143,7 +143,7 @@ def test_the_version_is_shown_in_turn(twins: Any) -> None:
     session = session_of(twins)
     tablets = session.core.metadata.tablets
     version = 0xFEDC_BA98_7654_3210
-    tablets.learn("ks", "t", told(HOST, 0, version))
+    tablets.learn("ks", "t", routing_bytes(HOST, 0, version))
     request = twins.happy_path.RequestBase(session, statement_of(b"key"), None, print)
     blocks = {request.version_block() for _ in range(16)}
     assert blocks == {index << 4 | index for index in range(16)}
@@ -152,7 +152,9 @@ def test_the_version_is_shown_in_turn(twins: Any) -> None:
 
 
 def test_a_message_shows_the_version_as_an_attribute(twins: Any) -> None:
-    """A listener or a handler may change messages, which encode themselves."""
+    """The version is an attribute of messages, since listeners and handlers may encode changed
+    messages.
+    """
     session = session_of(twins)
     message = SimpleNamespace(tablet_version_block=None)
     rendered = []
@@ -188,7 +190,7 @@ def test_an_answer_that_tells_of_a_tablet_is_the_usual_one(twins: Any, flags: in
     request = twins.happy_path.RequestBase(session, statement_of(b"key"), body, done.append)
     connection = Connection(twins)
     attempt = twins.happy_path.Attempt(request, HOST, connection, 0.0)
-    payload = told(HOST, 3)
+    payload = routing_bytes(HOST, 3)
     void = b"\0\0\0\1"
     head = b"\0\1\0\x12tablets-routing-v2" + len(payload).to_bytes(4, "big") + payload
     request.on_answer(attempt, connection, 8, flags, head + void if flags else void)

@@ -1,4 +1,4 @@
-"""Requests reach the shards of ScyllaDB nodes: ports, NAT, nodes that change, all three faces."""
+"""Requests reach the shards of ScyllaDB nodes: ports, NAT, changing nodes, all APIs."""
 
 from __future__ import annotations
 
@@ -49,15 +49,17 @@ def settings_of(nodes: FakeCluster, **settings: Any) -> dict[str, Any]:
 
 def all_connected(cluster: Any) -> bool:
     stats = cluster.shard_aware_stats()
-    return bool(stats) and all(one["shards_count"] == one["connected"] for one in stats.values())
+    return bool(stats) and all(
+        host_stats["shards_count"] == host_stats["connected"] for host_stats in stats.values()
+    )
 
 
 @pytest.fixture
 def cluster(nodes: FakeCluster) -> Iterator[Cluster]:
-    with Cluster(**settings_of(nodes)) as made:
-        made.connect(wait_for_all_pools=True)
-        until(lambda: all_connected(made))
-        yield made
+    with Cluster(**settings_of(nodes)) as new_cluster:
+        new_cluster.connect(wait_for_all_pools=True)
+        until(lambda: all_connected(new_cluster))
+        yield new_cluster
 
 
 def warm(nodes: FakeCluster, execute: Callable[[int], Any], count: int = 1000) -> None:
@@ -67,13 +69,13 @@ def warm(nodes: FakeCluster, execute: Callable[[int], Any], count: int = 1000) -
 
 
 def shards_at(node: Any) -> int:
-    """How many shards a node has."""
+    """Return the number of a node's shards."""
     return int(node.shards)
 
 
 def shards_of(node: Any) -> list[int]:
-    """The shard of each connection of the pools."""
-    return sorted(one.shard for one in node.connections if not one.event_types)
+    """Return the shard of each connection of the pools."""
+    return sorted(connection.shard for connection in node.connections if not connection.event_types)
 
 
 # -- connections -----------------------------------------------------------------------------------
@@ -86,18 +88,25 @@ def test_a_connection_to_each_shard_through_its_port(nodes: FakeCluster, cluster
         for node in nodes.scylla.nodes
     }
     for node in nodes.scylla.nodes:
-        own = [one for one in node.connections if not one.event_types]
-        assert sorted(one.shard for one in own) == list(range(node.shards))
-        # All but the first one, which could not know, came through the shard-aware port.
-        by_port = [one for one in own if one.local_port == node.shard_aware_port]
+        connections = [connection for connection in node.connections if not connection.event_types]
+        assert sorted(connection.shard for connection in connections) == list(range(node.shards))
+        # The first connection could not know the port; all others came through the shard-aware
+        # port.
+        by_port = [
+            connection
+            for connection in connections
+            if connection.local_port == node.shard_aware_port
+        ]
         assert len(by_port) == node.shards - 1
-        assert all(49152 <= one.peer[1] <= 65535 for one in by_port if one.peer)
+        assert all(
+            49152 <= connection.peer[1] <= 65535 for connection in by_port if connection.peer
+        )
 
 
 def test_hosts_tell_of_their_shards(nodes: FakeCluster, cluster: Cluster) -> None:
-    found = {host.host_id: host.sharding_info for host in cluster.metadata.all_hosts()}
+    info_by_host = {host.host_id: host.sharding_info for host in cluster.metadata.all_hosts()}
     for node in nodes.scylla.nodes:
-        info = found[node.host_id]
+        info = info_by_host[node.host_id]
         assert isinstance(info, ShardingInfo)
         assert (info.shards_count, info.sharding_ignore_msb) == (node.shards, 12)
         assert info.shard_aware_port == node.shard_aware_port
@@ -129,7 +138,7 @@ def test_the_shard_aware_port_can_be_disabled(nodes: FakeCluster) -> None:
         cluster.connect(wait_for_all_pools=True)
         until(lambda: all_connected(cluster))
         for node in nodes.scylla.nodes:
-            assert all(one.local_port == node.port for one in node.connections)
+            assert all(connection.local_port == node.port for connection in node.connections)
 
 
 def test_options_are_checked() -> None:
@@ -150,10 +159,10 @@ def test_local_ports_are_chosen_from_the_range_and_taken_ones_are_skipped(
     for port in range(low, low + 30):
         sock = socket.socket()
         try:
-            sock.bind(("0.0.0.0", port))  # without SO_REUSEADDR: nobody else can have it
+            sock.bind(("0.0.0.0", port))  # without SO_REUSEADDR the port is exclusive
             sock.listen()
         except OSError:
-            # Of a connection that was closed a moment ago: it may be free again soon.
+            # A connection that just closed has the port, which may soon be free again.
             sock.close()
         else:
             taken[port] = sock
@@ -163,10 +172,10 @@ def test_local_ports_are_chosen_from_the_range_and_taken_ones_are_skipped(
             cluster.connect(wait_for_all_pools=True)
             until(lambda: all_connected(cluster))
             ports = [
-                one.peer[1]
+                connection.peer[1]
                 for node in nodes.scylla.nodes
-                for one in node.connections
-                if one.local_port == node.shard_aware_port and one.peer
+                for connection in node.connections
+                if connection.local_port == node.shard_aware_port and connection.peer
             ]
         assert len(ports) == 17
         assert taken
@@ -220,7 +229,7 @@ def test_the_port_of_tls(tmp_path: Any) -> None:
         cluster.connect()
         until(lambda: all_connected(cluster))
         node = nodes.scylla.nodes[0]
-        ports = [one.local_port for one in node.connections]
+        ports = [connection.local_port for connection in node.connections]
         assert ports.count(node.shard_aware_port) == 3
 
 
@@ -230,17 +239,21 @@ def test_several_connections_to_each_shard(nodes: FakeCluster) -> None:
             cluster.set_core_connections_per_host(distance, 2)
         cluster.connect(wait_for_all_pools=True)
         for node in nodes.scylla.nodes:
-            node.wait_for(lambda one: shards_of(one) == sorted([*range(shards_at(one))] * 2))
+            node.wait_for(lambda fake: shards_of(fake) == sorted([*range(shards_at(fake))] * 2))
         for distance in (0, 1):
             cluster.set_core_connections_per_host(distance, 1)
         for node in nodes.scylla.nodes:
-            node.wait_for(lambda one: shards_of(one) == [*range(shards_at(one))])
+            node.wait_for(lambda fake: shards_of(fake) == [*range(shards_at(fake))])
 
 
 def test_a_shard_that_is_lost_is_opened_again(nodes: FakeCluster, cluster: Cluster) -> None:
     node = nodes.scylla.nodes[0]
     opened = node.opened
-    victim = next(one for one in node.connections if one.shard == 3 and not one.event_types)
+    victim = next(
+        connection
+        for connection in node.connections
+        if connection.shard == 3 and not connection.event_types
+    )
     node.loop.call_soon_threadsafe(victim.end)
     until(lambda: node.opened == opened + 1 and all_connected(cluster))
     assert node.connections[-1].shard == 3
@@ -278,12 +291,14 @@ def test_behind_a_nat_there_is_no_storm() -> None:
             assert arrivals.wrong_node == 0
             stats = cluster.shard_aware_stats()
             assert len(stats) == 3
-        # The control connection is one of them.
+        # One of them is the control connection.
         assert all(node.opened <= 14 for node in nodes.nodes)
 
 
 def test_behind_a_nat_the_ordinary_port_fills_what_is_missing() -> None:
-    """It gives shards in turn, so all of them are reached within the bound."""
+    """Behind a NAT the ordinary port assigns shards in turn, so all are reached
+    within the limit.
+    """
     with scylla(shards=4, rewrites_ports=True) as nodes:
         with Cluster(**settings_of(nodes)) as cluster:
             cluster.connect(wait_for_all_pools=True)
@@ -342,7 +357,7 @@ def nodes_of_seven() -> Iterator[FakeCluster]:
 def test_twenty_thousand_reads(
     nodes_of_seven: FakeCluster, keyspace: str, version: int, face: str
 ) -> None:
-    """The bar: all of them at a replica and at its shard, once what is to know is known."""
+    """Every read reaches a replica and its shard, once the driver has learnt the tablets."""
     count, nodes = 20_000, nodes_of_seven
     nodes.scylla.tablets_version = version
     text = SELECT.format(keyspace)
@@ -398,7 +413,7 @@ def test_while_tablets_move(nodes: FakeCluster, version: int) -> None:
 
 
 def test_all_kinds_of_load_at_the_same_time(nodes: FakeCluster, cluster: Cluster) -> None:
-    """A shard without room must not keep a request from the others."""
+    """A shard without capacity must not delay requests for other shards."""
     session = cluster.connect()
     for pool in session._engine.pools.values():
         for connection in pool.connections:
@@ -407,7 +422,7 @@ def test_all_kinds_of_load_at_the_same_time(nodes: FakeCluster, cluster: Cluster
     results = execute_concurrent_with_args(
         session, prepared, [(key % 3,) for key in range(3000)], concurrency=100
     )
-    assert all(found.success for found in results)
+    assert all(result.success for result in results)
 
 
 @pytest.mark.parametrize("implementation", ["python", "c"])
@@ -449,5 +464,5 @@ for version in (1, 2):
     assert done.returncode == 0, done.stderr
 
 
-def test_nothing_is_a_scylla_node_by_chance(nodes: FakeCluster) -> None:
+def test_all_nodes_are_scylla_nodes(nodes: FakeCluster) -> None:
     assert all(isinstance(node, ScyllaNode) for node in nodes.nodes)

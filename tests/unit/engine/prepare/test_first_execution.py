@@ -1,4 +1,4 @@
-"""The first execution of a text with bind markers, which has to be prepared on the way."""
+"""The first execution of a statement with bind markers prepares it first."""
 
 from __future__ import annotations
 
@@ -31,25 +31,48 @@ def session(node: FakeNode) -> Iterator[Session]:
         yield cluster.connect()
 
 
-def sent(node: FakeNode) -> list[Any]:
-    return [one for one in node.requests if one.opcode in (Opcode.EXECUTE, Opcode.BATCH)]
+def executions(node: FakeNode) -> list[Any]:
+    return [
+        request for request in node.requests if request.opcode in (Opcode.EXECUTE, Opcode.BATCH)
+    ]
 
 
 def batch() -> BatchStatement:
-    made = BatchStatement()
-    made.add(WRITE, (1,))
-    return made
+    new_batch = BatchStatement()
+    new_batch.add(WRITE, (1,))
+    return new_batch
 
 
 @pytest.mark.parametrize("kind", ["text", "statement", "batch"])
-def test_its_timestamp_is_that_of_the_call(node: FakeNode, session: Session, kind: str) -> None:
-    """One that is drawn after the PREPARE would be later than those of writes that came after it:
-    the earlier write would win.
+def test_the_timestamp_is_drawn_at_the_call(node: FakeNode, session: Session, kind: str) -> None:
+    """The timestamp is drawn at the call, not after the PREPARE: otherwise an earlier write could
+    win over a later write.
     """
     first: Any = {"text": WRITE, "statement": SimpleStatement(WRITE), "batch": batch()}[kind]
     values = None if kind == "batch" else (1,)
     session.execute(first, values)
-    (write,) = sent(node)
+    (write,) = executions(node)
     assert write.timestamp == 1000
     assert session.timestamp_generator is not None
     assert session.timestamp_generator() == 1001
+
+
+@pytest.mark.parametrize("row", [[0, [0]], {"k": 0, "v": [0]}], ids=["list", "dict"])
+def test_values_are_taken_at_the_call(node: FakeNode, session: Session, row: Any) -> None:
+    text = "INSERT INTO t (k, v) VALUES (?, ?)"
+    node.prime_prepare(text, [("k", "int"), ("v", "list<int>")])
+    key, items = ("k", "v") if isinstance(row, dict) else (0, 1)
+    futures = []
+    together = BatchStatement()
+    for number in range(3):
+        row[key] = row[items][0] = number
+        futures.append(session.execute_async(text, row))
+        together.add(text, row)
+    row[key] = row[items][0] = 9
+    for future in futures:
+        future.result()
+    session.execute(together)
+    *single, batched = executions(node)
+    expected = [[0, 0], [1, 1], [2, 2]]
+    for rows in ([request.values for request in single], [e.values for e in batched.statements]):
+        assert [[value[-1] for value in values] for values in rows] == expected

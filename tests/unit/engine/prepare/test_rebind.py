@@ -1,4 +1,4 @@
-"""Values that are bound again for the types of now, by themselves and on a node."""
+"""Values are bound again if the types of a statement have changed, alone and on a fake node."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from cassandra.cluster import Cluster, Session
 from cassandra.cqltypes import Int32Type, ListType, LongType, UserType, UTF8Type
-from cassandra.engine.prepare.again import take_over
+from cassandra.engine.prepare.reprepare import take_over
 from cassandra.errors import BindColumnsChanged
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.protocol.opcodes import BATCH, EXECUTE
@@ -35,18 +35,18 @@ def described(*columns: tuple[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("columns", "shown"),
+    ("columns", "change"),
     [
         ([("id", Int32Type)], "k int -> id int"),
         ([("k", Int32Type), ("v", Int32Type)], "1 columns -> 2"),
         ([], "1 columns -> 0"),
     ],
 )
-def test_other_columns_are_an_error(columns: Any, shown: str) -> None:
+def test_other_columns_are_an_error(columns: Any, change: str) -> None:
     statement = prepared()
-    with pytest.raises(BindColumnsChanged, match=rf"since it was prepared \({shown}\)"):
+    with pytest.raises(BindColumnsChanged, match=rf"since it was prepared \({change}\)"):
         take_over(statement, described(*columns))
-    # The server knows its own id again, with the other columns.
+    # The server knows the statement's id again, with other columns.
     assert statement.query_id != b"old"
 
 
@@ -72,22 +72,22 @@ def test_a_value_that_does_not_fit_is_an_error() -> None:
 
 def udt(*fields: tuple[str, Any]) -> Any:
     return UserType.make_udt_class(
-        "ks", "place", [one[0] for one in fields], [one[1] for one in fields]
+        "ks", "place", [field[0] for field in fields], [field[1] for field in fields]
     )
 
 
-def of_type(kind: Any) -> PreparedStatement:
+def prepared_with(kind: Any) -> PreparedStatement:
     columns = [ColumnMetadata("ks", "t", "k", kind)]
     return PreparedStatement(columns, b"old", None, TEXT, "ks", 4, None, None)
 
 
 def test_a_user_type_with_a_further_field_takes_what_was_bound() -> None:
-    statement = of_type(udt(("a", Int32Type)))
+    statement = prepared_with(udt(("a", Int32Type)))
     assert take_over(statement, described(("k", udt(("a", Int32Type), ("b", Int32Type))))) is None
 
 
 def test_a_user_type_made_anew() -> None:
-    statement = of_type(ListType.apply_parameters([udt(("a", Int32Type), ("b", LongType))]))
+    statement = prepared_with(ListType.apply_parameters([udt(("a", Int32Type), ("b", LongType))]))
     turned = ListType.apply_parameters([udt(("b", LongType), ("a", Int32Type))])
     renewed = take_over(statement, described(("k", turned)))
     assert renewed is not None
@@ -114,9 +114,9 @@ INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    with FakeNode() as made:
-        made.prime_prepare(INSERT, [("k", "int"), ("v", "int")], pk_indexes=[0])
-        yield made
+    with FakeNode() as fake_node:
+        fake_node.prime_prepare(INSERT, [("k", "int"), ("v", "int")], pk_indexes=[0])
+        yield fake_node
 
 
 @pytest.fixture
@@ -130,11 +130,11 @@ def make_anew(node: FakeNode, kind: str) -> None:
     node.forget_prepared()
 
 
-def sent(node: FakeNode) -> list[Any]:
-    """The values of the last request that the node took."""
-    request = [one for one in node.requests if one.opcode in (EXECUTE, BATCH)][-1]
-    found = request if request.opcode == EXECUTE else request.statements[0]
-    return list(found.values)
+def last_values(node: FakeNode) -> list[Any]:
+    """Return the values of the last request that the node received."""
+    request = [received for received in node.requests if received.opcode in (EXECUTE, BATCH)][-1]
+    statement = request if request.opcode == EXECUTE else request.statements[0]
+    return list(statement.values)
 
 
 @pytest.mark.parametrize("batched", [False, True])
@@ -150,7 +150,7 @@ def test_values_are_bound_again_at_each_execution(
             what = BatchStatement()
             what.add(bound)
         session.execute(what)
-        assert sent(node) == [Int32Type.serialize(1, 4), LongType.serialize(2, 4)]
+        assert last_values(node) == [Int32Type.serialize(1, 4), LongType.serialize(2, 4)]
 
 
 def test_rows_of_a_batch_are_bound_again(node: FakeNode, session: Session) -> None:
@@ -158,8 +158,8 @@ def test_rows_of_a_batch_are_bound_again(node: FakeNode, session: Session) -> No
     batch.add_many(session.prepare(INSERT), [(1, 2), (3, 4)])
     make_anew(node, "bigint")
     session.execute(batch)
-    request = [one for one in node.requests if one.opcode == BATCH][-1]
-    assert [list(one.values)[1] for one in request.statements] == [
+    request = [received for received in node.requests if received.opcode == BATCH][-1]
+    assert [list(statement.values)[1] for statement in request.statements] == [
         LongType.serialize(2, 4),
         LongType.serialize(4, 4),
     ]
@@ -173,7 +173,7 @@ def test_a_value_of_another_type_is_never_sent(node: FakeNode, session: Session)
         with pytest.raises(BindColumnsChanged, match="v int -> v varchar"):
             session.execute(bound)
         refused = node.queries(INSERT)[before:]
-        assert all(one.query is None or one.opcode != EXECUTE for one in refused)
+        assert all(request.query is None or request.opcode != EXECUTE for request in refused)
 
 
 def test_a_text_is_prepared_anew(node: FakeNode, session: Session) -> None:
@@ -182,4 +182,4 @@ def test_a_text_is_prepared_anew(node: FakeNode, session: Session) -> None:
     with pytest.raises(BindColumnsChanged):
         session.execute(INSERT, (1, 2))
     session.execute(INSERT, (1, "x"))
-    assert sent(node)[1] == b"x"
+    assert last_values(node)[1] == b"x"

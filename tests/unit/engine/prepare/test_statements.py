@@ -1,4 +1,4 @@
-"""Preparing statements: who shares a PREPARE, and what is made of its answer, without a socket."""
+"""Callers that prepare the same statement share a PREPARE and its answer, without a socket."""
 
 from __future__ import annotations
 
@@ -10,9 +10,15 @@ import pytest
 
 from cassandra.cqltypes import Int32Type
 from cassandra.engine.prepare.statements import LEFT_OUT_AT_ONCE, PARALLEL_PREPARES, Preparer
-from cassandra.errors import ConnectionException, ConnectionShutdown, DriverException
+from cassandra.errors import (
+    ConnectionException,
+    ConnectionShutdown,
+    DriverException,
+    OperationTimedOut,
+)
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
+from cassandra.policies.balancing import HostDistance
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.query.recently_used import RecentlyUsed
 from tests.unit.engine.partners import connection, host, settings, spawn, turns
@@ -21,10 +27,11 @@ pytestmark = pytest.mark.simulated
 
 FIRST, SECOND = host("10.0.0.1"), host("10.0.0.2")
 READ = "SELECT * FROM t WHERE k = ?"
+NO_POLICIES: tuple[Any, Any] = (None, None)
 
 
 class Pool:
-    """A pool of one connection."""
+    """Fake pool of one connection."""
 
     def __init__(self, host: Host) -> None:
         self.connection = connection(host.address)
@@ -34,7 +41,7 @@ class Pool:
 
 
 class PreparerParts:
-    """All that a preparer works with: one session with pools to two hosts."""
+    """Fakes of everything that a preparer uses: one session with pools to two hosts."""
 
     protocol_version = 5
 
@@ -53,6 +60,8 @@ class PreparerParts:
             closed=False,
             closed_error=lambda: ConnectionShutdown("the session is shut down"),
             pools=pools,
+            codecs=None,
+            distance=lambda host: HostDistance.LOCAL,
         )
         self.session = session
         self.preparer = Preparer(
@@ -119,8 +128,8 @@ async def test_callers_with_one_text_share_a_request() -> None:
     await turns()
     assert sorted(body.query for body in world.sent) == sorted([READ, "SELECT 1", READ])
     world.gate.set()
-    made = await asyncio.gather(*callers, other, marked)
-    assert len({id(one) for one in made}) == 7  # each caller has a statement of its own
+    prepared = await asyncio.gather(*callers, other, marked)
+    assert len({id(statement) for statement in prepared}) == 7  # each caller has its own statement
 
 
 async def test_a_caller_that_gives_up_leaves_the_others_alone() -> None:
@@ -137,10 +146,53 @@ async def test_an_error_is_told_to_all_and_not_remembered() -> None:
     world = PreparerParts()
     world.error = DriverException("refused")
     callers = [world.prepare() for _ in range(3)]
-    found = await asyncio.gather(*callers, return_exceptions=True)
-    assert [type(one) for one in found] == [DriverException] * 3
+    outcomes = await asyncio.gather(*callers, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [DriverException] * 3
     world.error = None
     assert (await world.prepare()).query_id == b"id"
+
+
+async def test_each_caller_has_its_own_deadline() -> None:
+    world = PreparerParts()
+    recent: Any = SimpleNamespace(get=lambda key: None, put=lambda *added: None, drop=print)
+    limits: list[float | None] = []
+
+    async def send(
+        session: Any, request_body: Any, policy: Any, retry_policy: Any, limit: Any
+    ) -> Any:
+        limits.append(limit)
+        if limit is not None and limit < 0.5:
+            await asyncio.sleep(limit)
+            raise OperationTimedOut("the server is slow")
+        await asyncio.sleep(0.5)
+        return await world.send(session, request_body)
+
+    def prepare(of_text: bool, limit: float | None) -> Any:
+        if of_text:
+            return world.preparer.prepare_text(
+                world.session, READ, None, recent, *NO_POLICIES, limit
+            )
+        return world.preparer.prepare(world.session, READ, None, None, *NO_POLICIES, limit)
+
+    world.preparer._send = send
+    hurried: Any
+    patient: Any
+    endless: Any
+    for of_text in (True, False):
+        outcomes: list[Any] = await asyncio.gather(
+            *(prepare(of_text, limit) for limit in (0.1, 10.0, None, 0.05)), return_exceptions=True
+        )
+        hurried, patient, endless, late = outcomes
+        assert [type(error) for error in (hurried, late)] == [OperationTimedOut] * 2
+        assert (patient.query_id, endless.query_id) == (b"id", b"id")
+        assert len(limits) == 2  # those with more time share one PREPARE again
+        assert limits[1] is None or 9 < limits[1] < 10
+        limits.clear()
+    calls = [prepare(False, 10.0), prepare(True, 0.2)]
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    patient, hurried = outcomes
+    assert (patient.query_id, type(hurried)) == (b"id", OperationTimedOut)
+    assert hurried.timeout == 0.2
 
 
 async def test_a_closed_session_prepares_nothing() -> None:
@@ -153,15 +205,15 @@ async def test_a_closed_session_prepares_nothing() -> None:
 
 async def test_texts_are_remembered() -> None:
     world = PreparerParts()
-    known: Any = RecentlyUsed(8)
+    recent: Any = RecentlyUsed(8)
     policies: Any = (None, None, None)
 
     async def prepare_text() -> Any:
-        return await world.preparer.prepare_text(world.session, READ, None, known, *policies)
+        return await world.preparer.prepare_text(world.session, READ, None, recent, *policies)
 
-    made = await asyncio.gather(*(prepare_text() for _ in range(3)), prepare_text())
-    made.append(await prepare_text())
-    assert len({id(one) for one in made}) == 1
+    prepared = await asyncio.gather(*(prepare_text() for _ in range(3)), prepare_text())
+    prepared.append(await prepare_text())
+    assert len({id(statement) for statement in prepared}) == 1
     assert len(world.sent) == 1
 
 
@@ -179,31 +231,31 @@ async def test_a_host_that_comes_back_gets_what_is_in_use() -> None:
     other = await world.prepare("SELECT 1")
     await world.preparer.prepare_all_on(SECOND)
     assert world.asked == ["10.0.0.2"] * 2  # each statement once
-    assert world.preparer.known_by_id(b"id") in (first, again)
-    assert world.preparer.known_by_id(b"other") is other
+    assert world.preparer.prepared_by_id(b"id") in (first, again)
+    assert world.preparer.prepared_by_id(b"other") is other
     del first, again, other
-    assert world.preparer.known_by_id(b"other") is None
+    assert world.preparer.prepared_by_id(b"other") is None
     await world.preparer.prepare_all_on(SECOND)
     assert len(world.asked) == 2
 
 
 async def test_a_host_that_comes_back_is_asked_by_a_few_tasks_for_all_statements() -> None:
     world = PreparerParts(prepare_on_all_hosts=False)
-    kept = []
+    statements = []
     for number in range(500):
         world.query_id = b"id %d" % number
-        kept.append(await world.prepare(f"SELECT {number}"))
-    gate, most, under_way = asyncio.Event(), 0, 0
-    asked = 0
+        statements.append(await world.prepare(f"SELECT {number}"))
+    gate, peak, under_way = asyncio.Event(), 0, 0
+    completed = 0
 
     async def ask(*what: Any) -> None:
-        nonlocal most, under_way, asked
+        nonlocal peak, under_way, completed
         under_way += 1
-        most = max(most, under_way)
+        peak = max(peak, under_way)
         await gate.wait()
         await asyncio.sleep(0)
         under_way -= 1
-        asked += 1
+        completed += 1
 
     world.preparer._internal_send = ask
     before = len(asyncio.all_tasks())
@@ -212,30 +264,30 @@ async def test_a_host_that_comes_back_is_asked_by_a_few_tasks_for_all_statements
     assert len(asyncio.all_tasks()) - before == PARALLEL_PREPARES + 1
     gate.set()
     await preparing
-    assert (most, asked) == (PARALLEL_PREPARES, len(kept))
+    assert (peak, completed) == (PARALLEL_PREPARES, len(statements))
 
 
 async def test_statements_of_another_keyspace_are_left_out() -> None:
     world = PreparerParts(prepare_on_all_hosts=False)
-    kept = []
+    statements = []
     for number in range(3 * LEFT_OUT_AT_ONCE):
         world.query_id = b"id %d" % number
-        kept.append(await world.prepare(f"SELECT {number}"))
+        statements.append(await world.prepare(f"SELECT {number}"))
     world.session.pools[SECOND].connection.version = 4
     world.session.pools[SECOND].connection.keyspace = "another"
     await world.preparer.prepare_all_on(SECOND)
     assert world.asked == []
     world.session.pools[SECOND].connection.keyspace = "ks"
     await world.preparer.prepare_all_on(SECOND)
-    assert len(world.asked) == len(kept)
+    assert len(world.asked) == len(statements)
 
 
 async def test_a_host_that_leaves_again_is_not_asked_further() -> None:
     world = PreparerParts(prepare_on_all_hosts=False)
-    kept = await world.prepare()
+    statement = await world.prepare()
     del world.session.pools[SECOND]
     await world.preparer.prepare_all_on(SECOND)
     world.session.pools[SECOND] = pool = Pool(SECOND)
     pool.connection = None
     await world.preparer.prepare_all_on(SECOND)
-    assert (world.asked, kept.query_id) == ([], b"id")
+    assert (world.asked, statement.query_id) == ([], b"id")

@@ -1,4 +1,4 @@
-"""Waiting until live nodes report one schema version, without a node."""
+"""The wait until live nodes report one schema version, without a node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UP, DOWN = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
 class Versions:
-    """Gives the versions of the node that is asked and of two peers, one of which is down."""
+    """Returns the schema versions of the queried node and of two peers, one of which is down."""
 
     def __init__(self, *, local: str = "one", up: Any = "one", down: Any = "two") -> None:
         self.local, self.up, self.down = local, up, down
@@ -90,7 +90,9 @@ async def test_a_cluster_that_is_shut_down_never_answers() -> None:
 
 
 def pools(*distances: int) -> list[Any]:
-    """A pool of one connection at each distance; the connection's address ends with it."""
+    """Return a pool of one connection at each distance; the distance ends the
+    connection's address.
+    """
     return [
         SimpleNamespace(distance=distance, connections=[connection(f"10.0.0.{distance + 1}")])
         for distance in distances
@@ -98,30 +100,32 @@ def pools(*distances: int) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("scope", "distances", "asked"),
+    ("scope", "distances", "count"),
     [
         ("rack", (0, 0, 1, 2), 2),
         ("dc", (0, 0, 1, 2), 3),
         ("cluster", (0, 0, 1, 2), 4),
-        ("rack", (1, 1, 2), 2),  # no racks are known: the nearest hosts are the rack
+        ("rack", (1, 1, 2), 2),  # no racks are known, so the nearest hosts count as the rack
         ("dc", (1, 2), 1),
     ],
 )
 async def test_the_hosts_of_a_scope_are_asked(
-    scope: str, distances: tuple[int, ...], asked: int
+    scope: str, distances: tuple[int, ...], count: int
 ) -> None:
     assert (HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE) == (0, 1, 2)
     versions = Versions()
-    found = await versions_in(SchemaAgreementScope(scope), pools(*distances), versions.rows)
-    assert found == {"one"}
-    assert len(versions.asked) == asked
+    schema_versions = await versions_in(
+        SchemaAgreementScope(scope), pools(*distances), versions.rows
+    )
+    assert schema_versions == {"one"}
+    assert len(versions.asked) == count
 
 
 async def test_a_host_without_an_answer_keeps_the_others_from_agreeing() -> None:
     versions = Versions()
     versions.errors = [ConnectionException("lost")]
-    found = await versions_in(SchemaAgreementScope.CLUSTER, pools(0, 1), versions.rows)
-    assert len(found) == 3
+    schema_versions = await versions_in(SchemaAgreementScope.CLUSTER, pools(0, 1), versions.rows)
+    assert len(schema_versions) == 3
 
 
 async def test_a_fault_of_the_driver_is_not_taken_for_an_answer() -> None:

@@ -1,5 +1,5 @@
-"""Schema agreement after a DDL statement: waited for, asked for again, and never an error of a
-change that was made.
+"""After a DDL statement the driver waits for schema agreement; a failed wait is not an error of the
+change.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def nodes() -> Iterator[FakeCluster]:
 
 @pytest.mark.simulated(False)
 async def test_schema_agreement_is_waited_for(nodes: FakeCluster) -> None:
-    """A DDL statement completes when all nodes tell of one version; peers that are down do not
+    """A DDL statement completes when all nodes report one version; peers that are down do not
     count.
     """
     nodes.prime(DDL, schema_change("CREATED", "TABLE", "ks", "t"))
@@ -51,7 +51,7 @@ async def test_agreement_is_asked_for_again_after_a_lost_answer(nodes: FakeClust
     nodes.prime(DDL, schema_change("CREATED", "TABLE", "ks", "t"))
     async with connected(nodes, control_connection_timeout=0.05) as (_, session):
         for node in nodes.nodes:
-            node.prime(LOCAL_VERSION_QUERY, reset(), times=1)  # and the connection with it
+            node.prime(LOCAL_VERSION_QUERY, reset(), times=1)  # this breaks the connection
         assert (await asyncio.wait_for(session.execute(DDL), WAIT)).is_schema_agreed
         for node in nodes.nodes:
             node.prime(PEER_VERSIONS_QUERY, silence(), times=1)
@@ -60,7 +60,7 @@ async def test_agreement_is_asked_for_again_after_a_lost_answer(nodes: FakeClust
 
 @pytest.mark.simulated(False)
 async def test_a_change_of_the_schema_outlasts_the_requests_timeout(nodes: FakeCluster) -> None:
-    """It was executed: only the agreement was not reached in time."""
+    """A schema change succeeds even if agreement is not reached within the request's timeout."""
     nodes.prime(DDL, schema_change("CREATED", "TABLE", "ks", "t"))
     async with connected(nodes) as (_, session):
         for node in nodes.nodes:

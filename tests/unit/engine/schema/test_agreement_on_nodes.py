@@ -1,4 +1,4 @@
-"""`Session.wait_for_schema_agreement`: every connected host in the scope is asked itself."""
+"""`Session.wait_for_schema_agreement` queries every connected host in the scope."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def test_scopes() -> None:
             assert session.wait_for_schema_agreement(0.05, SchemaAgreementScope.DC)
             assert session.wait_for_schema_agreement(wait_time=0.05, scope="rack")
             assert not session.wait_for_schema_agreement(0.05)
-            asked = far.queries(LOCAL_VERSION_QUERY)
-            assert len(asked) >= 2
+            queries = far.queries(LOCAL_VERSION_QUERY)
+            assert len(queries) >= 2
             far.clear_primes()
             assert session.wait_for_schema_agreement(5, "cluster")
             with pytest.raises(ValueError, match="planet"):

@@ -1,4 +1,4 @@
-"""What of the schema is read, from the schema tables of a node that is not started."""
+"""Which parts of the schema are read from the tables of a node that is not started."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from tests.unit.engine.partners import Tables, connection, settings
 from tests.unit.metadata.schema.rows import add_table, keyspace, schema
 
 
-class Read:
-    """A reader, the tables that it reads and the metadata that it fills."""
+class ReaderParts:
+    """A schema reader, the tables that it reads and the metadata that it fills."""
 
     def __init__(self, *keyspaces: str, **changed: Any) -> None:
         self.node = FakeNode()
@@ -37,18 +37,18 @@ class Read:
         )
 
     def asked(self) -> list[str]:
-        """The schema tables that were asked for, and forget them."""
-        found = sorted(query.split(" FROM ")[1].split()[0] for _, query in self.tables.asked)
+        """Return the schema tables that were queried, and forget them."""
+        tables = sorted(query.split(" FROM ")[1].split()[0] for _, query in self.tables.asked)
         self.tables.asked.clear()
-        return found
+        return tables
 
     def names(self) -> dict[str, list[str]]:
-        """The tables of each keyspace that is known."""
-        return {name: sorted(found.tables) for name, found in self.metadata.keyspaces.items()}
+        """Return the names of the tables in each known keyspace."""
+        return {name: sorted(keyspace.tables) for name, keyspace in self.metadata.keyspaces.items()}
 
 
-async def test_all_of_it() -> None:
-    read = Read("a", "b")
+async def test_reads_every_schema_table() -> None:
+    read = ReaderParts("a", "b")
     await read.reader.read(Target(), connection())
     assert read.names() == {"a": ["t0", "t1"], "b": ["t0", "t1"]}
     assert read.metadata.schema.version == (read.node.schema_version, read.node.release_version)
@@ -56,7 +56,7 @@ async def test_all_of_it() -> None:
 
 
 async def test_replication_alone_if_the_schema_is_not_wanted() -> None:
-    read = Read("a", schema_metadata_enabled=False)
+    read = ReaderParts("a", schema_metadata_enabled=False)
     await read.reader.read(Target(), connection())
     assert read.names() == {}
     assert set(read.metadata.replication) == {"a"}
@@ -66,14 +66,14 @@ async def test_replication_alone_if_the_schema_is_not_wanted() -> None:
 
 
 async def test_keyspaces_that_are_filtered_away() -> None:
-    read = Read("a", "b", schema_metadata_keyspaces=["b"])
+    read = ReaderParts("a", "b", schema_metadata_keyspaces=["b"])
     await read.reader.read(Target(), connection())
     assert list(read.names()) == ["b"]
     assert set(read.metadata.replication) == {"a", "b"}  # routing needs all of them
 
 
 async def test_a_table_is_read_alone() -> None:
-    read = Read("a", "b")
+    read = ReaderParts("a", "b")
     await read.reader.read(Target(), connection())
     add_table(read.node.schema, "a", "new")
     add_table(read.node.schema, "a", "other")
@@ -81,12 +81,12 @@ async def test_a_table_is_read_alone() -> None:
     await read.reader.read(Target("TABLE", "a", "new"), connection())
     assert read.names()["a"] == ["new", "t0", "t1"]
     assert "system_schema.keyspaces" not in read.asked()
-    # Nobody knows any more which version this is.
+    # The version of this schema is unknown now.
     assert read.metadata.schema.version is None
 
 
 async def test_a_keyspace_that_was_dropped() -> None:
-    read = Read("a", "b")
+    read = ReaderParts("a", "b")
     await read.reader.read(Target(), connection())
     read.node.schema = schema("b")
     await read.reader.read(Target("KEYSPACE", "a"), connection())
@@ -95,7 +95,7 @@ async def test_a_keyspace_that_was_dropped() -> None:
 
 
 async def test_the_replication_of_one_keyspace() -> None:
-    read = Read("a", "b")
+    read = ReaderParts("a", "b")
     await read.reader.read(Target(), connection())
     read.node.schema["system_schema.keyspaces"] = [keyspace("a", 3), keyspace("b")]
     read.asked()
@@ -106,18 +106,18 @@ async def test_the_replication_of_one_keyspace() -> None:
 
 
 async def test_a_table_that_the_server_does_not_have_is_asked_for_once() -> None:
-    read = Read("a")
-    read.node.has_peers_v2 = False  # as Cassandra 3: without virtual keyspaces
-    at = connection()
-    await read.reader.read(Target(), at)
+    read = ReaderParts("a")
+    read.node.has_peers_v2 = False  # like Cassandra 3: without virtual keyspaces
+    through = connection()
+    await read.reader.read(Target(), through)
     first = read.asked()
-    await read.reader.read(Target(), at)
+    await read.reader.read(Target(), through)
     assert set(first) - set(read.asked()) >= {"system_virtual_schema.tables"}
     assert read.names() == {"a": ["t0", "t1"]}
 
 
 async def test_a_refusal_of_what_each_server_has_is_an_error() -> None:
-    read = Read("a")
+    read = ReaderParts("a")
 
     async def refused(*_: object) -> Any:
         yield read.tables._page("SELECT * FROM system.nothing_of_that_name")
@@ -128,7 +128,7 @@ async def test_a_refusal_of_what_each_server_has_is_an_error() -> None:
 
 
 async def test_pages_without_an_end() -> None:
-    read = Read("a", schema_read_timeout=0.01)
+    read = ReaderParts("a", schema_read_timeout=0.01)
 
     async def endless(*_: object) -> Any:
         await asyncio.Event().wait()
@@ -140,16 +140,16 @@ async def test_pages_without_an_end() -> None:
 
 
 async def test_scylladb_is_asked_for_its_own_tables() -> None:
-    read = Read("a")
-    at = connection(features=SimpleNamespace(sharding_info=object()))
-    await read.reader.read(Target("KEYSPACE", "a"), at)
-    asked = read.asked()
-    assert "system_schema.scylla_tables" in asked
-    assert "system_schema.column_masks" not in asked
+    read = ReaderParts("a")
+    through = connection(features=SimpleNamespace(is_scylla=True))
+    await read.reader.read(Target("KEYSPACE", "a"), through)
+    tables = read.asked()
+    assert "system_schema.scylla_tables" in tables
+    assert "system_schema.column_masks" not in tables
 
 
 async def test_the_fields_of_a_user_defined_type() -> None:
-    read = Read("a")
+    read = ReaderParts("a")
     with pytest.raises(UserTypeDoesNotExist, match=r"a\.place"):
         await read.reader.user_type_fields(connection(), "a", "place")
     read.node.schema["system_schema.types"] = [
@@ -164,10 +164,10 @@ async def test_the_fields_of_a_user_defined_type() -> None:
 
 
 @pytest.mark.parametrize("turns", range(6))
-async def test_nothing_is_said_of_a_reading_that_is_given_up_while_its_connection_breaks(
+async def test_a_cancelled_reading_on_a_broken_connection_reports_no_error(
     turns: int,
 ) -> None:
-    read = Read("a")
+    read = ReaderParts("a")
     broken = asyncio.Event()
 
     def closed() -> list[Any]:
@@ -179,8 +179,8 @@ async def test_nothing_is_said_of_a_reading_that_is_given_up_while_its_connectio
             yield page
 
     read.reader._pages = pages
-    said: list[Any] = []
-    asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context))
+    reports: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reports.append(context))
     reading = asyncio.create_task(read.reader.read(Target(), connection()))
     for _ in range(10):
         await asyncio.sleep(0)
@@ -192,4 +192,4 @@ async def test_nothing_is_said_of_a_reading_that_is_given_up_while_its_connectio
     assert reading.cancelled() or isinstance(reading.exception(), ConnectionShutdown)
     del reading
     gc.collect()
-    assert said == []
+    assert reports == []

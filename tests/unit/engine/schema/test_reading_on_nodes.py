@@ -1,4 +1,4 @@
-"""Reading the schema from fake nodes: what is read and what becomes of it, pages without an end."""
+"""The schema is read from fake nodes and becomes metadata; endless pages are an error."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_pages_are_of_the_size_that_is_set() -> None:
         async with connected(node, schema_metadata_page_size=3) as (cluster, _):
             tables = cluster.metadata.keyspaces["a"].tables
             assert {name: list(table.columns) for name, table in tables.items()} == {
-                f"t{at}": ["id", "c0"] for at in range(10)
+                f"t{number}": ["id", "c0"] for number in range(10)
             }
             assert len(reads(node, "columns")) == 7
             assert {
@@ -68,7 +68,7 @@ async def test_pages_are_of_the_size_that_is_set() -> None:
             } == {3}
 
 
-async def test_nothing_is_read_where_it_is_switched_off() -> None:
+async def test_no_schema_is_read_if_it_is_switched_off() -> None:
     with FakeNode() as node:
         node.schema = schema("a")
         async with connected(node, schema_metadata_enabled=False, token_metadata_enabled=False) as (
@@ -80,7 +80,8 @@ async def test_nothing_is_read_where_it_is_switched_off() -> None:
             ]
             assert not cluster.metadata.keyspaces
             assert cluster.metadata.replication_of("a") is None
-            await cluster.refresh_table_metadata("a", "t1")  # asked for: read all the same
+            # an explicit call reads it all the same
+            await cluster.refresh_table_metadata("a", "t1")
             assert list(cluster.metadata.keyspaces["a"].tables) == ["t0", "t1"]
 
 
@@ -194,13 +195,13 @@ async def test_masks_with_values_of_all_kinds() -> None:
         node.schema = schema("a", "b", tables=1)
         node.schema["system_schema.column_masks"] = [
             {
-                "keyspace_name": "a", "table_name": "t0", "column_name": f"m{at}",
+                "keyspace_name": "a", "table_name": "t0", "column_name": f"m{number}",
                 "function_argument_nulls": [False],
                 "function_argument_types": [kind], "function_argument_values": [value],
                 "function_keyspace": "system",
                 "function_name": "mask_replace",
             }
-            for at, (kind, (value, _)) in enumerate(masks.items())
+            for number, (kind, (value, _)) in enumerate(masks.items())
         ]  # fmt: skip
         unknown = {
             **node.schema["system_schema.column_masks"][0],
@@ -210,11 +211,11 @@ async def test_masks_with_values_of_all_kinds() -> None:
         node.schema["system_schema.column_masks"].append(
             {**unknown, "function_argument_types": ["frozen<some_udt>"]}
         )
-        for at, kind in enumerate(masks):
-            node.schema["system_schema.columns"].append(column("a", "t0", f"m{at}", type=kind))
+        for number, kind in enumerate(masks):
+            node.schema["system_schema.columns"].append(column("a", "t0", f"m{number}", type=kind))
         async with connected(node) as (cluster, _):
             columns = cluster.metadata.keyspaces["a"].tables["t0"].columns
-            assert [columns[f"m{at}"].mask.arguments for at in range(len(masks))] == [
+            assert [columns[f"m{number}"].mask.arguments for number in range(len(masks))] == [
                 (text,) for _, text in masks.values()
             ]
             assert (
@@ -223,7 +224,7 @@ async def test_masks_with_values_of_all_kinds() -> None:
             )
 
 
-# -- what goes wrong -------------------------------------------------------------------------------
+# -- errors ----------------------------------------------------------------------------------------
 
 
 async def test_a_damaged_table_harms_no_other() -> None:
@@ -257,8 +258,8 @@ async def test_a_damaged_table_harms_no_other() -> None:
             {**index, "index_name": "j", "options": None},
         ]
         async with connected(node) as (cluster, _):
-            found = cluster.metadata.keyspaces["a"]
-            tables = found.tables
+            keyspace = cluster.metadata.keyspaces["a"]
+            tables = keyspace.tables
             assert [table._exc_info is not None for table in tables.values()] == [
                 True,
                 True,
@@ -270,7 +271,7 @@ async def test_a_damaged_table_harms_no_other() -> None:
             assert "cannot be decoded" in tables["t2"].export_as_string()
             assert list(tables["t2"].columns) == ["id", "c0"]
             assert tables["t3"].export_as_string().startswith("CREATE TABLE a.t3")
-            assert {name: index.as_cql_query() for name, index in found.indexes.items()} == {
+            assert {name: index.as_cql_query() for name, index in keyspace.indexes.items()} == {
                 "i": "CREATE INDEX i ON a.t0 (id)",
                 "j": "CREATE INDEX j ON a.t0 ()",
             }
@@ -304,7 +305,7 @@ async def test_a_node_that_refuses_or_does_not_answer_schema_queries_is_left() -
 def make_scylladb(
     node: FakeNode, tables: list[dict[str, Any]], keyspaces: list[dict[str, Any]]
 ) -> None:
-    """Have the node say that it is of ScyllaDB, and know these rows of its own schema tables."""
+    """Make the node a ScyllaDB node with these rows in its own schema tables."""
     sharding = {
         "SHARD": "0",
         "NR_SHARDS": "1",
@@ -323,7 +324,7 @@ def make_scylladb(
     node.prime(re.compile("system_schema.scylla_keyspaces"), rows(names, keyspaces))
 
 
-async def test_what_scylladb_makes_by_itself_is_not_exported() -> None:
+async def test_tables_that_scylladb_creates_itself_are_not_exported() -> None:
     cdc = {"enabled": "true", "preimage": "false", "ttl": "86400"}
     index = {"keyspace_name": "a", "table_name": "t0", "kind": "COMPOSITES"}
     view = {
@@ -353,33 +354,35 @@ async def test_what_scylladb_makes_by_itself_is_not_exported() -> None:
         for name in ("i_index", "j_index"):
             node.schema["system_schema.columns"].append(column("a", name, "id", "partition_key", 0))
         names = [row["table_name"] for row in node.schema["system_schema.tables"]]
-        own = [
+        scylla_rows = [
             {"keyspace_name": "a", "table_name": name} for name in (*names, "i_index", "j_index")
         ]
-        own[0] |= {"cdc": cdc, "tablets": {"min_tablet_count": "8"}}
-        make_scylladb(node, own, [])
+        scylla_rows[0] |= {"cdc": cdc, "tablets": {"min_tablet_count": "8"}}
+        make_scylladb(node, scylla_rows, [])
         async with connected(node) as (cluster, _):
-            found = cluster.metadata.keyspaces["a"]
-            assert sorted(found.views) == ["i_index", "j_index"]
-            assert len(found.tables) == 3
-            made = [
-                line for line in found.export_as_string().splitlines() if line.startswith("CREATE")
+            keyspace = cluster.metadata.keyspaces["a"]
+            assert sorted(keyspace.views) == ["i_index", "j_index"]
+            assert len(keyspace.tables) == 3
+            statements = [
+                line
+                for line in keyspace.export_as_string().splitlines()
+                if line.startswith("CREATE")
             ]
-            assert made == [
-                made[0],
+            assert statements == [
+                statements[0],
                 "CREATE TABLE a.t0 (",
                 "CREATE INDEX i ON a.t0 (c0);",
                 "CREATE MATERIALIZED VIEW a.j_index AS",
                 "CREATE TABLE a.x_scylla_cdc_log (",
             ]
-            statement = found.tables["t0"].as_cql_query()
+            statement = keyspace.tables["t0"].as_cql_query()
             assert "cdc = {'enabled': 'true', 'preimage': 'false', 'ttl': '86400'}" in statement
             assert "paxos_grace_seconds = 10" in statement
             assert "tablets = {'min_tablet_count': '8'}" in statement
             assert "synchronous_updates" not in statement
-            assert "synchronous_updates = true" in found.views["j_index"].as_cql_query()
-            assert "extensions" not in found.export_as_string()
-            assert found.tables["t0"].extensions == extensions
+            assert "synchronous_updates = true" in keyspace.views["j_index"].as_cql_query()
+            assert "extensions" not in keyspace.export_as_string()
+            assert keyspace.tables["t0"].extensions == extensions
 
 
 async def test_indexes_of_scylladb() -> None:
@@ -411,17 +414,17 @@ async def test_indexes_of_scylladb() -> None:
             {
                 "keyspace_name": "a",
                 "table_name": "t0",
-                "index_name": f"i{at}",
+                "index_name": f"i{number}",
                 "kind": "COMPOSITES",
-                "options": {"target": one},
+                "options": {"target": target},
             }
-            for at, one in enumerate(targets)
+            for number, target in enumerate(targets)
         ]
         async with connected(node) as (cluster, _):
             indexes = cluster.metadata.keyspaces["a"].indexes
             assert [index.as_cql_query() for index in indexes.values()] == [
-                f"CREATE INDEX i{at} ON a.t0 ({target})"
-                for at, target in enumerate(targets.values())
+                f"CREATE INDEX i{number} ON a.t0 ({target})"
+                for number, target in enumerate(targets.values())
             ]
 
 
@@ -503,15 +506,15 @@ def test_threads_get_the_same_objects() -> None:
                 )
 
             threads = [threading.Thread(target=look) for _ in range(8)]
-            for one in threads:
-                one.start()
-            for one in threads:
-                one.join(WAIT)
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(WAIT)
             assert len(seen) == 8
             assert all(ids == seen[0] for ids in seen)
 
 
-# -- pages without an end --------------------------------------------------------------------------
+# -- endless pages ---------------------------------------------------------------------------------
 
 
 ENDLESS = "SELECT * FROM system_schema.tables"
@@ -547,7 +550,7 @@ async def test_pages_that_come_again_end_connect(answer: Any) -> None:
 
 
 def always_another_page() -> Any:
-    """Pages that all differ, without an end."""
+    """Return an answer with endless, different pages."""
     states = itertools.count()
 
     def answer(request: Request) -> Any:

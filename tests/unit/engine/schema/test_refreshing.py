@@ -1,4 +1,4 @@
-"""When the schema is read: rounds, bursts and tries, with a reader that only notes what it reads."""  # noqa: E501
+"""The schema is refreshed in rounds, after bursts and with retries; the reader is a fake."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TABLE = {"target_type": "TABLE", "change_type": "UPDATED", "keyspace": "a", "tab
 
 
 class Reader:
-    """Notes what is read and through which connection; `error` is raised."""
+    """Records the targets and connections of its calls; raises `error`."""
 
     def __init__(self) -> None:
         self.read_: list[tuple[Target, Any]] = []
@@ -34,8 +34,8 @@ class Reader:
         if self.error is not None:
             raise self.error
 
-    async def read_all(self, connection: Any, version: Any, whole: bool) -> None:
-        self.whole.append(whole)
+    async def read_all(self, connection: Any, version: Any, all_keyspaces: bool) -> None:
+        self.whole.append(all_keyspaces)
 
     @property
     def targets(self) -> list[Target]:
@@ -43,7 +43,7 @@ class Reader:
 
 
 class Parts:
-    """A refresher and what it works with."""
+    """A refresher and fakes of everything that it uses."""
 
     def __init__(self, **changed: Any) -> None:
         self.reader = Reader()
@@ -65,10 +65,10 @@ class Parts:
 
 
 async def test_at_connect_what_is_wanted_is_read() -> None:
-    for enabled, wanted in ((True, [True]), (False, [False])):
+    for enabled, expected in ((True, [True]), (False, [False])):
         parts = Parts(schema_metadata_enabled=enabled)
         await parts.refresher.on_connected(parts.control, host("10.0.0.1"))
-        assert parts.reader.whole == wanted
+        assert parts.reader.whole == expected
     parts = Parts(schema_metadata_enabled=False, token_metadata_enabled=False)
     await parts.refresher.on_connected(parts.control, host("10.0.0.1"))
     assert parts.reader.whole == []
@@ -109,11 +109,11 @@ async def test_events_of_what_is_not_read() -> None:
 
 async def test_a_change_of_ones_own_is_read_through_its_connection() -> None:
     parts = Parts()
-    own = connection("10.0.0.2")
-    await parts.refresher.after_ddl(TABLE, own)
-    assert parts.reader.read_ == [(Target("TABLE", "a", "t"), own)]
-    own.closed = True
-    await parts.refresher.after_ddl(TABLE, own)
+    ddl_connection = connection("10.0.0.2")
+    await parts.refresher.after_ddl(TABLE, ddl_connection)
+    assert parts.reader.read_ == [(Target("TABLE", "a", "t"), ddl_connection)]
+    ddl_connection.closed = True
+    await parts.refresher.after_ddl(TABLE, ddl_connection)
     assert parts.reader.read_[1][1] is parts.control
 
 
@@ -126,7 +126,7 @@ async def test_the_event_of_a_change_of_ones_own_is_not_read_once_more() -> None
     assert parts.reader.targets == [Target("TABLE", "a", "t")]
 
 
-async def test_what_comes_during_a_round_is_the_next_round() -> None:
+async def test_refreshes_during_a_round_form_the_next_round() -> None:
     parts = Parts()
     parts.reader.gate = asyncio.Event()
     first = asyncio.ensure_future(parts.refresher.refresh(Target("KEYSPACE", "a"), 0))
@@ -156,11 +156,11 @@ async def test_nodes_that_do_not_agree_are_not_read() -> None:
     with pytest.raises(DriverException, match="did not agree"):
         await parts.refresher.refresh(Target(), 1)
     assert parts.reader.read_ == []
-    await parts.refresher.refresh(Target(), 0)  # no wait
+    await parts.refresher.refresh(Target(), 0)  # does not wait
     assert parts.reader.targets == [Target(forced=True)]
 
 
-async def test_what_an_event_named_is_tried_again_but_not_for_ever(
+async def test_refreshes_after_an_event_are_retried_but_not_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("cassandra.engine.schema.refreshing.FIRST_DELAY", 0.0)
@@ -171,7 +171,7 @@ async def test_what_an_event_named_is_tried_again_but_not_for_ever(
     await until_on_loop(lambda: len(parts.reader.read_) == MOST_TRIES + 1)
     await turns(50)
     assert len(parts.reader.read_) == MOST_TRIES + 1
-    assert parts.metadata.schema.version is None  # read again after the next move
+    assert parts.metadata.schema.version is None  # the schema is read again after the next move
 
 
 async def test_the_end_is_told_to_who_waits() -> None:
@@ -183,9 +183,9 @@ async def test_the_end_is_told_to_who_waits() -> None:
     ]
     await until_on_loop(lambda: parts.reader.read_)
     parts.refresher.close()
-    for one in waiting:
+    for waiter in waiting:
         with pytest.raises(ConnectionShutdown):
-            await one
+            await waiter
     with pytest.raises(ConnectionShutdown):
         await parts.refresher.refresh(Target(), 0)
     parts.refresher.on_event(TABLE)

@@ -1,5 +1,5 @@
-"""When the schema is read from nodes: after DDL and events, floods of them too, by calls, after the
-control connection has moved.
+"""The schema is read from fake nodes after DDL, after events and floods of them, on calls, and
+after the control connection has moved.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ async def test_a_failed_reading_does_not_fail_the_statement() -> None:
             assert list(cluster.metadata.keyspaces["a"].tables) == ["t0", "t1"]
 
 
-async def test_what_could_not_be_read_is_read_later(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failed_readings_are_retried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cassandra.engine.schema.refreshing.FIRST_DELAY", 0.01)
     with FakeNode() as node:
         node.schema = schema("a", "b")
@@ -94,7 +94,7 @@ async def test_what_could_not_be_read_is_read_later(monkeypatch: pytest.MonkeyPa
                 )
                 node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", keyspace_name, "new")
                 await until_on_loop(partial(has_table, cluster, keyspace_name, "new"))
-            # Also what a session has changed itself, and with no event.
+            # The change may come from the session itself, and without an event.
             add_table(node.schema, "a", "newer")
             node.prime(re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=1)
             node.prime("CREATE TABLE a.newer", schema_change("CREATED", "TABLE", "a", "newer"))
@@ -199,10 +199,10 @@ async def test_other_elements_are_read_again_by_events() -> None:
             await cluster.refresh_user_type_metadata("a", "u")
             assert list(cluster.metadata.keyspaces["a"].functions) == ["f(text)"]
             text = cluster.metadata.keyspaces["a"].export_as_string()
-            places = [
+            positions = [
                 text.index(f"CREATE {kind}") for kind in ("TYPE", "FUNCTION", "AGGREGATE", "TABLE")
             ]
-            assert places == sorted(places)
+            assert positions == sorted(positions)
 
 
 async def test_views_belong_to_their_tables() -> None:
@@ -221,18 +221,18 @@ async def test_views_belong_to_their_tables() -> None:
             ]
             node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", "v")
             await until_on_loop(lambda: "v" in cluster.metadata.keyspaces["a"].views)
-            found = cluster.metadata.keyspaces["a"]
-            assert found.tables["t0"].views["v"] is found.views["v"]
-            assert "v" not in found.tables
-            assert "CREATE MATERIALIZED VIEW a.v AS" in found.tables["t0"].export_as_string()
+            keyspace = cluster.metadata.keyspaces["a"]
+            assert keyspace.tables["t0"].views["v"] is keyspace.views["v"]
+            assert "v" not in keyspace.tables
+            assert "CREATE MATERIALIZED VIEW a.v AS" in keyspace.tables["t0"].export_as_string()
             await cluster.refresh_table_metadata("a", "t0")
             assert list(cluster.metadata.keyspaces["a"].tables["t0"].views) == ["v"]
             node.schema["system_schema.views"] = []
             await cluster.refresh_materialized_view_metadata("a", "v")
-            found = cluster.metadata.keyspaces["a"]
-            assert not found.views
-            assert not found.tables["t0"].views
-            assert list(found.tables["t0"].columns) == ["id", "c0"]
+            keyspace = cluster.metadata.keyspaces["a"]
+            assert not keyspace.views
+            assert not keyspace.tables["t0"].views
+            assert list(keyspace.tables["t0"].columns) == ["id", "c0"]
 
 
 async def test_views_are_read_again_with_their_table() -> None:
@@ -253,11 +253,11 @@ async def test_views_are_read_again_with_their_table() -> None:
             node.schema["system_schema.views"].pop()
             node.prime(re.compile("ALTER"), schema_change("UPDATED", "TABLE", "a", "t0"))
             await session.execute("ALTER TABLE a.t0 ADD added int")
-            found = cluster.metadata.keyspaces["a"]
-            assert list(found.tables["t0"].columns) == ["id", "c0", "added"]
-            assert list(found.views) == list(found.tables["t0"].views) == ["v"]
-            assert list(found.views["v"].columns) == ["id", "added"]
-            assert found.tables["t0"].views["v"] is found.views["v"]
+            keyspace = cluster.metadata.keyspaces["a"]
+            assert list(keyspace.tables["t0"].columns) == ["id", "c0", "added"]
+            assert list(keyspace.views) == list(keyspace.tables["t0"].views) == ["v"]
+            assert list(keyspace.views["v"].columns) == ["id", "added"]
+            assert keyspace.tables["t0"].views["v"] is keyspace.views["v"]
             assert reads(node, "views")[-1].endswith("view_name IN ('t0', 'v', 'it''s')")
             node.schema["system_schema.views"] = []
             remove_table(node.schema, "a", "t0")
@@ -286,7 +286,7 @@ async def test_events_are_ignored_where_the_window_is_negative() -> None:
             assert "new" in cluster.metadata.keyspaces["a"].tables
 
 
-async def test_all_reading_can_be_switched_off_and_on_again() -> None:
+async def test_schema_reading_can_be_switched_off_and_on() -> None:
     with FakeNode() as node:
         node.schema = schema("a")
         async with connected(node, schema_event_refresh_window=0) as (cluster, session):
@@ -308,26 +308,26 @@ async def test_all_reading_can_be_switched_off_and_on_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tables", "window", "most"),
+    ("tables", "window", "limit"),
     [(42, 0.05, 3), pytest.param(4000, 0.3, 39, marks=pytest.mark.slow)],
 )
 async def test_many_tables_of_a_keyspace_are_read_as_the_keyspace(
-    tables: int, window: float, most: int
+    tables: int, window: float, limit: int
 ) -> None:
     with FakeNode() as node:
         node.schema = schema("a", "b", tables=1)
         async with connected(node, schema_event_refresh_window=window) as (cluster, _):
             before = len(reads(node, "tables"))
             node.schema = schema("a", "b", tables=tables)
-            for at in range(tables):
-                node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", f"t{at}")
+            for number in range(tables):
+                node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", f"t{number}")
             await until_on_loop(lambda: len(cluster.metadata.keyspaces["a"].tables) == tables)
-            assert len(reads(node, "tables")) - before <= most
+            assert len(reads(node, "tables")) - before <= limit
             assert list(cluster.metadata.keyspaces["b"].tables) == ["t0"]
 
 
 async def test_a_flood_of_keyspaces_reads_everything_once() -> None:
-    names = [f"k{at}" for at in range(MANY_KEYSPACES * 2)]
+    names = [f"k{number}" for number in range(MANY_KEYSPACES * 2)]
     with FakeNode() as node:
         node.schema = schema()
         async with connected(node, schema_event_refresh_window=0.1) as (cluster, _):
@@ -339,14 +339,14 @@ async def test_a_flood_of_keyspaces_reads_everything_once() -> None:
             assert len(reads(node, "tables")) - before < MANY_KEYSPACES
 
 
-# -- what goes wrong -------------------------------------------------------------------------------
+# -- errors ----------------------------------------------------------------------------------------
 
 
 async def test_a_refresh_that_cannot_be_done_says_so() -> None:
     with FakeNode() as node:
         async with connected(node, max_schema_agreement_wait=0) as (cluster, _):
             assert cluster._core is not None
-            # Only now: a busy machine may take longer to connect.
+            # The timeout is set after connect, because a busy machine may take longer to connect.
             cluster.control_connection_timeout = 0.05
             node.prime(re.compile("system_schema.tables"), error(ErrorCode.INVALID))
             with pytest.raises(InvalidRequest):

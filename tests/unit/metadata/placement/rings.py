@@ -1,4 +1,4 @@
-"""Rings for tests."""
+"""Token rings for tests."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 
 def ring_of(twins: Any, owners: list[int], hosts: int) -> Any:
-    """A ring whose tokens are 0, 10, 20, ... with these owners."""
+    """Return a ring whose tokens are 0, 10, 20, ... with these owners."""
     texts: list[list[str]] = [[] for _ in range(hosts)]
-    for place, owner in enumerate(owners):
-        texts[owner].append(str(place * 10))
+    for index, owner in enumerate(owners):
+        texts[owner].append(str(index * 10))
     return twins.ring.TokenRing(texts)

@@ -1,4 +1,4 @@
-"""Keys grouped by replica."""
+"""Keys are grouped by their replicas."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def session_of(types: list[str]) -> tuple[Any, list[Any]]:
     table = SimpleNamespace(partition_key=[SimpleNamespace(cql_type=kind) for kind in types])
     source = SimpleNamespace(object=lambda: SimpleNamespace(tables={"t": table}))
     metadata._replace_schema(cast(Any, SimpleNamespace(sources={"ks": source})))
-    for one in hosts:
-        one.set_up()
-    manager = SimpleNamespace(distance=lambda one: 2 if one.datacenter == "far" else 1)
+    for peer in hosts:
+        peer.set_up()
+    manager = SimpleNamespace(distance=lambda peer: 2 if peer.datacenter == "far" else 1)
     return SimpleNamespace(
         cluster=SimpleNamespace(metadata=metadata, protocol_version=4, profile_manager=manager)
     ), hosts

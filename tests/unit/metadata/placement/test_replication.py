@@ -1,4 +1,4 @@
-"""Replication settings: what they say, how they are written, and which hosts they mean."""
+"""Replication settings: how they are parsed and written, and which hosts they select."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def host(number: int, datacenter: str = "dc1", rack: str = "r1") -> Host:
 
 
 def create(name: str, **options: Any) -> ReplicationStrategy:
-    made = ReplicationStrategy.create(f"org.apache.cassandra.locator.{name}", options)
-    assert made is not None
-    return made
+    strategy = ReplicationStrategy.create(f"org.apache.cassandra.locator.{name}", options)
+    assert strategy is not None
+    return strategy
 
 
 def metadata_of(
@@ -59,7 +59,7 @@ def test_replication_factors(text: Any, counts: tuple[int, int, int | None]) -> 
 
 
 @pytest.mark.parametrize("bad", ["", "x", "3/", "3/x", None])
-def test_what_is_no_replication_factor(bad: Any) -> None:
+def test_invalid_replication_factors(bad: Any) -> None:
     with pytest.raises(ValueError, match="a replication factor is a number"):
         ReplicationFactor.create(bad)
 
@@ -75,9 +75,9 @@ def test_strategies_are_made_by_their_names() -> None:
     assert type(create("LocalStrategy")) is LocalStrategy
     assert type(create("EverywhereStrategy")) is EverywhereStrategy
     assert ReplicationStrategy.create("", {}) is None
-    own = ReplicationStrategy.create("com.example.Own", {"some": "thing"})
-    assert own is not None
-    assert (type(own), own.name) == (ReplicationStrategy, "com.example.Own")
+    strategy = ReplicationStrategy.create("com.example.Own", {"some": "thing"})
+    assert strategy is not None
+    assert (type(strategy), strategy.name) == (ReplicationStrategy, "com.example.Own")
 
 
 def test_strategies_write_themselves() -> None:
@@ -191,7 +191,7 @@ def test_replicas_of_keys_and_tokens() -> None:
     metadata = metadata_of(
         {a: ["0"], b: ["100"], c: ["200"]}, ks=create("SimpleStrategy", replication_factor="2")
     )
-    # The token of this key is far below 0, so that the first token is its own.
+    # The token of this key is far below 0, so the first token's owner has it.
     assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a, b]
     assert metadata.get_replicas("nowhere", b"\x00\x00\x00\x01") == []
     token_map = metadata.token_map
@@ -211,9 +211,9 @@ def test_a_token_map_of_ones_own() -> None:
     a, b = host(1), host(2)
     tokens = [Murmur3Token(1), Murmur3Token(2)]
     metadata = metadata_of({a: ["1"]}, ks=create("SimpleStrategy", replication_factor="1"))
-    own = TokenMap(Murmur3Token, {tokens[0]: a, tokens[1]: b}, tokens, metadata)
-    assert own.ring == tokens
-    assert own.get_replicas("ks", Murmur3Token(2)) == [b]
+    token_map = TokenMap(Murmur3Token, {tokens[0]: a, tokens[1]: b}, tokens, metadata)
+    assert token_map.ring == tokens
+    assert token_map.get_replicas("ks", Murmur3Token(2)) == [b]
 
 
 def test_an_unknown_partitioner_has_no_token_map() -> None:
@@ -275,17 +275,19 @@ def test_moving_to_another_rack_moves_replicas() -> None:
 
 def test_replication_changes_are_followed_and_equal_ones_share_their_replicas() -> None:
     a, b = host(1), host(2)
-    one, two = (create("SimpleStrategy", replication_factor=number) for number in (1, 2))
+    single, double = (create("SimpleStrategy", replication_factor=number) for number in (1, 2))
     metadata = metadata_of(
-        {a: ["0"], b: ["1"]}, x=one, y=create("SimpleStrategy", replication_factor=1)
+        {a: ["0"], b: ["1"]}, x=single, y=create("SimpleStrategy", replication_factor=1)
     )
     routing = metadata.routing()
     assert routing is not None
     assert routing.map_of("x") is routing.map_of("y")
     version = metadata.replication_version
-    metadata._replace_replication({"x": one, "y": create("SimpleStrategy", replication_factor=1)})
+    metadata._replace_replication(
+        {"x": single, "y": create("SimpleStrategy", replication_factor=1)}
+    )
     assert metadata.replication_version == version
-    metadata._replace_replication({"x": one, "y": two})
+    metadata._replace_replication({"x": single, "y": double})
     assert metadata.replication_version == version + 1
     changed = metadata.routing()
     assert changed is not None
@@ -308,38 +310,38 @@ def test_add_or_return_host() -> None:
     metadata = Metadata()
     a = host(1)
     assert metadata.add_or_return_host(a) == (a, True)
-    known, new = metadata.add_or_return_host(host(1))
-    assert (known is a, new) == (True, False)
+    existing, is_new = metadata.add_or_return_host(host(1))
+    assert (existing is a, is_new) == (True, False)
     assert metadata.dbaas is False
 
 
 def test_states_of_a_host() -> None:
-    one = host(1)
-    states = [one.state]
-    one.set_up()
-    states.append(one.state)
-    one.set_down()
-    states.append(one.state)
-    one.force_down()
-    states.append(one.state)
-    assert one.is_up is False
-    one.set_up()
-    states.append(one.state)
+    node = host(1)
+    states = [node.state]
+    node.set_up()
+    states.append(node.state)
+    node.set_down()
+    states.append(node.state)
+    node.force_down()
+    states.append(node.state)
+    assert node.is_up is False
+    node.set_up()
+    states.append(node.state)
     assert states == ["unknown", "up", "down", "forced down", "up"]
 
 
 def test_racks_that_scylladb_names() -> None:
-    """As ScyllaDB's to_flattened_map writes it: a list is an option for each of its values."""
-    made = ReplicationStrategy.create(
+    """A list is expanded to an option for each of its values, as in ScyllaDB's to_flattened_map."""
+    strategy = ReplicationStrategy.create(
         "org.apache.cassandra.locator.NetworkTopologyStrategy",
         {"dc1": "3", "dc2:1": "it's", "dc2:0": "r1", "dc3:-1": ""},
     )
-    assert isinstance(made, NetworkTopologyStrategy)
-    assert made.dc_replication_factors == {"dc1": 3, "dc2": 2, "dc3": 0}
-    assert made.export_for_schema() == (
+    assert isinstance(strategy, NetworkTopologyStrategy)
+    assert strategy.dc_replication_factors == {"dc1": 3, "dc2": 2, "dc3": 0}
+    assert strategy.export_for_schema() == (
         "{'class': 'NetworkTopologyStrategy', 'dc1': '3', 'dc2': ['r1', 'it''s'], 'dc3': []}"
     )
     other = ReplicationStrategy.create(
         "NetworkTopologyStrategy", {"dc1": "3", "dc2:0": "r1", "dc2:1": "r2", "dc3:-1": ""}
     )
-    assert made != other
+    assert strategy != other

@@ -1,4 +1,6 @@
-"""The ring and its replicas: by hand, and both implementations beside a naive one."""
+"""The ring and its replicas: by hand, and both implementations compared with a naive
+implementation.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ from tests.unit.metadata.placement.rings import ring_of
 LANES = ["python", "c"] if LANE == "c" else ["python"]
 
 
-def rows(replica_map: Any, places: int) -> list[tuple[int, ...]]:
-    return [replica_map.row(place) for place in range(places)]
+def rows(replica_map: Any, size: int) -> list[tuple[int, ...]]:
+    return [replica_map.row(position) for position in range(size)]
 
 
 # -- the ring --------------------------------------------------------------------------------------
@@ -47,28 +49,30 @@ def test_a_key_belongs_to_the_first_token_that_is_not_less(twins: Twins) -> None
         max_size=30,
     ),
 )
-def test_places_are_found_however_tokens_are_spread(tokens: list[int], asked: list[int]) -> None:
+def test_places_are_found_however_tokens_are_spread(
+    tokens: list[int], other_tokens: list[int]
+) -> None:
     listed = sorted(set(tokens))
     for lane in LANES:
         ring = _impl.twin("ring", lane).TokenRing([map(str, tokens)])
-        for token in (*asked, *tokens, INT64_MIN, INT64_MAX):
+        for token in (*other_tokens, *tokens, INT64_MIN, INT64_MAX):
             assert ring.position(token) == bisect_left(listed, token) % len(listed)
 
 
 def test_an_empty_ring_has_no_replicas(twins: Twins) -> None:
     ring = twins.ring.TokenRing([])
     assert (ring.tokens(), ring.position_of(b"key"), len(ring)) == ([], 0, 0)
-    for made in (
+    for replica_map in (
         twins.ring.simple_map(ring, [], 3, 3),
         twins.ring.network_map(ring, [], [], [], [(1, 1)]),
         twins.ring.whole_map(ring, []),
     ):
-        assert made.of_key(b"key") == ()
-        assert made.sets() == 0
-        assert twins.plans.Router(made, [], 1).route(b"key", True) == ((), 0)
+        assert replica_map.of_key(b"key") == ()
+        assert replica_map.sets() == 0
+        assert twins.plans.Router(replica_map, [], 1).route(b"key", True) == ((), 0)
 
 
-def test_of_two_hosts_with_one_token_the_first_one_has_it(twins: Twins) -> None:
+def test_the_first_of_two_hosts_with_the_same_token_owns_it(twins: Twins) -> None:
     ring = twins.ring.TokenRing([["1"], ["1", "2"]])
     assert (ring.tokens(), ring.owners()) == ([1, 2], [0, 1])
 
@@ -115,7 +119,7 @@ def test_transient_replicas_are_left_out(twins: Twins) -> None:
         (1, 2),
         (2, 0),
     ]
-    # Where a host is missing, the transient replica is done without: both hosts hold all.
+    # Without a host for the transient replica, both hosts are full replicas.
     pair = ring_of(twins, [0, 1], 2)
     assert rows(twins.ring.network_map(pair, "ab", [0] * 2, [0] * 2, [(2, 3)]), 2) == [
         (0, 1),
@@ -124,8 +128,8 @@ def test_transient_replicas_are_left_out(twins: Twins) -> None:
 
 
 def test_network_topology_takes_another_rack_first(twins: Twins) -> None:
-    # a, b in rack 0, c in rack 1: after a comes c, though b is nearer; with three replicas b may be
-    # repeated in its rack.
+    # a, b are in rack 0, c in rack 1: c comes after a, though b is nearer; with three replicas b
+    # may be repeated in its rack.
     ring = ring_of(twins, [0, 1, 2], 3)
     racks = [0, 0, 1]
     assert rows(twins.ring.network_map(ring, "abc", [0] * 3, racks, [(2, 2)]), 3) == [
@@ -148,11 +152,11 @@ def test_network_topology_takes_another_rack_first(twins: Twins) -> None:
 def test_network_topology_counts_in_each_data_centre(twins: Twins) -> None:
     # Data centre 0 has a, b in racks 0 and 1; 1 has c, d in rack 2; 2 (e) holds nothing.
     ring = ring_of(twins, [0, 2, 4, 1, 3], 5)
-    made = twins.ring.network_map(
+    replica_map = twins.ring.network_map(
         ring, "abcde", [0, 0, 1, 1, 2], [0, 1, 2, 2, 3], [(2, 2), (1, 1), (0, 0)]
     )
-    assert rows(made, 5) == [(0, 2, 1), (2, 1, 0), (1, 3, 0), (1, 3, 0), (3, 0, 1)]
-    assert made.sets() == 4
+    assert rows(replica_map, 5) == [(0, 2, 1), (2, 1, 0), (1, 3, 0), (1, 3, 0), (3, 0, 1)]
+    assert replica_map.sets() == 4
 
 
 def test_a_data_centre_that_is_not_named_holds_nothing(twins: Twins) -> None:
@@ -162,23 +166,23 @@ def test_a_data_centre_that_is_not_named_holds_nothing(twins: Twins) -> None:
 
 
 def test_everywhere_is_one_set(twins: Twins) -> None:
-    made = twins.ring.whole_map(ring_of(twins, [1, 0, 2], 3), "abc")
-    assert (rows(made, 3), made.sets()) == ([(0, 1, 2)] * 3, 1)
+    replica_map = twins.ring.whole_map(ring_of(twins, [1, 0, 2], 3), "abc")
+    assert (rows(replica_map, 3), replica_map.sets()) == ([(0, 1, 2)] * 3, 1)
 
 
 def test_equal_rows_are_kept_once(twins: Twins) -> None:
-    ring = ring_of(twins, [place % 5 for place in range(2000)], 5)
+    ring = ring_of(twins, [number % 5 for number in range(2000)], 5)
     assert twins.ring.simple_map(ring, range(5), 3, 3).sets() == 5
 
 
-# -- a naive reference, and each other -------------------------------------------------------------
+# -- comparison with a naive reference -------------------------------------------------------------
 
 
 def naive_network(
     owners: list[int], datacenters: list[int], racks: list[int], factors: list[tuple[int, int]]
 ) -> list[tuple[int, ...]]:
-    """NetworkTopologyStrategy as its documentation says it, with nothing done to be fast."""
-    found = []
+    """Compute NetworkTopologyStrategy as its documentation describes it, without optimizations."""
+    replicas = []
     on_ring = set(owners)
     for start in range(len(owners)):
         lap = list(dict.fromkeys(owners[start:] + owners[:start]))
@@ -199,8 +203,8 @@ def naive_network(
                 chosen.append(host)
             transient = max(total - wanted_full - (total - size), 0)
             full += chosen[: size - transient]
-        found.append(tuple(sorted(full, key=lap.index)))
-    return found
+        replicas.append(tuple(sorted(full, key=lap.index)))
+    return replicas
 
 
 @st.composite
@@ -223,9 +227,11 @@ def test_network_topology_is_what_the_naive_way_gives(cluster: Any) -> None:
     for lane in LANES:
         twins = Twins(lane)
         ring = ring_of(twins, owners, len(datacenters))
-        made = twins.ring.network_map(ring, range(len(datacenters)), datacenters, racks, factors)
-        assert rows(made, len(owners)) == expected, lane
-        assert made.sets() == len(set(expected))
+        replica_map = twins.ring.network_map(
+            ring, range(len(datacenters)), datacenters, racks, factors
+        )
+        assert rows(replica_map, len(owners)) == expected, lane
+        assert replica_map.sets() == len(set(expected))
 
 
 @given(st.lists(st.integers(0, 8), min_size=1, max_size=40), st.integers(0, 10), st.integers(0, 10))
@@ -233,13 +239,15 @@ def test_simple_strategy_is_what_the_naive_way_gives(
     owners: list[int], full: int, more: int
 ) -> None:
     expected = [
-        tuple(dict.fromkeys(owners[at:] + owners[:at]))[: min(full + more, len(set(owners)))][:full]
-        for at in range(len(owners))
+        tuple(dict.fromkeys(owners[start:] + owners[:start]))[: min(full + more, len(set(owners)))][
+            :full
+        ]
+        for start in range(len(owners))
     ]
     for lane in LANES:
         twins = Twins(lane)
-        made = twins.ring.simple_map(ring_of(twins, owners, 9), range(9), full, full + more)
-        assert rows(made, len(owners)) == expected, lane
+        replica_map = twins.ring.simple_map(ring_of(twins, owners, 9), range(9), full, full + more)
+        assert rows(replica_map, len(owners)) == expected, lane
 
 
 @given(
@@ -258,15 +266,15 @@ def test_both_implementations_agree(
         twin, plans = _impl.twin("ring", lane), _impl.twin("plans", lane)
         ring = twin.TokenRing(texts)
         hosts = [f"h{number}" for number in range(len(texts))]
-        made = twin.simple_map(ring, hosts, 4, 4)
-        router = plans.Router(made, tiers[: len(hosts)], seed)
+        replica_map = twin.simple_map(ring, hosts, 4, 4)
+        router = plans.Router(replica_map, tiers[: len(hosts)], seed)
         outcomes.append(
             (
                 ring.tokens(),
                 ring.owners(),
                 [ring.position_of(key) for key in keys],
-                [made.of_key(key) for key in keys],
-                [made.of_token(twin.token_of(key)) for key in keys],
+                [replica_map.of_key(key) for key in keys],
+                [replica_map.of_token(twin.token_of(key)) for key in keys],
                 [router.route(key, shuffle) for key in keys for shuffle in (True, False)],
             )
         )

@@ -1,4 +1,6 @@
-"""Routing in the engine, on fake nodes: requests reach replicas; the view follows the cluster."""
+"""Routing in the engine, on fake nodes: requests reach replicas, and routing follows
+the cluster.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from cassandra import aio
 from cassandra.cluster import (
     Cluster,
 )
+from cassandra.metadata import Metadata
 from cassandra.policies import (
     AdaptivePolicy,
     ConstantReconnectionPolicy,
@@ -34,7 +37,7 @@ KEYS = [bytes([high, low]) for high in range(8) for low in range(8)]
 
 
 def replicate(nodes: FakeCluster, **keyspaces: dict[str, str]) -> None:
-    """Have all nodes hold these keyspaces."""
+    """Let all nodes have these keyspaces."""
     for node in nodes.nodes:
         node.schema["system_schema.keyspaces"] = [
             {"keyspace_name": name, "durable_writes": True, "replication": options}
@@ -51,7 +54,7 @@ def simple(replicas: int) -> dict[str, str]:
 
 @pytest.fixture
 async def nodes() -> AsyncIterator[FakeCluster]:
-    """Four nodes in two data centres, with two racks in each."""
+    """Yield four nodes in two data centres, with two racks in each."""
     async with FakeCluster({"east": 2, "west": 2}, racks=2) as cluster:
         replicate(
             cluster,
@@ -67,13 +70,13 @@ async def nodes() -> AsyncIterator[FakeCluster]:
 async def coordinators(
     session: aio.Session, keyspace: str, keys: list[bytes] = KEYS
 ) -> list[tuple[bytes, Any]]:
-    """Each key with the host that a statement for it was answered by."""
-    found = []
+    """Return each key with the host that answered a statement for it."""
+    answers = []
     for key in keys:
         future = session.execute(SimpleStatement(READ, routing_key=key, keyspace=keyspace))
         await future
-        found.append((key, future.request.attempts[-1].host))  # type: ignore[attr-defined]
-    return found
+        answers.append((key, future.request.attempts[-1].host))  # type: ignore[attr-defined]
+    return answers
 
 
 POLICIES: dict[str, Callable[[], LoadBalancingPolicy]] = {
@@ -141,7 +144,7 @@ async def test_a_changed_replication_is_read_on_its_event(nodes: FakeCluster) ->
         await until_on_loop(lambda: len(cluster.metadata.get_replicas("one", b"k")) == 3)
         assert (
             len(cluster.metadata.get_replicas("two", b"k")) == 2
-        )  # the event was of another keyspace
+        )  # the event was about another keyspace
 
 
 async def test_replication_is_read_again_when_the_control_connection_has_moved(
@@ -151,8 +154,8 @@ async def test_replication_is_read_again_when_the_control_connection_has_moved(
         replicate(nodes, one=simple(2))
         for node in nodes.nodes:
             node.schema_version = uuid.UUID(int=7)
-        at = cluster.get_control_connection_host().address
-        await thread(nodes.stop_node, nodes.node_at(at), False)
+        address = cluster.get_control_connection_host().address
+        await thread(nodes.stop_node, nodes.node_at(address), False)
         await until_on_loop(lambda: len(cluster.metadata.get_replicas("one", b"k")) == 2)
 
 
@@ -177,7 +180,7 @@ async def test_ignored_hosts_get_no_connections(nodes: FakeCluster) -> None:
 
 async def test_pools_follow_distances(nodes: FakeCluster) -> None:
     policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=1)
-    # Hosts that are down stay so: what is looked at is what takes their place.
+    # Hosts that are down stay down, so that we see the hosts that replace them.
     slowly = ConstantReconnectionPolicy(60, None)
     async with connected(nodes, {"load_balancing_policy": policy}, reconnection_policy=slowly) as (
         _,
@@ -295,9 +298,9 @@ async def test_a_host_that_is_given_up_says_so_and_comes_back_by_an_event(
 
 
 async def test_a_host_that_is_ignored_now_finishes_what_is_under_way(nodes: FakeCluster) -> None:
-    wanted = {"all": True}
+    accepts = {"all": True}
     policy = HostFilterPolicy(
-        RoundRobinPolicy(), lambda host: wanted["all"] or host.datacenter == "east"
+        RoundRobinPolicy(), lambda host: accepts["all"] or host.datacenter == "east"
     )
     async with connected(nodes, {"load_balancing_policy": policy}) as (cluster, session):
         held = hold(number(1))
@@ -305,7 +308,7 @@ async def test_a_host_that_is_ignored_now_finishes_what_is_under_way(nodes: Fake
             node.prime(READ, held)
         futures = [session.execute(READ) for _ in range(8)]
         await thread(held.wait, 8)
-        wanted["all"] = False
+        accepts["all"] = False
         assert cluster._core is not None
         cluster._core.sessions.follow_distances_soon()
         core, looked = cluster._core, cluster._core.sessions._following
@@ -337,3 +340,9 @@ def test_the_replicas_of_a_keyspace_are_there_when_they_are_asked_for() -> None:
             token_map.remove_keyspace("ks")
             token_map.remove_keyspace("ks")
             assert token_map.tokens_to_hosts_by_ks == {}
+
+
+@pytest.mark.parametrize("key", [1, "abc", [1, 2], None, 10**13])
+def test_a_key_that_is_not_serialized_is_refused(key: Any) -> None:
+    with pytest.raises(TypeError, match=r"serialized partition key \(bytes\), not .*routing_key"):
+        Metadata().get_replicas("ks", key)

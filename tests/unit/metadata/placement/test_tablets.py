@@ -1,4 +1,6 @@
-"""Tablets: what a server tells is kept, cut, found and forgotten; both implementations alike."""
+"""Tablets: reports of servers are added, cut, looked up and removed, alike in both
+implementations.
+"""
 
 from __future__ import annotations
 
@@ -24,35 +26,35 @@ HOSTS = [host(number) for number in range(5)]
 
 
 def payload(first: int, last: int, *replicas: tuple[int, int], version: int = 0) -> bytes:
-    told = Tablet(first, last, tuple(Replica(IDS[h], shard) for h, shard in replicas), version)
-    (value,) = routing_payload(told, 2 if version else 1).values()
+    tablet = Tablet(first, last, tuple(Replica(IDS[h], shard) for h, shard in replicas), version)
+    (value,) = routing_payload(tablet, 2 if version else 1).values()
     assert value is not None
     return value
 
 
-def made(twins: Any, **options: Any) -> Any:
+def tablet_map(twins: Any, **options: Any) -> Any:
     tablets = twins.tablets.TabletMap(**options)
     tablets.take_hosts(HOSTS)
     return tablets
 
 
-def shown(tablets: Any, keyspace: str = "ks", table: str = "t") -> list[tuple[int, int]]:
-    """The ranges of a table, found by walking over its tokens' ends."""
-    found = []
+def ranges_of(tablets: Any, keyspace: str = "ks", table: str = "t") -> list[tuple[int, int]]:
+    """Return the ranges of a table, found by looking up the end of each tablet."""
+    ranges = []
     for token in range(-20, 120):
-        one = tablets.find(keyspace, table, token)
-        if one is not None and one[:2] not in found:
-            found.append(one[:2])
-    return found
+        tablet = tablets.find(keyspace, table, token)
+        if tablet is not None and tablet[:2] not in ranges:
+            ranges.append(tablet[:2])
+    return ranges
 
 
-def test_what_was_told_is_found(twins: Any) -> None:
-    tablets = made(twins)
+def test_a_reported_tablet_is_found(twins: Any) -> None:
+    tablets = tablet_map(twins)
     assert tablets.learn("ks", "t", payload(0, 10, (1, 3), (2, 0), version=0xFEDC_BA98_7654_3210))
     assert tablets.find("ks", "t", 5) == (
         0, 10, ((IDS[1], 3), (IDS[2], 0)), 0xFEDC_BA98_7654_3210,
     )  # fmt: skip
-    # The first token is not part of the range, the last one is.
+    # The first token is not part of the range, the last is.
     assert tablets.find("ks", "t", 0) is None
     assert tablets.find("ks", "t", 10) is not None
     assert tablets.find("ks", "t", 11) is None
@@ -71,14 +73,14 @@ def test_what_was_told_is_found(twins: Any) -> None:
 
 
 def test_the_whole_ring(twins: Any) -> None:
-    tablets = made(twins)
+    tablets = tablet_map(twins)
     tablets.learn("ks", "t", payload(MIN, MAX, (0, 0)))
     assert all(tablets.find("ks", "t", token) is not None for token in (MIN + 1, 0, MAX))
     assert tablets.find("ks", "t", MIN) is None  # no key has this token
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("tablet_range", "expected"),
     [
         ((10, 20), [(0, 10), (10, 20), (20, 30)]),
         ((0, 30), [(0, 30)]),
@@ -92,19 +94,19 @@ def test_the_whole_ring(twins: Any) -> None:
     ],
 )
 def test_a_new_tablet_takes_the_place_of_what_it_overlaps(
-    twins: Any, told: tuple[int, int], expected: list[tuple[int, int]]
+    twins: Any, tablet_range: tuple[int, int], expected: list[tuple[int, int]]
 ) -> None:
-    tablets = made(twins)
+    tablets = tablet_map(twins)
     for first in (20, 0, 10):
         tablets.learn("ks", "t", payload(first, first + 10, (0, 0)))
-    tablets.learn("ks", "t", payload(*told, (1, 1)))
-    assert shown(tablets) == expected
+    tablets.learn("ks", "t", payload(*tablet_range, (1, 1)))
+    assert ranges_of(tablets) == expected
     assert tablets.count == len(expected)
 
 
 def test_random_tablets_agree_with_a_plain_model(twins: Any) -> None:
     chooser = random.Random(7)
-    tablets = made(twins)
+    tablets = tablet_map(twins)
     model: list[tuple[int, int, int]] = []
     for _ in range(3000):
         first = chooser.randrange(20_000)
@@ -112,7 +114,7 @@ def test_random_tablets_agree_with_a_plain_model(twins: Any) -> None:
         shard = chooser.randrange(100)
         replicas = [(chooser.randrange(5), shard)] * chooser.randrange(1, 4)
         tablets.learn("ks", "t", payload(first, last, *replicas))
-        model = [one for one in model if one[1] <= first or last <= one[0]]
+        model = [tablet for tablet in model if tablet[1] <= first or last <= tablet[0]]
         model.append((first, last, shard))
     assert tablets.count == len(model)
     for first, last, shard in model:
@@ -142,7 +144,7 @@ GOOD = payload(0, 10, (1, 3), (2, 0), version=5)
     ],
 )
 def test_malformed_payloads_change_nothing(twins: Any, bad: bytes) -> None:
-    tablets = made(twins)
+    tablets = tablet_map(twins)
     assert not tablets.learn("ks", "t", bad)
     assert tablets.count == 0
     assert not tablets.has_keyspace("ks")
@@ -157,22 +159,22 @@ def test_damaged_payloads_give_the_same_on_both(twins: Any) -> None:
         for _ in range(chooser.randrange(1, 4)):
             data[chooser.randrange(len(data))] = chooser.choice((0, 1, 4, 8, 16, 28, 127, 255))
         del data[chooser.randrange(len(data) - 8, len(data) + 8) :]
-        one, other = made(twins), reference.TabletMap()
-        taken = one.learn("ks", "t", bytes(data))
-        assert taken == other.learn("ks", "t", bytes(data))
+        tablets, model = tablet_map(twins), reference.TabletMap()
+        taken = tablets.learn("ks", "t", bytes(data))
+        assert taken == model.learn("ks", "t", bytes(data))
         if taken:
-            assert one.find("ks", "t", 10) == other.find("ks", "t", 10)
+            assert tablets.find("ks", "t", 10) == model.find("ks", "t", 10)
 
 
 def test_without_a_table_nothing_is_kept(twins: Any) -> None:
-    tablets = made(twins)
+    tablets = tablet_map(twins)
     assert not tablets.learn(None, "t", GOOD)
     assert not tablets.learn("ks", None, GOOD)
     assert not tablets.learn("ks", "t", None)
 
 
 def test_a_table_or_a_keyspace_is_dropped(twins: Any) -> None:
-    tablets = made(twins)
+    tablets = tablet_map(twins)
     for keyspace, table in (("a", "t"), ("a", "u"), ("b", "t")):
         tablets.learn(keyspace, table, GOOD)
     tablets.drop("a", "t")
@@ -186,7 +188,7 @@ def test_a_table_or_a_keyspace_is_dropped(twins: Any) -> None:
 
 
 def test_a_host_that_is_replaced_takes_its_tablets_along(twins: Any) -> None:
-    tablets = made(twins)
+    tablets = tablet_map(twins)
     for first in range(1000):
         tablets.learn("ks", "t", payload(first, first + 1, (first % 2, 0), (2, 0)))
     tablets.learn("ks", "only", payload(0, 1, (1, 0)))
@@ -196,7 +198,7 @@ def test_a_host_that_is_replaced_takes_its_tablets_along(twins: Any) -> None:
     assert tablets.count == 500
     assert tablets.shard_on(new, "ks", "t", 1) == 0
     assert tablets.shard_on(HOSTS[2], "ks", "t", 1) is None
-    # The same hosts again: whoever has computed something of them need not do it again.
+    # With the same hosts, the tuple stays the same object, so cached results stay valid.
     hosts = tablets.hosts
     tablets.take_hosts([HOSTS[0], new])
     assert tablets.hosts is hosts
@@ -211,7 +213,7 @@ def test_replicas_are_hosts_that_are_known(twins: Any) -> None:
 
 
 def test_the_map_is_bounded(twins: Any) -> None:
-    tablets = made(twins, limit=10)
+    tablets = tablet_map(twins, limit=10)
     tablets.learn("ks", "old", payload(0, 1, (0, 0)))
     for first in range(10):
         tablets.learn("ks", "t", payload(first, first + 1, (0, 0)))
@@ -223,7 +225,7 @@ def test_the_map_is_bounded(twins: Any) -> None:
 
 
 def test_keyspaces_and_leaders(twins: Any) -> None:
-    tablets = made(twins)
+    tablets = tablet_map(twins)
     tablets.use_keyspaces(["a", "b"], ["b"])
     assert [tablets.has_keyspace(name) for name in ("a", "b", "c", None)] == [
         True,
@@ -242,7 +244,7 @@ def test_keyspaces_and_leaders(twins: Any) -> None:
 
 
 def test_hits_and_misses(twins: Any) -> None:
-    tablets = made(twins)
+    tablets = tablet_map(twins)
     tablets.tally("ks", "t", 5)
     assert (tablets.hits, tablets.misses) == (0, 0)
     tablets.learn("ks", "t", GOOD)
@@ -252,7 +254,7 @@ def test_hits_and_misses(twins: Any) -> None:
 
 
 def test_version_blocks(twins: Any) -> None:
-    # The example of the specification: block 0xA with the value 3.
+    # The specification's example: block 0xA with the value 3.
     assert twins.tablets.version_block(0x3 << 40, 0xA) == 0xA3
     assert [twins.tablets.version_block(0xFEDC_BA98_7654_3210, i) for i in range(16)] == [
         i << 4 | i for i in range(16)
@@ -272,8 +274,8 @@ def test_payloads_are_split_off(twins: Any) -> None:
     assert split(body(b"tablets-routing", b"abc")) is None
     assert split(b"\0\2" + body(b"tablets-routing-v1", b"abc")[2:]) is None
     assert split(b"") is None
-    whole = body(b"tablets-routing-v1", b"abc")
-    assert all(split(whole[:end]) is None for end in range(29))
+    message = body(b"tablets-routing-v1", b"abc")
+    assert all(split(message[:end]) is None for end in range(29))
 
 
 def test_tokens_of_statements(twins: Any) -> None:
@@ -302,10 +304,10 @@ def test_a_million_tablets_take_less_than_100_megabytes() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     count = 100_000
     step = (1 << 64) // count
-    for place in range(count):
-        first = MIN + place * step
+    for index in range(count):
+        first = MIN + index * step
         tablets.learn("ks", "t", payload(first, first + step, (0, 3), (1, 4), (2, 5)))
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     assert tablets.count == count
-    # A tenth of a million; `benchmarks.shards` measures all of it.
+    # This is a tenth of a million; `benchmarks.shards` measures all of it.
     assert grown < 10_000_000

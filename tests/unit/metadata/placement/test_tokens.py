@@ -1,4 +1,4 @@
-"""Tokens of each partitioner, and the ring of the less usual ones."""
+"""Tokens of each partitioner, and the rings of the less usual partitioners."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_partitioners() -> None:
 
 
 def test_tokens_of_keys() -> None:
-    # What Cassandra's token() gives for the text 'a' and the int 1.
+    # Results of Cassandra's token() for the text 'a' and the int 1.
     assert Murmur3Token.from_key(b"a").value == -8839064797231613815
     assert Murmur3Token.from_key(b"\0\0\0\x01").value == -4069959284402364209
     digest = hashlib.md5(b"a", usedforsecurity=False).digest()
@@ -65,7 +65,7 @@ def test_the_ring(kind: type[Token], first: list[str], second: list[str]) -> Non
     ring = SortedRing(kind, [first, second])
     values = [kind.from_string(text).value for text in ("10", "20", "30")]
     assert (ring.tokens(), ring.owners(), len(ring)) == (values, [0, 1, 0], 3)
-    # A node's range ends with its token; what is beyond the last belongs to the first.
+    # A node's range ends with its token; tokens beyond the last belong to the first node.
     assert [ring.position(value) for value in values] == [0, 1, 2]
     assert ring.position(kind.from_string("11").value) == 1
     assert ring.position(kind.from_string("31").value) == 0

@@ -23,7 +23,7 @@ OPTIONS: Row = {
 
 
 def keyspace(name: str, replicas: int = 1) -> Row:
-    """A row of system_schema.keyspaces."""
+    """Return a row of system_schema.keyspaces."""
     replication = {"class": STRATEGY, "replication_factor": str(replicas)}
     return {"keyspace_name": name, "durable_writes": True, "replication": replication}
 
@@ -31,7 +31,7 @@ def keyspace(name: str, replicas: int = 1) -> Row:
 def column(
     keyspace: str, table: str, name: str, kind: str = "regular", position: int = -1, **more: Any
 ) -> Row:
-    """A row of system_schema.columns."""
+    """Return a row of system_schema.columns."""
     where = {"keyspace_name": keyspace, "table_name": table}
     return {
         **where,
@@ -47,7 +47,7 @@ def column(
 def add_table(tables: Tables, ks: str, name: str, columns: int = 1, **options: Any) -> None:
     """Add a table with the key column ``id`` and other columns ``c0``, ``c1`` ..."""
     where = {"keyspace_name": ks, "table_name": name}
-    added = [column(ks, name, f"c{at}") for at in range(columns)] + [
+    added = [column(ks, name, f"c{number}") for number in range(columns)] + [
         column(ks, name, "id", "partition_key", 0)
     ]
     tables["system_schema.columns"] = [*tables.get("system_schema.columns", []), *added]
@@ -56,17 +56,17 @@ def add_table(tables: Tables, ks: str, name: str, columns: int = 1, **options: A
 
 
 def remove_table(tables: Tables, ks: str, name: str) -> None:
-    """Take a table out again."""
-    for place in ("system_schema.tables", "system_schema.columns"):
-        tables[place] = [
-            row for row in tables[place] if (row["keyspace_name"], row["table_name"]) != (ks, name)
+    """Remove a table."""
+    for table in ("system_schema.tables", "system_schema.columns"):
+        tables[table] = [
+            row for row in tables[table] if (row["keyspace_name"], row["table_name"]) != (ks, name)
         ]
 
 
 def schema(*names: str, tables: int = 2) -> Tables:
-    """Keyspaces of so many tables each: ``t0``, ``t1`` ..."""
-    found: Tables = {"system_schema.keyspaces": [keyspace(name) for name in names]}
+    """Return keyspaces with `tables` tables each: ``t0``, ``t1`` ..."""
+    schema_tables: Tables = {"system_schema.keyspaces": [keyspace(name) for name in names]}
     for name in names:
-        for at in range(tables):
-            add_table(found, name, f"t{at}")
-    return found
+        for number in range(tables):
+            add_table(schema_tables, name, f"t{number}")
+    return schema_tables

@@ -1,4 +1,4 @@
-"""Objects of the schema from the rows of its tables; nodes are not needed."""
+"""Schema objects are built from rows of the schema tables, without nodes."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def pages(*rows: Any) -> ColumnPages:
 
 
 def source(*rows: Any, flags: Any = COMPOUND, extensions: Any = None, **parts: Any) -> TableSource:
-    """Rows of the table ks.t with the key ``id`` and these columns."""
+    """Return the rows of the table ks.t with the key ``id`` and these columns."""
     values = ("ks", "t", "a comment", {} if extensions is None else extensions, flags)
-    made = TableSource("ks", "t", TABLE, values, parts.pop("virtual", False), pages(KEY, *rows))
+    table = TableSource("ks", "t", TABLE, values, parts.pop("virtual", False), pages(KEY, *rows))
     for name, value in parts.items():
-        setattr(made, name, value)
-    return made
+        setattr(table, name, value)
+    return table
 
 
 def view_source(*rows: Any, where: Any = "id IS NOT NULL", everything: Any = True) -> TableSource:
     values = ("ks", "t", "a comment", where, everything)
-    made = TableSource("ks", "t", VIEW, values, False, pages(*rows))
-    made.base = "base"
-    return made
+    view = TableSource("ks", "t", VIEW, values, False, pages(*rows))
+    view.base = "base"
+    return view
 
 
 def names(columns: Any) -> list[str]:
@@ -64,16 +64,16 @@ def names(columns: Any) -> list[str]:
 
 def test_a_usual_table() -> None:
     rows = source(row(b"a"), row(b"c", b"clustering", 0, b"desc"), row(b"s", b"static"))
-    made = build.table(rows)
-    assert (made.keyspace_name, made.name, made.virtual) == ("ks", "t", False)
-    assert names(made.columns.values()) == ["id", "c", "a", "s"]
-    assert (names(made.partition_key), names(made.clustering_key)) == (["id"], ["c"])
-    assert made.options["comment"] == "a comment"
-    assert (made.is_compact_storage, made.is_cql_compatible) == (False, True)
-    assert made._exc_info is None
+    table = build.table(rows)
+    assert (table.keyspace_name, table.name, table.virtual) == ("ks", "t", False)
+    assert names(table.columns.values()) == ["id", "c", "a", "s"]
+    assert (names(table.partition_key), names(table.clustering_key)) == (["id"], ["c"])
+    assert table.options["comment"] == "a comment"
+    assert (table.is_compact_storage, table.is_cql_compatible) == (False, True)
+    assert table._exc_info is None
     assert rows.columns is not None
     assert rows.columns.pages == []
-    # Its rows were taken out: the page goes after its last table.
+    # The rows were consumed, and the page is freed after its last table.
     assert rows.columns.rows_of == {"ks": {}}
 
 
@@ -91,26 +91,26 @@ def test_parts_of_a_table(is_usual: bool) -> None:
             {"column_name": "d", "type": "int", "dropped_time": day, "kind": "static"},
             {"column_name": "e", "type": "text", "dropped_time": day},
         ]
-    made = build.table(source(row(b"a"), **parts))
-    assert made.indexes["by_a"].as_cql_query() == "CREATE INDEX by_a ON ks.t (a)"
+    table = build.table(source(row(b"a"), **parts))
+    assert table.indexes["by_a"].as_cql_query() == "CREATE INDEX by_a ON ks.t (a)"
     if is_usual:
-        assert made.triggers is made.dropped_columns is made.views is NOTHING
+        assert table.triggers is table.dropped_columns is table.views is NOTHING
         return
-    assert {name: one.options for name, one in made.triggers.items()} == {
+    assert {name: trigger.options for name, trigger in table.triggers.items()} == {
         "x": {"class": "y"},
         "z": {},
     }
     assert {
-        name: (one.name, one.cql_type, one.dropped_time, one.is_static)
-        for name, one in made.dropped_columns.items()
+        name: (column.name, column.cql_type, column.dropped_time, column.is_static)
+        for name, column in table.dropped_columns.items()
     } == {"d": ("d", "int", day, True), "e": ("e", "text", day, False)}
 
 
 def test_options_of_extensions_and_of_scylladb() -> None:
-    made = build.table(source(scylla=[{"cdc": {"enabled": "true"}, "version": None}]))
-    assert made._exc_info is None
-    assert made.options["comment"] == "a comment"
-    assert any("cdc" in name for name in made.options)
+    table = build.table(source(scylla=[{"cdc": {"enabled": "true"}, "version": None}]))
+    assert table._exc_info is None
+    assert table.options["comment"] == "a comment"
+    assert any("cdc" in name for name in table.options)
 
 
 @pytest.mark.parametrize(
@@ -125,10 +125,10 @@ def test_options_of_extensions_and_of_scylladb() -> None:
     ],
 )
 def test_one_damaged_part_leaves_the_others(parts: dict[str, Any]) -> None:
-    made = build.table(source(row(b"a"), **parts))
-    assert made._exc_info is not None
-    assert names(made.columns.values()) == ["id", "a"]
-    text = made.export_as_string()
+    table = build.table(source(row(b"a"), **parts))
+    assert table._exc_info is not None
+    assert names(table.columns.values()) == ["id", "a"]
+    text = table.export_as_string()
     assert ("damaged" in text) or ("flags is 'no set'" in text)
 
 
@@ -139,9 +139,9 @@ def test_damaged_pages_are_noted_where_a_table_lacks_its_columns(
     assert rows.columns is not None
     (body, begin, count) = rows.columns.pages[0]
     rows.columns.pages = [(body, begin, count + 1), (b"", 0, 0)]
-    made = build.table(rows)
+    table = build.table(rows)
     assert "a page of the schema tables is damaged" in caplog.text
-    assert made.name == "t"
+    assert table.name == "t"
     lacking = build.table(source())
     lacking_source = source()
     lacking_source.columns = pages(row(b"a"))
@@ -151,13 +151,13 @@ def test_damaged_pages_are_noted_where_a_table_lacks_its_columns(
 
 def test_views_of_a_table() -> None:
     view = view_source(KEY)
-    made = build.table(source(views={"t": view}))
-    assert names(made.views.values()) == ["t"]
-    shown = made.views
+    table = build.table(source(views={"t": view}))
+    assert names(table.views.values()) == ["t"]
+    views = table.views
     other = view_source(KEY)
-    assert build.with_views(made, {"o": other}) is made
-    assert made.views is shown
-    assert list(shown) == ["o"]
+    assert build.with_views(table, {"o": other}) is table
+    assert table.views is views
+    assert list(views) == ["o"]
     plain = build.table(source())
     assert plain.views is NOTHING
     build.with_views(plain, {"o": other})
@@ -166,11 +166,11 @@ def test_views_of_a_table() -> None:
 
 
 def test_a_view() -> None:
-    made = build.view(view_source(KEY, row(b"c", b"clustering", 0)))
-    assert (made.keyspace_name, made.name, made.base_table_name) == ("ks", "t", "base")
-    assert (made.where_clause, made.include_all_columns) == ("id IS NOT NULL", True)
-    assert (names(made.partition_key), names(made.clustering_key)) == (["id"], ["c"])
-    assert made.options["comment"] == "a comment"
+    view = build.view(view_source(KEY, row(b"c", b"clustering", 0)))
+    assert (view.keyspace_name, view.name, view.base_table_name) == ("ks", "t", "base")
+    assert (view.where_clause, view.include_all_columns) == ("id IS NOT NULL", True)
+    assert (names(view.partition_key), names(view.clustering_key)) == (["id"], ["c"])
+    assert view.options["comment"] == "a comment"
     assert not build.view(view_source(KEY, everything=None)).include_all_columns
     damaged = build.view(view_source(row(b"a")))
     assert "no column is of the partition key" in damaged.export_as_string()
@@ -202,17 +202,17 @@ STATIC = [row(b"s", b"static"), row(b"column1", b"clustering", 0), row(b"value")
 def test_flags(
     rows: Any, flags: Any, columns: list[str], is_compact: bool, is_compatible: bool
 ) -> None:
-    made = build.table(source(*rows, flags=None if flags is None else frozenset(flags)))
-    assert names(made.columns.values()) == columns
-    assert (made.is_compact_storage, made.is_cql_compatible) == (is_compact, is_compatible)
+    table = build.table(source(*rows, flags=None if flags is None else frozenset(flags)))
+    assert names(table.columns.values()) == columns
+    assert (table.is_compact_storage, table.is_cql_compatible) == (is_compact, is_compatible)
     if rows is STATIC:
-        assert not any(column.is_static for column in made.columns.values())
-        assert made.clustering_key == []
+        assert not any(column.is_static for column in table.columns.values())
+        assert table.clustering_key == []
 
 
 def test_virtual_tables_have_no_flags() -> None:
-    made = build.table(source(row(b"a"), flags=frozenset(), virtual=True))
-    assert (made.virtual, made.is_compact_storage) == (True, False)
+    table = build.table(source(row(b"a"), flags=frozenset(), virtual=True))
+    assert (table.virtual, table.is_compact_storage) == (True, False)
 
 
 # -- indexes ---------------------------------------------------------------------------------------
@@ -239,11 +239,11 @@ TARGETS = [
 def test_targets(column: str, cql_type: str, target: str, expected: str) -> None:
     options = {"target": target, "other": "x"}
     cells = row(column.encode(), cql_type=cql_type.encode())
-    made = build.table(source(cells, indexes=[("i", "COMPOSITES", options)])).indexes["i"]
-    assert made.index_options == {"target": expected, "other": "x"}
-    assert options["target"] == target  # the rows' own dict is not changed
-    assert (made.index_options is options) == (target == expected)
-    assert (made.keyspace_name, made.table_name, made.kind) == ("ks", "t", "COMPOSITES")
+    index = build.table(source(cells, indexes=[("i", "COMPOSITES", options)])).indexes["i"]
+    assert index.index_options == {"target": expected, "other": "x"}
+    assert options["target"] == target  # the rows' own dict is unchanged
+    assert (index.index_options is options) == (target == expected)
+    assert (index.keyspace_name, index.table_name, index.kind) == ("ks", "t", "COMPOSITES")
 
 
 @pytest.mark.parametrize(
@@ -256,10 +256,10 @@ def test_targets(column: str, cql_type: str, target: str, expected: str) -> None
     ],
 )
 def test_damaged_indexes(index: Any, message: str) -> None:
-    made = build.table(source(indexes=[index]))
-    assert message in made.export_as_string()
-    (kept,) = made.indexes.values()
-    assert (kept.name, kept.kind, kept.index_options) == (str(index[0]), str(index[1]), {})
+    table = build.table(source(indexes=[index]))
+    assert message in table.export_as_string()
+    (damaged,) = table.indexes.values()
+    assert (damaged.name, damaged.kind, damaged.index_options) == (str(index[0]), str(index[1]), {})
 
 
 # -- masks -----------------------------------------------------------------------------------------
@@ -293,53 +293,61 @@ def mask(kind: str, value: Any, **changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("kind", MASKS)
 def test_arguments_of_masks(kind: str) -> None:
     value, literal = MASKS[kind]
-    made = build.table(source(row(b"a"), masks=[mask(kind, value)])).columns["a"].mask
-    assert made is not None
-    assert (made.keyspace, made.name, made.arguments) == ("system", "mask_replace", (literal,))
+    column_mask = build.table(source(row(b"a"), masks=[mask(kind, value)])).columns["a"].mask
+    assert column_mask is not None
+    assert (column_mask.keyspace, column_mask.name, column_mask.arguments) == (
+        "system",
+        "mask_replace",
+        (literal,),
+    )
 
 
 def test_masks_without_arguments_and_with_null() -> None:
     nothing = dict.fromkeys(
         ("function_argument_nulls", "function_argument_types", "function_argument_values")
     )
-    made = build.table(source(row(b"a"), masks=[mask("int", None, **nothing)])).columns["a"].mask
-    assert made is not None
-    assert made.arguments == ()
-    made = build.table(source(row(b"a"), masks=[mask("int", None)])).columns["a"].mask
-    assert made is not None
-    assert made.arguments == ("null",)
+    column_mask = (
+        build.table(source(row(b"a"), masks=[mask("int", None, **nothing)])).columns["a"].mask
+    )
+    assert column_mask is not None
+    assert column_mask.arguments == ()
+    column_mask = build.table(source(row(b"a"), masks=[mask("int", None)])).columns["a"].mask
+    assert column_mask is not None
+    assert column_mask.arguments == ("null",)
 
 
 def test_a_mask_of_an_unknown_type() -> None:
-    made = build.table(source(row(b"a"), masks=[mask("frozen<some_udt>", "x")]))
-    assert "a literal of type some_udt cannot be made" in made.export_as_string()
+    table = build.table(source(row(b"a"), masks=[mask("frozen<some_udt>", "x")]))
+    assert "a literal of type some_udt cannot be made" in table.export_as_string()
 
 
 # -- keyspaces -------------------------------------------------------------------------------------
 
 
 def keyspace_source(name: str = "ks", **parts: Any) -> KeyspaceSource:
-    made = KeyspaceSource(name, parts.pop("row", keyspace_row(name)), parts.pop("virtual", False))
+    keyspace = KeyspaceSource(
+        name, parts.pop("row", keyspace_row(name)), parts.pop("virtual", False)
+    )
     for part, value in parts.items():
-        setattr(made, part, value)
-    return made
+        setattr(keyspace, part, value)
+    return keyspace
 
 
 def test_a_keyspace() -> None:
-    made = build.keyspace(keyspace_source())
-    assert (made.name, made.durable_writes, made.virtual) == ("ks", True, False)
-    assert isinstance(made.replication_strategy, SimpleStrategy)
-    assert made.replication_strategy.replication_factor == 1
-    assert (made.tablets, made._exc_info) == (None, None)
+    keyspace = build.keyspace(keyspace_source())
+    assert (keyspace.name, keyspace.durable_writes, keyspace.virtual) == ("ks", True, False)
+    assert isinstance(keyspace.replication_strategy, SimpleStrategy)
+    assert keyspace.replication_strategy.replication_factor == 1
+    assert (keyspace.tablets, keyspace._exc_info) == (None, None)
     durable = build.keyspace(keyspace_source(row={**keyspace_row("ks"), "durable_writes": False}))
     assert not durable.durable_writes
 
 
 def test_replication_that_is_not_there() -> None:
     row: Mapping[str, Any] = {"keyspace_name": "ks", "replication": None}
-    made = build.keyspace(keyspace_source(row=row))
-    assert "the replication of the keyspace is None" in made.export_as_string()
-    assert made.durable_writes
+    keyspace = build.keyspace(keyspace_source(row=row))
+    assert "the replication of the keyspace is None" in keyspace.export_as_string()
+    assert keyspace.durable_writes
     assert build.keyspace(keyspace_source(row={}, virtual=True))._exc_info is None
     damaged = {**keyspace_row("ks"), "durable_writes": ValueError("damaged")}
     assert "damaged" in build.keyspace(keyspace_source(row=damaged)).export_as_string()
@@ -361,7 +369,7 @@ def function(name: str, kind: str = "function", **changes: Any) -> dict[str, Any
 
 
 def test_types_functions_and_aggregates() -> None:
-    made = build.keyspace(
+    keyspace = build.keyspace(
         keyspace_source(
             types=[a_type("u"), a_type("empty", field_names=None, field_types=None)],
             functions=[
@@ -375,21 +383,25 @@ def test_types_functions_and_aggregates() -> None:
             ],
         )
     )
-    fields = {name: list(one.field_names) for name, one in made.user_types.items()}
+    fields = {name: list(user_type.field_names) for name, user_type in keyspace.user_types.items()}
     assert fields == {"u": ["a"], "empty": []}
-    assert list(made.functions) == ["f(int)", "g(int)", "none()"]
-    first, second = made.functions["f(int)"], made.functions["g(int)"]
+    assert list(keyspace.functions) == ["f(int)", "g(int)", "none()"]
+    first, second = keyspace.functions["f(int)"], keyspace.functions["g(int)"]
     assert (first.deterministic, first.monotonic, list(first.monotonic_on)) == (True, True, ["x"])
     assert (second.deterministic, second.monotonic, list(second.monotonic_on)) == (False, False, [])
     assert (second.return_type, second.language, second.body) == ("text", "java", "return x;")
     assert second.called_on_null_input
     assert list(second.argument_names) == ["x"]
-    assert list(made.aggregates) == ["a(int)", "b(int)"]
-    one, other = made.aggregates["a(int)"], made.aggregates["b(int)"]
-    assert (one.deterministic, other.deterministic) == (True, False)
-    assert (one.reduce_func, other.reduce_func) == ("r", None)
-    assert (other.state_func, other.state_type, other.final_func) == ("s", "int", "f")
-    assert (other.initial_condition, other.return_type) == ("0", "text")
+    assert list(keyspace.aggregates) == ["a(int)", "b(int)"]
+    first_aggregate, second_aggregate = keyspace.aggregates["a(int)"], keyspace.aggregates["b(int)"]
+    assert (first_aggregate.deterministic, second_aggregate.deterministic) == (True, False)
+    assert (first_aggregate.reduce_func, second_aggregate.reduce_func) == ("r", None)
+    assert (
+        second_aggregate.state_func,
+        second_aggregate.state_type,
+        second_aggregate.final_func,
+    ) == ("s", "int", "f")
+    assert (second_aggregate.initial_condition, second_aggregate.return_type) == ("0", "text")
 
 
 @pytest.mark.parametrize("what", ["types", "functions", "aggregates"])
@@ -402,21 +414,21 @@ def test_a_damaged_part_leaves_the_others(what: str, caplog: pytest.LogCaptureFi
             function("y", "aggregate"),
         ],
     }
-    made = build.keyspace(keyspace_source(**{what: rows[what]}))
-    found = {"types": "user_types"}.get(what, what)
-    assert [one.name for one in getattr(made, found).values()] == ["y"]
+    keyspace = build.keyspace(keyspace_source(**{what: rows[what]}))
+    attribute = {"types": "user_types"}.get(what, what)
+    assert [part.name for part in getattr(keyspace, attribute).values()] == ["y"]
     assert f"the metadata of a {what.removesuffix('s')} in keyspace ks is damaged" in caplog.text
-    assert "damaged" in made.export_as_string()
+    assert "damaged" in keyspace.export_as_string()
 
 
 def test_tables_are_made_at_their_first_access() -> None:
     table = source(row(b"a"), indexes=[INDEX])
-    made = build.keyspace(keyspace_source(tables={"t": table}, views={"v": view_source(KEY)}))
-    assert list(made.tables) == ["t"]
+    keyspace = build.keyspace(keyspace_source(tables={"t": table}, views={"v": view_source(KEY)}))
+    assert list(keyspace.tables) == ["t"]
     assert table._object is None
-    assert made.indexes["by_a"].table_name == "t"
-    assert made.tables["t"] is table.object()
-    assert made.views["v"].base_table_name == "base"
+    assert keyspace.indexes["by_a"].table_name == "t"
+    assert keyspace.tables["t"] is table.object()
+    assert keyspace.views["v"].base_table_name == "base"
 
 
 @pytest.mark.parametrize(
@@ -432,36 +444,36 @@ def test_tables_are_made_at_their_first_access() -> None:
 def test_tablets(scylla: Any, tablets: Any) -> None:
     assert build.keyspace(keyspace_source(scylla=scylla)).tablets == tablets
     local = {"keyspace_name": "ks", "replication": {"class": "LocalStrategy"}}
-    made = build.keyspace(keyspace_source(row=local, scylla=scylla))
-    assert isinstance(made.replication_strategy, LocalStrategy)
-    assert made.tablets is None
+    keyspace = build.keyspace(keyspace_source(row=local, scylla=scylla))
+    assert isinstance(keyspace.replication_strategy, LocalStrategy)
+    assert keyspace.tablets is None
 
 
-# -- a keyspace that was read again ----------------------------------------------------------------
+# -- a keyspace that is read again -----------------------------------------------------------------
 
 
 def test_an_object_shows_what_was_read_later() -> None:
-    made: Any = build.keyspace(keyspace_source(tables={"t": source()}))
-    tables = made.tables
-    again = keyspace_source(tables={"t": source(), "u": source()}, types=[a_type("x")])
-    assert build.renewed_keyspace(made, again) is made
-    assert made.tables is tables
+    keyspace: Any = build.keyspace(keyspace_source(tables={"t": source()}))
+    tables = keyspace.tables
+    renewed = keyspace_source(tables={"t": source(), "u": source()}, types=[a_type("x")])
+    assert build.renewed_keyspace(keyspace, renewed) is keyspace
+    assert keyspace.tables is tables
     assert list(tables) == ["t", "u"]
-    assert list(made.user_types) == ["x"]
+    assert list(keyspace.user_types) == ["x"]
 
 
 def test_a_keyspace_that_was_altered_is_another_object() -> None:
-    made: Any = build.keyspace(keyspace_source(tables={"t": source()}))
-    made.noted = 5
+    keyspace: Any = build.keyspace(keyspace_source(tables={"t": source()}))
+    keyspace.noted = 5
     altered: Any = build.renewed_keyspace(
-        made, keyspace_source(row=keyspace_row("ks", 3), tables={"u": source()})
+        keyspace, keyspace_source(row=keyspace_row("ks", 3), tables={"u": source()})
     )
-    assert altered is not made
-    assert (made.replication_strategy.replication_factor, altered.noted) == (1, 5)
+    assert altered is not keyspace
+    assert (keyspace.replication_strategy.replication_factor, altered.noted) == (1, 5)
     assert altered.replication_strategy.replication_factor == 3
-    assert made.tables is altered.tables
-    assert list(made.tables) == ["u"]
-    assert type(made.tables) is LazyMapping
+    assert keyspace.tables is altered.tables
+    assert list(keyspace.tables) == ["u"]
+    assert type(keyspace.tables) is LazyMapping
     other = {**keyspace_row("ks", 3), "durable_writes": False}
     assert build.renewed_keyspace(altered, keyspace_source(row=other)) is not altered
     tablets = keyspace_source(row=keyspace_row("ks", 3), scylla={"initial_tablets": 8})

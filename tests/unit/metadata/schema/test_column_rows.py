@@ -1,4 +1,6 @@
-"""Columns out of pages of system_schema.columns, on both implementations and beside each other."""
+"""Columns are found in pages of system_schema.columns; both implementations are tested and
+compared.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,10 @@ def row(
     cql_type: Cell = b"int",
     where: tuple[Cell, Cell] = (b"ks", b"t"),
 ) -> tuple[Cell, ...]:  # fmt: skip
-    place = position.to_bytes(4, "big", signed=True) if isinstance(position, int) else position
-    return (*where, name, order, kind, place, cql_type)
+    encoded_position = (
+        position.to_bytes(4, "big", signed=True) if isinstance(position, int) else position
+    )
+    return (*where, name, order, kind, encoded_position, cql_type)
 
 
 def columns(twins: Any, body: bytes, count: int, texts: Any = None) -> Any:
@@ -39,31 +43,32 @@ def columns(twins: Any, body: bytes, count: int, texts: Any = None) -> Any:
     return module.columns_of("the table", (body, 0, count), texts or module.Texts())
 
 
-def runs(twins: Any, body: bytes, at: int, count: int) -> Any:
-    """By keyspace and table (page, begin, count, ...), with a word for the page."""
+def runs(twins: Any, body: bytes, begin: int, count: int) -> Any:
+    """Return (page, begin, count, ...) by keyspace and table, with a name for the page."""
     rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
-    twins.column_rows.note_runs(rows_of, body, at, count)
+    twins.column_rows.note_runs(rows_of, body, begin, count)
     return {
         keyspace: {
-            table: tuple("the page" if one is body else one for one in found)
-            for table, found in tables.items()
+            table: tuple("the page" if value is body else value for value in run)
+            for table, run in tables.items()
         }
         for keyspace, tables in rows_of.items()
     }
 
 
-def described(made: Any) -> Any:
-    partition_key, clustering_key, found = made
+def described(parts: Any) -> Any:
+    partition_key, clustering_key, columns_by_name = parts
     the_table: object = "the table"
     assert all(
-        type(column) is ColumnMetadata and column.table == the_table for column in found.values()
+        type(column) is ColumnMetadata and column.table == the_table
+        for column in columns_by_name.values()
     )
     return (
         [column.name for column in partition_key],
         [column.name for column in clustering_key],
         [
             (name, c.name, c.cql_type, c.is_static, c.is_reversed, c.mask)
-            for name, c in found.items()
+            for name, c in columns_by_name.items()
         ],
     )
 
@@ -79,10 +84,12 @@ def test_the_key_comes_first_and_the_others_by_name(twins: Twins) -> None:
         row(b"s", b"static", cql_type=b"list<int>"),
         row("zürich".encode(), cql_type=b"map<text, text>"),
     ]
-    partition_key, clustering_key, found = described(columns(twins, page(*rows), len(rows)))
+    partition_key, clustering_key, described_columns = described(
+        columns(twins, page(*rows), len(rows))
+    )
     assert partition_key == ["p3", "p1", "p2"]
     assert clustering_key == ["c2", "c1"]
-    assert found == [
+    assert described_columns == [
         ("p3", "p3", "int", False, False, None),
         ("p1", "p1", "int", False, False, None),
         ("p2", "p2", "int", False, False, None),
@@ -95,26 +102,26 @@ def test_the_key_comes_first_and_the_others_by_name(twins: Twins) -> None:
 
 
 def test_columns_may_be_changed_and_are_let_go(twins: Twins) -> None:
-    found = columns(twins, page(row(b"a"), row(b"b")), 2)[2]
-    found["a"].cql_type = "text"
-    found["a"].mask = "a mask"
-    assert str(found["a"]) == "a text"
-    assert str(found["b"]) == "b int"
-    assert found["a"].as_cql.__self__ is found["a"]
+    columns_by_name = columns(twins, page(row(b"a"), row(b"b")), 2)[2]
+    columns_by_name["a"].cql_type = "text"
+    columns_by_name["a"].mask = "a mask"
+    assert str(columns_by_name["a"]) == "a text"
+    assert str(columns_by_name["b"]) == "b int"
+    assert columns_by_name["a"].as_cql.__self__ is columns_by_name["a"]
 
 
 def test_equal_texts_are_one_object(twins: Twins) -> None:
     texts = twins.column_rows.Texts()
     kinds = [b"type %d" % (number % 700) for number in range(1500)] + ["größe".encode()] * 2
     rows = [row(b"name %d" % number, cql_type=kind) for number, kind in enumerate(kinds)]
-    one = columns(twins, page(*rows), len(rows), texts)[2]
-    other = columns(twins, page(*rows), len(rows), texts)[2]
+    first = columns(twins, page(*rows), len(rows), texts)[2]
+    second = columns(twins, page(*rows), len(rows), texts)[2]
     assert all(
-        one[name].cql_type is other[name].cql_type and one[name].name is other[name].name
-        for name in one
+        first[name].cql_type is second[name].cql_type and first[name].name is second[name].name
+        for name in first
     )
-    assert [column.cql_type.encode() for column in one.values()] == kinds
-    assert len({id(column.cql_type) for column in one.values()}) == 701
+    assert [column.cql_type.encode() for column in first.values()] == kinds
+    assert len({id(column.cql_type) for column in first.values()}) == 701
 
 
 def test_runs_say_where_the_rows_of_each_table_are(twins: Twins) -> None:
@@ -126,18 +133,22 @@ def test_runs_say_where_the_rows_of_each_table_are(twins: Twins) -> None:
         *[row(b"c", where=(b"ks", b"t"))] * 3,
     ]
     body = b"before" + page(*rows)
-    found = runs(twins, body, 6, len(rows))
+    runs_of = runs(twins, body, 6, len(rows))
     assert {
-        keyspace: {table: made[2::3] for table, made in tables.items()}
-        for keyspace, tables in found.items()
+        keyspace: {table: run[2::3] for table, run in tables.items()}
+        for keyspace, tables in runs_of.items()
     } == {
         "ks": {"t": (2, 3), "tt": (1,)},
         "kst": {"t": (1,)},
     }
-    assert found["ks"]["t"][:2] == ("the page", 6)
+    assert runs_of["ks"]["t"][:2] == ("the page", 6)
     texts = twins.column_rows.Texts()
-    own = tuple(body if one == "the page" else one for one in found["ks"]["t"])
-    assert list(twins.column_rows.columns_of("the table", own, texts)[2]) == ["a", "b", "c"]
+    rows_of_table = tuple(body if value == "the page" else value for value in runs_of["ks"]["t"])
+    assert list(twins.column_rows.columns_of("the table", rows_of_table, texts)[2]) == [
+        "a",
+        "b",
+        "c",
+    ]
     assert runs(twins, body, 6, 0) == {}
     assert twins.column_rows.columns_of("the table", (), texts) == ([], [], {})
 
@@ -145,8 +156,8 @@ def test_runs_say_where_the_rows_of_each_table_are(twins: Twins) -> None:
 def test_a_table_may_lie_in_several_pages(twins: Twins) -> None:
     rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
     pages = [page(row(b"a")), page(row(b"b"), row(b"z", where=(b"ks", b"u"))), page(row(b"c"))]
-    for one, count in zip(pages, (1, 2, 1), strict=True):
-        twins.column_rows.note_runs(rows_of, one, 0, count)
+    for body, count in zip(pages, (1, 2, 1), strict=True):
+        twins.column_rows.note_runs(rows_of, body, 0, count)
     assert rows_of["ks"]["t"] == (pages[0], 0, 1, pages[1], 0, 1, pages[2], 0, 1)
     texts = twins.column_rows.Texts()
     assert list(twins.column_rows.columns_of("the table", rows_of["ks"]["t"], texts)[2]) == [
@@ -156,7 +167,7 @@ def test_a_table_may_lie_in_several_pages(twins: Twins) -> None:
     ]
 
 
-def test_what_comes_before_damage_is_noted(twins: Twins) -> None:
+def test_rows_before_damage_are_noted(twins: Twins) -> None:
     rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
     body = page(row(b"a"), row(b"b", where=(b"ks", b"u")))[:-1]
     with pytest.raises(DecodeError, match="past the end"):
@@ -189,8 +200,8 @@ def test_damaged_rows_are_named(
 
 
 def test_an_order_may_be_null(twins: Twins) -> None:
-    found = columns(twins, page(row(b"a", b"clustering", 0, None)), 1)[2]
-    assert not found["a"].is_reversed
+    columns_by_name = columns(twins, page(row(b"a", b"clustering", 0, None)), 1)[2]
+    assert not columns_by_name["a"].is_reversed
 
 
 def test_rows_past_the_end_are_refused(twins: Twins) -> None:
@@ -230,9 +241,9 @@ def test_both_implementations_agree_on_whatever_comes(
     rows: list[tuple[Cell, ...]], changes: list[tuple[int, int]]
 ) -> None:
     body = bytearray(page(*rows))
-    for at, value in changes:
-        if at < len(body):
-            body[at] = value
+    for offset, value in changes:
+        if offset < len(body):
+            body[offset] = value
     data = bytes(body)
     outcomes: list[Any] = []
     for lane in LANES:
@@ -247,4 +258,4 @@ def test_both_implementations_agree_on_whatever_comes(
             except (DecodeError, ValueError) as error:
                 outcomes.append((type(error), str(error)))
     half = len(outcomes) // len(LANES)
-    assert all(outcomes[at] == outcomes[at % half] for at in range(len(outcomes)))
+    assert all(outcomes[index] == outcomes[index % half] for index in range(len(outcomes)))

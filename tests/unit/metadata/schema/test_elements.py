@@ -35,7 +35,7 @@ def test_functions_and_aggregates() -> None:
 
 
 def test_types_and_functions_with_the_name_of_a_word() -> None:
-    """Words that are names without quotes elsewhere, but not here: real nodes refuse ``CREATE TYPE
+    """Some words are names without quotes elsewhere, but not here: real nodes refuse ``CREATE TYPE
     ks.json``.
     """
     function = Function("ks", "key", ["int"], ["key"], "int", "java", "return 1;", True)

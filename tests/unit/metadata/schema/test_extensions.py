@@ -1,4 +1,4 @@
-"""Extensions of tables that programs register."""
+"""Extensions of tables that applications register."""
 
 from __future__ import annotations
 

@@ -6,11 +6,11 @@ from tests.unit.metadata.schema.test_tables import table
 
 
 def test_damaged_metadata_are_exported_as_a_comment() -> None:
-    made = table()
-    made.fail(ValueError("a column */ is missing"))
-    text = made.export_as_string()
+    damaged = table()
+    damaged.fail(ValueError("a column */ is missing"))
+    text = damaged.export_as_string()
     assert text.startswith("/*\nWarning: Table ks.t is incomplete")
     assert text.endswith("\n*/")
     assert text.count("*/") == 1
     assert "ValueError: a column" in text
-    assert made._exc_info is not None
+    assert damaged._exc_info is not None

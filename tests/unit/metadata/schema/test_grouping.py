@@ -1,4 +1,4 @@
-"""Rows of the schema tables, in any order, as the sources of keyspaces and tables."""
+"""Rows of the schema tables, in any order, are grouped by keyspace and table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _implementation(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rows(columns: dict[str, Any], *values: Any) -> Any:
-    """A page of texts; other types are encoded."""
+    """Return a page of rows, whose values are encoded unless they are bytes."""
     kinds = list(columns.values())
     cells = [
         [
@@ -43,32 +43,32 @@ TABLES = texts("keyspace_name", "table_name", "comment")
 
 
 def grouped(**parts: Any) -> Grouping:
-    made = Grouping()
+    grouping = Grouping()
     for part, message in parts.items():
-        made.add(part, message, 4)
-    return made
+        grouping.add(part, message, 4)
+    return grouping
 
 
 def test_keyspaces_come_by_name_with_their_tables() -> None:
-    made = grouped(
+    grouping = grouped(
         tables=rows(TABLES, ("b", "t", "x"), ("a", "u", "y"), ("gone", "t", "z")),
         keyspaces=rows(KEYSPACES, ("b",), ("a",)),
         virtual_keyspaces=rows(KEYSPACES, ("v",)),
         virtual_tables=rows(TABLES, ("v", "w", "z")),
     )
-    sources = made.sources()
+    sources = grouping.sources()
     assert list(sources) == ["a", "b", "v"]
-    assert {name: list(one.tables) for name, one in sources.items()} == {
+    assert {name: list(source.tables) for name, source in sources.items()} == {
         "a": ["u"],
         "b": ["t"],
         "v": ["w"],
     }
-    assert [one.virtual for one in sources.values()] == [False, False, True]
+    assert [source.virtual for source in sources.values()] == [False, False, True]
     table = sources["b"].tables["t"]
     assert (table.names.value(table.row, "comment"), table.virtual) == ("x", False)
     assert sources["v"].tables["w"].virtual
     assert sources["a"].row == {"keyspace_name": "a"}
-    assert {one.name for one in made.table_sources()} == {"t", "u", "w"}
+    assert {table.name for table in grouping.table_sources()} == {"t", "u", "w"}
 
 
 def test_empty_pages_say_nothing() -> None:
@@ -77,12 +77,12 @@ def test_empty_pages_say_nothing() -> None:
 
 def test_views_belong_to_their_table() -> None:
     columns = texts("keyspace_name", "view_name", "base_table_name")
-    made = grouped(
+    grouping = grouped(
         keyspaces=rows(KEYSPACES, ("a",)),
         tables=rows(TABLES, ("a", "t", "x")),
         views=rows(columns, ("a", "v", "t"), ("a", "w", "t"), ("a", "o", "gone"), ("a", "n", None)),
     )
-    source = made.sources()["a"]
+    source = grouping.sources()["a"]
     assert set(source.views) == {"v", "w", "o", "n"}
     assert set(source.tables["t"].views) == {"v", "w"}
     assert [source.views[name].base for name in "von"] == ["t", "gone", ""]
@@ -91,7 +91,7 @@ def test_views_belong_to_their_table() -> None:
 
 def test_rows_of_tables() -> None:
     where = ("keyspace_name", "table_name")
-    made = grouped(
+    grouping = grouped(
         keyspaces=rows(KEYSPACES, ("a",)),
         tables=rows(TABLES, ("a", "t", "x"), ("a", "u", "y")),
         indexes=rows(
@@ -105,7 +105,7 @@ def test_rows_of_tables() -> None:
         column_masks=rows(texts(*where, "column_name"), ("a", "t", "m")),
         scylla_tables=rows(texts(*where, "version"), ("a", "t", "s")),
     )
-    tables = made.sources()["a"].tables
+    tables = grouping.sources()["a"].tables
     table = tables["t"]
     assert [row[0] for row in table.indexes] == ["i", "j"]
     assert [row["trigger_name"] for row in table.triggers] == ["x"]
@@ -119,20 +119,20 @@ def test_rows_of_tables() -> None:
 
 def test_pages_of_columns_are_kept_for_all_tables() -> None:
     message = rows(texts("keyspace_name", "table_name"), ("a", "t"))
-    made = grouped(
+    grouping = grouped(
         columns=message,
         tables=rows(TABLES, ("a", "t", "x"), ("a", "u", "y")),
         virtual_columns=message,
     )
-    first, second = made.table_sources()
+    first, second = grouping.table_sources()
     assert first.columns is second.columns
     assert first.columns is not None
     assert first.columns.pages == [message.rows_body] * 2
 
 
 def test_a_damaged_value_is_the_error_of_its_table() -> None:
-    made = grouped(tables=rows(TABLES, ("a", "t", b"\xff"), ("a", "u", "y")))
-    by_name = {one.name: one.error for one in made.table_sources()}
+    grouping = grouped(tables=rows(TABLES, ("a", "t", b"\xff"), ("a", "u", "y")))
+    by_name = {table.name: table.error for table in grouping.table_sources()}
     assert "cannot be decoded" in str(by_name["t"])
     assert by_name["u"] is None
 
@@ -143,7 +143,7 @@ def test_types_functions_and_aggregates() -> None:
         "aggregate_name": TEXT,
         "argument_types": list_of(TEXT),
     }
-    made = grouped(
+    grouping = grouped(
         keyspaces=rows(KEYSPACES, ("a",)),
         types=rows(texts("keyspace_name", "type_name"), ("a", "x"), ("b", "y")),
         functions=rows(texts("keyspace_name", "function_name"), ("a", "f")),
@@ -152,18 +152,18 @@ def test_types_functions_and_aggregates() -> None:
             {**signature, "reduce_func": TEXT}, ("a", "g", ["text"], "r"), ("a", "h", None, "s")
         ),
     )
-    source = made.sources()["a"]
+    source = grouping.sources()["a"]
     assert [row["type_name"] for row in source.types] == ["x"]
     assert [row["function_name"] for row in source.functions] == ["f"]
     assert [row["reduce_func"] for row in source.aggregates] == [None, "r", "s"]
-    assert made.of_keyspace("types", "none") == ()
+    assert grouping.of_keyspace("types", "none") == ()
 
 
 SCYLLA = {"keyspace_name": TEXT, "initial_tablets": t.Int32Type, "consistency": TEXT}
 
 
 def test_tablets() -> None:
-    made = grouped(
+    grouping = grouped(
         keyspaces=rows(KEYSPACES, ("a",), ("b",), ("c",), ("d",)),
         scylla_keyspaces=rows(
             SCYLLA,
@@ -173,16 +173,16 @@ def test_tablets() -> None:
             ("x", 1, "local"),
         ),
     )
-    assert made.tablet_keyspaces() == ({"a", "b", "x"}, {"b", "x"})
-    found = {name: source.scylla for name, source in made.sources().items()}
-    assert found["a"] is not None
-    assert found["a"]["initial_tablets"] == 8
-    assert found["d"] == {"initial_tablets": None}
+    assert grouping.tablet_keyspaces() == ({"a", "b", "x"}, {"b", "x"})
+    scylla_rows = {name: source.scylla for name, source in grouping.sources().items()}
+    assert scylla_rows["a"] is not None
+    assert scylla_rows["a"]["initial_tablets"] == 8
+    assert scylla_rows["d"] == {"initial_tablets": None}
 
 
 def test_servers_that_know_no_tablets() -> None:
-    made = grouped(keyspaces=rows(KEYSPACES, ("a",)))
-    assert made.sources()["a"].scylla is None
-    assert made.tablet_keyspaces() == (set(), set())
-    known = grouped(keyspaces=rows(KEYSPACES, ("a",)), scylla_keyspaces=rows(SCYLLA))
-    assert known.sources()["a"].scylla == {"initial_tablets": None}
+    grouping = grouped(keyspaces=rows(KEYSPACES, ("a",)))
+    assert grouping.sources()["a"].scylla is None
+    assert grouping.tablet_keyspaces() == (set(), set())
+    scylla = grouped(keyspaces=rows(KEYSPACES, ("a",)), scylla_keyspaces=rows(SCYLLA))
+    assert scylla.sources()["a"].scylla == {"initial_tablets": None}

@@ -33,10 +33,10 @@ def test_types_come_behind_those_that_they_use() -> None:
 
 
 def test_everything_can_be_pickled() -> None:
-    made = table()
-    made.indexes["i"] = IndexMetadata("ks", "t", "i", "COMPOSITES", {"target": "id"})
+    original = table()
+    original.indexes["i"] = IndexMetadata("ks", "t", "i", "COMPOSITES", {"target": "id"})
     keyspace = KeyspaceMetadata("ks", True, "SimpleStrategy", {"replication_factor": "1"})
-    keyspace.tables = {"t": made}
+    keyspace.tables = {"t": original}
     keyspace.user_types = {"u": UserType("ks", "u", ["x"], ["int"])}
     copied = pickle.loads(pickle.dumps(keyspace))
     assert copied.export_as_string() == keyspace.export_as_string()

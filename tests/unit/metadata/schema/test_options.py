@@ -1,4 +1,4 @@
-"""Options of tables, ScyllaDB's included."""
+"""Options of tables, including those of ScyllaDB."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ def test_options_are_the_tables_own() -> None:
         "additional_write_policy",
     )
     row = ("t", "", shared, None, 0.0, "99p")
-    one, other = table_options(RowNames(names), row), table_options(RowNames(names), row)
-    assert type(one) is dict
-    one["compaction"]["class"] = "y"
-    one["new"] = 1
-    del one["comment"]
-    assert one.pop("cdc") is None  # programs look it up
-    assert dict(one) == {"compaction": {"class": "y"}, "additional_write_policy": "99p", "new": 1}
-    assert dict(other) == {
+    first, second = table_options(RowNames(names), row), table_options(RowNames(names), row)
+    assert type(first) is dict
+    first["compaction"]["class"] = "y"
+    first["new"] = 1
+    del first["comment"]
+    assert first.pop("cdc") is None  # applications look it up
+    assert dict(first) == {"compaction": {"class": "y"}, "additional_write_policy": "99p", "new": 1}
+    assert dict(second) == {
         "cdc": None,
         "comment": "",
         "compaction": {"class": "x"},
         "additional_write_policy": "99p",
     }
-    assert (len(one), "cdc" in one, one.get("comment", "gone")) == (3, False, "gone")
+    assert (len(first), "cdc" in first, first.get("comment", "gone")) == (3, False, "gone")
     with pytest.raises(KeyError):
-        del one["comment"]
-    assert pickle.loads(pickle.dumps(one)) == dict(one)
+        del first["comment"]
+    assert pickle.loads(pickle.dumps(first)) == dict(first)
 
 
 def serialized(items: dict[str, str]) -> bytes:
-    """A map of texts as ScyllaDB keeps it in an extension."""
+    """Return a map of strings as ScyllaDB stores it in an extension."""
     parts = [len(items).to_bytes(4, "little")]
     texts = (part.encode() for item in items.items() for part in item)
     parts.extend(len(text).to_bytes(4, "little") + text for text in texts)
@@ -51,8 +51,8 @@ def serialized(items: dict[str, str]) -> bytes:
 def test_options_of_scylladb() -> None:
     gc = {"mode": "timeout", "propagation_delay_in_seconds": "3600"}
     extensions = {"tombstone_gc": serialized(gc), "other": b"\x01"}
-    found = scylla_options(extensions, {"cdc": {"enabled": "true"}, "in_memory": None})
-    assert found == {"tombstone_gc": gc, "cdc": {"enabled": "true"}}
+    options = scylla_options(extensions, {"cdc": {"enabled": "true"}, "in_memory": None})
+    assert options == {"tombstone_gc": gc, "cdc": {"enabled": "true"}}
     for broken in (
         b"",
         b"\x01",

@@ -1,4 +1,6 @@
-"""Pages of the schema tables: equal values are one object, and damage is kept in its place."""
+"""Pages of the schema tables: equal values are one object, and damaged values stay in
+their place.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ def test_names_differ_from_row_to_row_and_are_not_kept() -> None:
         assert (
             decoded(pages, t.UTF8Type, b"some name", b"some name", name=name) == ["some name"] * 2
         )
-        assert pages._known == {}
+        assert pages._cached == {}
 
 
 def test_forms_of_values() -> None:
@@ -51,7 +53,7 @@ def test_forms_of_values() -> None:
     (names,) = decoded(pages, set_of(t.UTF8Type), int32(1) + value(b"x"))
     assert (type(names), names) == (frozenset, {"x"})
     assert decoded(pages, list_of(t.Int32Type), int32(1) + value(int32(5))) == [[5]]
-    assert decoded(pages, t.UUIDType, bytes(16)) == [bytes(16)]  # few programs read them
+    assert decoded(pages, t.UUIDType, bytes(16)) == [bytes(16)]  # few applications read them
     assert decoded(pages, t.Int32Type, int32(5)) == [5]
 
 
@@ -76,8 +78,8 @@ def test_a_types_own_coding_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_pages_of_columns_stay_bytes() -> None:
     message = message_of({"a": t.Int32Type}, [[int32(5)], [int32(6)]])
-    kept = ColumnPages()
-    kept.add(message)
-    kept.add(message)
-    assert kept.pages == [message.rows_body] * 2
-    assert (kept.rows_of, kept.texts) == ({}, None)
+    column_pages = ColumnPages()
+    column_pages.add(message)
+    column_pages.add(message)
+    assert column_pages.pages == [message.rows_body] * 2
+    assert (column_pages.rows_of, column_pages.texts) == ({}, None)

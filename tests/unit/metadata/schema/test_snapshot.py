@@ -1,4 +1,4 @@
-"""Schema objects that a program holds: they show later changes, in mappings that are dicts."""
+"""Schema objects that an application holds show later changes, in mappings that are dicts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from cassandra.cluster import Cluster
 from cassandra.metadata.cluster_metadata import Metadata
-from cassandra.metadata.schema.snapshot import KeyspaceSource, LazyMapping, Schema
+from cassandra.metadata.schema.snapshot import KeyspaceSource, LazyMapping, NamedColumns, Schema
 from cassandra.testing.fake import FakeNode, schema_change
 from tests.unit.engine.faults import connected
 from tests.unit.metadata.schema.rows import add_table, column, keyspace, remove_table, schema
@@ -35,12 +35,12 @@ AGGREGATE = {
 
 
 def create(node: FakeNode, kind: str, name: str, arguments: list[str] | None = None) -> None:
-    """Let the next CREATE be answered with the change."""
+    """Answer the next CREATE with the schema change."""
     node.prime(re.compile("CREATE"), schema_change("CREATED", kind, "a", name, arguments))
 
 
 def check_creation(node: FakeNode, metadata: Metadata, execute: Any) -> None:
-    """Hold everything, make one of each kind, and look at what was held."""
+    """Hold all mappings, create one element of each kind, and check the held mappings."""
     keyspaces = metadata.keyspaces
     held = keyspaces["a"]
     parts = {
@@ -81,7 +81,7 @@ def check_creation(node: FakeNode, metadata: Metadata, execute: Any) -> None:
     assert "CREATE TABLE a.new" in held.export_as_string()
 
 
-def test_what_the_blocking_face_gave_is_live() -> None:
+def test_objects_of_the_blocking_api_are_live() -> None:
     with FakeNode() as node:
         node.schema = schema("a")
         with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
@@ -101,11 +101,12 @@ async def test_changes_that_the_awaited_face_hears_of() -> None:
             node.schema["system_schema.keyspaces"] = [keyspace("a", 3), keyspace("c")]
             await cluster.refresh_schema_metadata()
             assert list(keyspaces) == ["a", "c"]
-            # Altered: programs compare the new object with the one that they have kept.
+            # An altered keyspace is a new object, so that applications can compare it with the old
+            # one.
             assert keyspaces["a"].replication_strategy.replication_factor == 3
             assert held.replication_strategy.replication_factor == 1
             assert keyspaces["a"].tables is tables
-            # One that is gone stays as it was last seen.
+            # A removed object keeps its last state.
             assert list(other.tables) == ["t0", "t1"]
 
 
@@ -118,7 +119,7 @@ def test_a_source_that_was_found_just_before_gives_the_live_object() -> None:
     metadata, first, second, third = Metadata(), source(), source(durable_writes=False), source()
     metadata._replace_schema(Schema({"ks": first}))
     metadata._replace_schema(Schema({"ks": second}))
-    # A thread that had found `first` asks for its object only now.
+    # A thread that had found `first` requests its object only now.
     held = first.object()
     assert held is metadata.keyspaces["ks"]
     assert not held.durable_writes
@@ -149,62 +150,67 @@ def numbers(**names: int) -> LazyMapping[int]:
 
 
 def test_a_live_mapping_is_a_dict_in_all_that_reads() -> None:
-    found = numbers(a=1, b=2)
+    mapping = numbers(a=1, b=2)
     plain = {"a": 10, "b": 20}
-    assert isinstance(found, dict)
-    assert found == plain
-    assert plain == found
-    assert found == numbers(a=1, b=2)
-    assert (found != plain) is False
-    assert found != {"a": 10}
-    assert (dict(found), {**found}, found.copy(), found | {"c": 1}, {"c": 1} | found) == (
+    assert isinstance(mapping, dict)
+    assert mapping == plain
+    assert plain == mapping
+    assert mapping == numbers(a=1, b=2)
+    assert (mapping != plain) is False
+    assert mapping != {"a": 10}
+    assert (dict(mapping), {**mapping}, mapping.copy(), mapping | {"c": 1}, {"c": 1} | mapping) == (
         plain, plain, plain, {**plain, "c": 1}, {"c": 1, **plain},
     )  # fmt: skip
-    assert (list(found), list(reversed(found)), len(found), "a" in found) == (
+    assert (list(mapping), list(reversed(mapping)), len(mapping), "a" in mapping) == (
         ["a", "b"], ["b", "a"], 2, True,
     )  # fmt: skip
-    assert (list(found.keys()), list(found.values()), list(found.items())) == (
+    assert (list(mapping.keys()), list(mapping.values()), list(mapping.items())) == (
         ["a", "b"], [10, 20], [("a", 10), ("b", 20)],
     )  # fmt: skip
-    assert (found["a"], found.get("b"), found.get("c"), found.get("c", 5)) == (10, 20, None, 5)
+    assert (mapping["a"], mapping.get("b"), mapping.get("c"), mapping.get("c", 5)) == (
+        10,
+        20,
+        None,
+        5,
+    )
     assert not numbers()
-    assert found.keys() & {"a", "z"} == {"a"}
-    for other in (pickle.loads(pickle.dumps(found)), copy.copy(found), copy.deepcopy(found)):
+    assert mapping.keys() & {"a", "z"} == {"a"}
+    for other in (pickle.loads(pickle.dumps(mapping)), copy.copy(mapping), copy.deepcopy(mapping)):
         assert type(other) is dict
         assert other == plain
     with pytest.raises(KeyError):
-        found["c"]
+        mapping["c"]
     with pytest.raises(TypeError, match="unhashable"):
-        hash(found)
+        hash(mapping)
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda found: found.__setitem__("c", 1),
-        lambda found: found.__delitem__("a"),
-        lambda found: found.update(c=1),
-        lambda found: found.pop("a"),
-        lambda found: found.popitem(),
-        lambda found: found.setdefault("c", 1),
-        lambda found: found.clear(),
-        lambda found: found.__ior__({"c": 1}),
+        lambda mapping: mapping.__setitem__("c", 1),
+        lambda mapping: mapping.__delitem__("a"),
+        lambda mapping: mapping.update(c=1),
+        lambda mapping: mapping.pop("a"),
+        lambda mapping: mapping.popitem(),
+        lambda mapping: mapping.setdefault("c", 1),
+        lambda mapping: mapping.clear(),
+        lambda mapping: mapping.__ior__({"c": 1}),
     ],
 )
 def test_a_live_mapping_cannot_be_changed(change: Any) -> None:
-    found = numbers(a=1)
+    mapping = numbers(a=1)
     with pytest.raises(TypeError, match="read-only"):
-        change(found)
-    assert found == {"a": 10}
+        change(mapping)
+    assert mapping == {"a": 10}
 
 
 def test_iteration_is_over_one_snapshot() -> None:
-    found = numbers(a=1, b=2)
-    names, items, values = iter(found), iter(found.items()), iter(found.values())
+    mapping = numbers(a=1, b=2)
+    names, items, values = iter(mapping), iter(mapping.items()), iter(mapping.values())
     assert (next(names), next(items), next(values)) == ("a", ("a", 10), 10)
-    found.show({"c": 3})
+    mapping.show({"c": 3})
     assert (list(names), list(items), list(values)) == (["b"], [("b", 20)], [20])
-    assert found == {"c": 30}
+    assert mapping == {"c": 30}
 
 
 def test_threads_that_read_while_the_schema_changes() -> None:
@@ -235,7 +241,7 @@ def test_threads_that_read_while_the_schema_changes() -> None:
         for thread in threads:
             thread.join(WAIT)
     assert failures == []
-    # The object never changed, whoever made it.
+    # The object is always the same, whichever thread created it.
     assert seen == {id(metadata.keyspaces["ks"])}
 
 
@@ -243,16 +249,30 @@ def test_an_object_is_made_once_also_where_threads_ask_for_it_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     source = KeyspaceSource("ks", {})
-    found: list[Any] = []
-    other = threading.Thread(target=lambda: found.append(source.object()))
+    objects: list[Any] = []
+    other = threading.Thread(target=lambda: objects.append(source.object()))
 
     def build(of: Any) -> Any:
         if not other.ident:
             other.start()
-            other.join(0.05)  # it has to wait for this one
+            other.join(0.05)  # waits for this thread
         return object()
 
     monkeypatch.setattr("cassandra.metadata.schema.build.keyspace", build)
-    found.append(source.object())
+    objects.append(source.object())
     other.join()
-    assert found[0] is found[1] is source.object()
+    assert objects[0] is objects[1] is source.object()
+
+
+def test_columns_by_name() -> None:
+    columns = NamedColumns(key=1, name=2)
+    assert columns["key"] == 1
+    assert columns.get("nmae") is None
+    with pytest.raises(KeyError) as caught:
+        columns["nmae"]
+    assert caught.value.args == ("nmae",)
+    notes = vars(caught.value)["__notes__"]
+    assert notes == ["(did you mean 'name'? there are 'key', 'name')"]
+    for clone in (copy.copy(columns), copy.deepcopy(columns), pickle.loads(pickle.dumps(columns))):
+        assert type(clone) is dict
+        assert clone == columns

@@ -1,4 +1,4 @@
-"""Tables that are like most: made at once, and equal to tables made step by step."""
+"""Ordinary tables are built in one step, and equal tables that are built part by part."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def source(twins: Any, rows: Any = ROWS, names: RowNames = NAMES, **changes: Any
     columns.texts = twins.column_rows.Texts()
     twins.column_rows.note_runs(columns.rows_of, page(*rows), 0, len(rows))
     values = {"extensions": {}, "flags": frozenset({"compound"}), **changes}
-    made = TableSource(
+    table_source = TableSource(
         "ks",
         "t",
         names,
@@ -43,31 +43,35 @@ def source(twins: Any, rows: Any = ROWS, names: RowNames = NAMES, **changes: Any
         columns,
     )
     for name, value in changes.items():
-        if hasattr(made, name):
-            setattr(made, name, value)
-    return made
+        if hasattr(table_source, name):
+            setattr(table_source, name, value)
+    return table_source
 
 
-def described(made: TableMetadataV3) -> dict[str, Any]:
-    slots = {name for base in type(made).__mro__ for name in base.__dict__.get("__slots__", ())}
-    found = {name: getattr(made, name) for name in slots}
+def described(table_metadata: TableMetadataV3) -> dict[str, Any]:
+    slots = {
+        name for base in type(table_metadata).__mro__ for name in base.__dict__.get("__slots__", ())
+    }
+    values = {name: getattr(table_metadata, name) for name in slots}
     for name in ("partition_key", "clustering_key"):
-        found[name] = [column.name for column in found[name]]
-    found["columns"] = [str(column) for column in found["columns"].values()]
-    return found
+        values[name] = [column.name for column in values[name]]
+    values["columns"] = [str(column) for column in values["columns"].values()]
+    return values
 
 
-def test_it_is_what_is_made_step_by_step(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plain_table_equals_a_table_built_step_by_step(
+    twins: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(build, "column_rows", twins.column_rows)
-    made = twins.column_rows.usual_table(source(twins))
-    assert type(made) is TableMetadataV3
-    assert all(column.table is made for column in made.columns.values())
-    other = build._unusual_table(source(twins))
-    assert described(made) == described(other)
-    assert made.export_as_string() == other.export_as_string()
-    made.is_compact_storage, made.options["comment"], made.triggers = True, "changed", {}
-    assert "COMPACT STORAGE" in made.as_cql_query()
-    assert made.options["comment"] == "changed"
+    plain = twins.column_rows.plain_table(source(twins))
+    assert type(plain) is TableMetadataV3
+    assert all(column.table is plain for column in plain.columns.values())
+    special = build._special_table(source(twins))
+    assert described(plain) == described(special)
+    assert plain.export_as_string() == special.export_as_string()
+    plain.is_compact_storage, plain.options["comment"], plain.triggers = True, "changed", {}
+    assert "COMPACT STORAGE" in plain.as_cql_query()
+    assert plain.options["comment"] == "changed"
 
 
 @pytest.mark.parametrize(
@@ -92,67 +96,71 @@ def test_it_is_what_is_made_step_by_step(twins: Twins, monkeypatch: pytest.Monke
         {"rows": []},
         {"names": RowNames(("keyspace_name", "table_name"))},
     ],
-    ids=" ".join,  # the names of what changes: some values have addresses in their texts
+    ids=" ".join,  # only the names of the changes: some values have addresses in their repr
 )
 def test_all_else_is_left_to_who_looks_closer(changes: dict[str, Any], twins: Twins) -> None:
-    made = source(twins, **changes)
-    before = dict(made.columns.rows_of) if made.columns is not None else None
-    assert twins.column_rows.usual_table(made) is None
+    table_source = source(twins, **changes)
+    before = dict(table_source.columns.rows_of) if table_source.columns is not None else None
+    assert twins.column_rows.plain_table(table_source) is None
     # The rows are still there.
-    assert (dict(made.columns.rows_of) if made.columns is not None else None) == before
+    assert (
+        dict(table_source.columns.rows_of) if table_source.columns is not None else None
+    ) == before
 
 
 def test_extensions_may_be_unknown_to_the_server(twins: Twins) -> None:
     names = RowNames(("keyspace_name", "table_name", "comment", "more", "flags"))
-    assert twins.column_rows.usual_table(source(twins, names=names)) is not None
+    assert twins.column_rows.plain_table(source(twins, names=names)) is not None
 
 
 def test_damage_is_told_by_the_table(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "column_rows", twins.column_rows)
-    made = build.table(source(twins, rows=[row(b"id", b"partition_key", 0), row(b"a", b"strange")]))
-    assert "unknown kind 'strange'" in made.export_as_string()
+    damaged = build.table(
+        source(twins, rows=[row(b"id", b"partition_key", 0), row(b"a", b"strange")])
+    )
+    assert "unknown kind 'strange'" in damaged.export_as_string()
 
 
 def table(**settings: Any) -> TableMetadata:
-    made = TableMetadata("ks", "t", options={"comment": "it's"}, **settings)
+    metadata = TableMetadata("ks", "t", options={"comment": "it's"}, **settings)
     for name, kind in (("id", "int"), ("C", "text"), ("select", "frozen<list<int>>")):
-        made.columns[name] = ColumnMetadata(made, name, kind)
-    made.partition_key = [made.columns["id"]]
-    made.clustering_key = [made.columns["C"]]
-    made.columns["C"].is_reversed = True
-    return made
+        metadata.columns[name] = ColumnMetadata(metadata, name, kind)
+    metadata.partition_key = [metadata.columns["id"]]
+    metadata.clustering_key = [metadata.columns["C"]]
+    metadata.columns["C"].is_reversed = True
+    return metadata
 
 
 def test_a_table_as_cql() -> None:
-    made = table()
-    assert made.as_cql_query() == (
+    metadata = table()
+    assert metadata.as_cql_query() == (
         'CREATE TABLE ks.t (id int, "C" text, "select" frozen<list<int>>, PRIMARY KEY (id, "C")) '
         "WITH CLUSTERING ORDER BY (\"C\" DESC) AND comment = 'it''s'"
     )
-    assert made.as_cql_query(formatted=True).replace("\n    ", " ").replace("\n", " ").replace(
+    assert metadata.as_cql_query(formatted=True).replace("\n    ", " ").replace("\n", " ").replace(
         "( ", "("
-    ).replace(" )", ")") == (made.as_cql_query())
-    assert made.primary_key == [made.columns["id"], made.columns["C"]]
-    made.partition_key.append(made.columns["select"])
-    assert 'PRIMARY KEY ((id, "select"), "C")' in made.as_cql_query()
-    made.clustering_key.clear()
-    made.partition_key.pop()
-    assert "id int PRIMARY KEY" in made.as_cql_query()
+    ).replace(" )", ")") == (metadata.as_cql_query())
+    assert metadata.primary_key == [metadata.columns["id"], metadata.columns["C"]]
+    metadata.partition_key.append(metadata.columns["select"])
+    assert 'PRIMARY KEY ((id, "select"), "C")' in metadata.as_cql_query()
+    metadata.clustering_key.clear()
+    metadata.partition_key.pop()
+    assert "id int PRIMARY KEY" in metadata.as_cql_query()
 
 
-def test_what_belongs_to_a_table_follows_it() -> None:
-    made = table()
-    made.indexes["i"] = IndexMetadata("ks", "t", "i", "COMPOSITES", {"target": '"C"'})
-    made.indexes["J"] = IndexMetadata(
+def test_indexes_and_triggers_are_exported_after_their_table() -> None:
+    metadata = table()
+    metadata.indexes["i"] = IndexMetadata("ks", "t", "i", "COMPOSITES", {"target": '"C"'})
+    metadata.indexes["J"] = IndexMetadata(
         "ks", "t", "J", "CUSTOM", {"target": "id", "class_name": "sai", "b": "2", "a": "1"}
     )
-    made.triggers["tr"] = TriggerMetadata(made, "tr", {"class": "org.T"})
+    metadata.triggers["tr"] = TriggerMetadata(metadata, "tr", {"class": "org.T"})
     view = MaterializedViewMetadata(
         "ks", "V", "t", True, "id IS NOT NULL", {"default_time_to_live": 0, "comment": ""}
     )
-    view.partition_key = [made.columns["id"]]
-    made.views = {"V": view}
-    statements = made.export_as_string().split("\n\n")
+    view.partition_key = [metadata.columns["id"]]
+    metadata.views = {"V": view}
+    statements = metadata.export_as_string().split("\n\n")
     assert statements[1:4] == [
         'CREATE INDEX i ON ks.t ("C");',
         "CREATE CUSTOM INDEX \"J\" ON ks.t (id) USING 'sai' WITH OPTIONS = {'a': '1', 'b': '2'};",
@@ -163,3 +171,21 @@ def test_what_belongs_to_a_table_follows_it() -> None:
         "(id) WITH comment = ''"
     )
     assert statements[4] == view.export_as_string()
+
+
+@pytest.mark.parametrize(
+    ("options", "begins"),
+    [
+        # Cassandra 6.0-alpha2; a release with all columns; Cassandra 5.
+        ({"fast_path": {"kind": "SIMPLE"}}, "-- CHECK constraints and transactional_mode"),
+        ({"fast_path": {"kind": "SIMPLE"}, "transactional_mode": "full"}, "CREATE TABLE"),
+        ({}, "CREATE TABLE"),
+    ],
+)
+def test_an_export_says_what_the_server_did_not_tell(options: Any, begins: str) -> None:
+    table = TableMetadata("ks", "t", options=options)
+    key = ColumnMetadata(table, "id", "int")
+    table.columns["id"] = key
+    table.partition_key.append(key)
+    assert table.export_as_string().startswith(begins)
+    assert table.as_cql_query().startswith("CREATE TABLE ks.t (id int PRIMARY KEY)")

@@ -1,5 +1,5 @@
-"""Columns handed out through Arrow's C data interface: nothing is copied, nothing leaks, and every
-way to let go is safe.
+"""Columns are exported through Arrow's C data interface: no copies, no leaks, and every order of
+releases is safe.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ROW: list[bytes | None] = [
 
 @pytest.fixture(autouse=True)
 def _nothing_stays(twins: Twins) -> Iterator[None]:
-    """What was handed out is let go of by the end of each test."""
+    """Check that each test releases everything that was exported."""
     gc.collect()
     before = twins.arrow_capsules.held_count()
     yield
@@ -52,14 +52,14 @@ def _nothing_stays(twins: Twins) -> Iterator[None]:
 
 
 def column(twins: Twins, rows: int = 2) -> ColumnArray:
-    made: ColumnArray = column_plan(twins, KINDS).read(
+    array: ColumnArray = column_plan(twins, KINDS).read(
         page_of([ROW, [None] * len(ROW)] * (rows // 2)), 0, rows
     )
-    return made
+    return array
 
 
 def watched(twins: Twins) -> tuple[ColumnArray, weakref.ref[Any]]:
-    """A column, and whether its buffer is still there."""
+    """Return a column, and a reference that tells whether its buffer still exists."""
     data = array("i", range(100))
     child = column_plan(twins, [t.Int32Type]).layout.children[0]
     inner = ColumnArray(child, 100, 0, (None, data), ())
@@ -90,12 +90,12 @@ class Streamed:
 
 
 def test_a_capsule_that_nobody_reads(twins: Twins) -> None:
-    made = column(twins)
+    array = column(twins)
     before = twins.arrow_capsules.held_count()
     capsules = [
-        twins.arrow_capsules.schema_capsule(made.layout),
-        twins.arrow_capsules.array_capsule(made),
-        twins.arrow_capsules.stream_capsule(made.layout, lambda: None),
+        twins.arrow_capsules.schema_capsule(array.layout),
+        twins.arrow_capsules.array_capsule(array),
+        twins.arrow_capsules.stream_capsule(array.layout, lambda: None),
     ]
     assert twins.arrow_capsules.held_count() > before
     assert [repr(capsule).split('"')[1] for capsule in capsules] == [
@@ -106,12 +106,12 @@ def test_a_capsule_that_nobody_reads(twins: Twins) -> None:
 
 
 def test_release_from_another_thread_and_twice(twins: Twins) -> None:
-    made = column(twins)
-    capsule = twins.arrow_capsules.array_capsule(made)
+    array = column(twins)
+    capsule = twins.arrow_capsules.array_capsule(array)
     address = _capsule_pointer(id(capsule), b"arrow_array")
     exported = _Array.from_address(address)
     release = _Release(exported.release)
-    # ctypes lets go of the GIL around a call of such a function.
+    # ctypes releases the GIL around a call of such a function.
     thread = threading.Thread(target=release, args=(address,))
     thread.start()
     thread.join(WAIT)
@@ -121,11 +121,11 @@ def test_release_from_another_thread_and_twice(twins: Twins) -> None:
 
 
 def test_moved_structs(twins: Twins) -> None:
-    """A consumer may copy a struct, of a child too, and set the original's callback to NULL."""
-    made = column(twins)
+    """A consumer may copy a struct, even a child's, and set the original's callback to NULL."""
+    array = column(twins)
     cases: list[tuple[bytes, Any, Callable[[], Any]]] = [
-        (b"arrow_array", _Array, lambda: twins.arrow_capsules.array_capsule(made)),
-        (b"arrow_schema", _Schema, lambda: twins.arrow_capsules.schema_capsule(made.layout)),
+        (b"arrow_array", _Array, lambda: twins.arrow_capsules.array_capsule(array)),
+        (b"arrow_schema", _Schema, lambda: twins.arrow_capsules.schema_capsule(array.layout)),
     ]
     for name, kind, make in cases:
         capsule = make()
@@ -149,25 +149,25 @@ def test_moved_structs(twins: Twins) -> None:
 
 def test_pyarrow_reads_in_place_and_lets_go(twins: Twins) -> None:
     pyarrow = pytest.importorskip("pyarrow")
-    made = column(twins)
-    batch = pyarrow.record_batch(Exported(twins, made))
+    array = column(twins)
+    batch = pyarrow.record_batch(Exported(twins, array))
     batch.validate(full=True)
     assert batch.num_rows == 2
     assert batch.column(0).to_pylist() == [7, None]
     assert batch.column(3).to_pylist() == [None, None]
-    view = memoryview(made.children[0].buffers[1]).cast("B")
+    view = memoryview(array.children[0].buffers[1]).cast("B")
     assert bytes(view) == bytes(batch.column(0).buffers()[1])[: len(view)]
     part = batch.column(1)
-    del batch, made
+    del batch, array
     gc.collect()
     assert part.to_pylist() == ["text", None]
 
 
 def test_buffers_live_exactly_as_long_as_somebody_reads_them(twins: Twins) -> None:
     pyarrow = pytest.importorskip("pyarrow")
-    made, alive = watched(twins)
-    batch = pyarrow.record_batch(Exported(twins, made))
-    del made
+    array, alive = watched(twins)
+    batch = pyarrow.record_batch(Exported(twins, array))
+    del array
     gc.collect()
     assert alive() is not None
     del batch
@@ -224,21 +224,21 @@ def test_the_uuid_extension(twins: Twins) -> None:
 
 @pytest.mark.slow
 def test_thousands_of_exports_keep_nothing(twins: Twins) -> None:
-    made = column(twins)
+    array = column(twins)
     before = twins.arrow_capsules.held_count()
     for _ in range(2000):
-        Exported(twins, made).__arrow_c_array__()
+        Exported(twins, array).__arrow_c_array__()
     assert twins.arrow_capsules.held_count() == before
 
 
-def test_what_is_no_column_is_an_error_and_leaves_nothing_behind(twins: Twins) -> None:
-    made = column(twins)
+def test_an_invalid_column_is_an_error_and_leaks_nothing(twins: Twins) -> None:
+    array = column(twins)
     bad = ColumnArray(
-        made.layout,
+        array.layout,
         2,
         0,
         (None,),
-        (*made.children[:-1], ColumnArray(made.children[-1].layout, 2, 0, (3,), ())),
+        (*array.children[:-1], ColumnArray(array.children[-1].layout, 2, 0, (3,), ())),
     )
     with pytest.raises(TypeError):
         twins.arrow_capsules.array_capsule(bad)
@@ -248,10 +248,10 @@ def test_dropped_while_an_exception_is_under_way(twins: Twins) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     if not twins.arrow_capsules.RELEASES_SAFELY:
         pytest.skip("ctypes cannot do this: see the module")
-    made = column(twins)
+    array = column(twins)
     with pytest.raises(ZeroDivisionError):
-        # The list that was begun goes with the exception.
-        _ = [pyarrow.record_batch(Exported(twins, made)) if n < 2 else 1 / 0 for n in range(3)]
+        # The exception releases the list that was begun.
+        _ = [pyarrow.record_batch(Exported(twins, array)) if n < 2 else 1 / 0 for n in range(3)]
 
 
 AT_EXIT = """
@@ -272,7 +272,7 @@ print("done")
 """
 
 
-def test_what_is_still_held_when_the_interpreter_ends(twins: Twins) -> None:
+def test_exports_that_are_held_when_the_interpreter_ends(twins: Twins) -> None:
     pytest.importorskip("pyarrow")
     done = run_python(AT_EXIT.format(impl=twins.impl), WITH_TESTS)
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")

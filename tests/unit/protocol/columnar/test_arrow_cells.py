@@ -1,4 +1,4 @@
-"""Nested arrays of Arrow as the objects in the cells of pandas."""
+"""Nested arrays of Arrow become objects in the cells of pandas."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def array_of(twins: Twins, cqltype: Any, *rows: bytes | None) -> Any:
     [
         (t.DecimalType, True),
         (t.IntegerType, True),
-        (t.TimeType, False),  # by itself: pyarrow can
+        (t.TimeType, False),  # pyarrow can do it alone
         (t.UUIDType, False),
         (list_of(t.TimeType), True),
         (list_of(t.UUIDType), True),
@@ -48,7 +48,7 @@ def array_of(twins: Twins, cqltype: Any, *rows: bytes | None) -> Any:
         (tuple_of(t.Int32Type, t.UTF8Type), False),
     ],
 )
-def test_what_pyarrow_would_convert_wrongly(cqltype: Any, ours: bool) -> None:
+def test_types_that_pyarrow_would_convert_wrongly(cqltype: Any, ours: bool) -> None:
     assert is_ours(layout_of(cqltype)) is ours
 
 
@@ -64,16 +64,16 @@ SCALARS: list[tuple[Any, bytes, Any]] = [
 
 @pytest.mark.parametrize(("cqltype", "data", "cell"), SCALARS, ids=lambda part: str(part)[:20])
 def test_scalars(twins: Twins, cqltype: Any, data: bytes, cell: Any) -> None:
-    found = cells(array_of(twins, cqltype, data, None, data), layout_of(cqltype))
-    assert found == [cell, None, cell]
-    assert type(found[0]) is type(cell)
+    items = cells(array_of(twins, cqltype, data, None, data), layout_of(cqltype))
+    assert items == [cell, None, cell]
+    assert type(items[0]) is type(cell)
 
 
 def test_a_varint_of_thousands_of_digits(twins: Twins) -> None:
     number = -(10**5000)
     data = number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)
-    (found,) = cells(array_of(twins, t.IntegerType, data), layout_of(t.IntegerType))
-    assert found == number
+    (item,) = cells(array_of(twins, t.IntegerType, data), layout_of(t.IntegerType))
+    assert item == number
 
 
 def test_lists(twins: Twins) -> None:
@@ -81,9 +81,9 @@ def test_lists(twins: Twins) -> None:
     rows = [int32(2) + value(NANOS) + value(None), None, int32(0), int32(1) + value(NANOS)]
     array = array_of(twins, cqltype, *rows)
     expected = [[Time(5), None], None, [], [Time(5)]]
-    for begin in range(len(rows)):  # a slice has its elements elsewhere
-        found = cells(array.slice(begin), layout_of(cqltype))
-        assert [None if one is None else list(one) for one in found] == expected[begin:]
+    for begin in range(len(rows)):  # the elements of a slice have an offset
+        items = cells(array.slice(begin), layout_of(cqltype))
+        assert [None if item is None else list(item) for item in items] == expected[begin:]
     assert cells(array.slice(4), layout_of(cqltype)) == []
 
 
@@ -94,8 +94,8 @@ def test_vectors(twins: Twins) -> None:
     for begin in range(3):
         if not hasattr(array.values, "storage"):
             pytest.skip("this pyarrow has no UUIDs of its own")
-        found = cells(array.slice(begin), layout_of(cqltype))
-        assert [None if one is None else list(one) for one in found] == expected[begin:]
+        items = cells(array.slice(begin), layout_of(cqltype))
+        assert [None if item is None else list(item) for item in items] == expected[begin:]
 
 
 def test_maps(twins: Twins) -> None:
@@ -112,14 +112,14 @@ def test_maps(twins: Twins) -> None:
 def test_structs(twins: Twins) -> None:
     cqltype = tuple_of(t.Int32Type, t.TimeType, t.DateType)
     row = value(int32(1)) + value(NANOS) + value(struct.pack(">q", 1000))
-    found = cells(array_of(twins, cqltype, row, None), layout_of(cqltype))
-    moment = found[0].pop("f2")
-    assert found == [{"f0": 1, "f1": Time(5)}, None]
+    items = cells(array_of(twins, cqltype, row, None), layout_of(cqltype))
+    moment = items[0].pop("f2")
+    assert items == [{"f0": 1, "f1": Time(5)}, None]
     assert moment.to_pydatetime().replace(tzinfo=None) == datetime.datetime(1970, 1, 1, 0, 0, 1)
 
 
 def test_arrays_have_one_dimension_whatever_the_values_are() -> None:
     pytest.importorskip("numpy")
-    made = object_array([[1, 2], [3, 4]])
-    assert (made.shape, made.dtype.kind, made[1]) == ((2,), "O", [3, 4])
+    array = object_array([[1, 2], [3, 4]])
+    assert (array.shape, array.dtype.kind, array[1]) == ((2,), "O", [3, 4])
     assert object_array([]).shape == (0,)

@@ -1,4 +1,4 @@
-"""Column plans: pages of bytes to columns, beside the rows of the same bytes."""
+"""Column plans decode pages to columns, which are compared with the rows of the same bytes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.unit.cqltypes.test_parity import TYPES, mutated, typed_values
 from tests.unit.protocol.pages import as_column, column_plan, dumped, page_of, plainly
 from tests.unit.protocol.wire import int32, value
 
-# What columns refuse and rows do not.
+# Errors for columns that rows do not have.
 ONLY_COLUMNS = (
     "a key is null, which a column of maps cannot hold",
     "takes more than",
@@ -42,18 +42,18 @@ ONLY_COLUMNS = (
 def read(
     twins: Any, kind: Any, cells: Sequence[bytes | None], options: ColumnOptions | None = None
 ) -> Any:
-    """The one column of a page of `cells`."""
+    """Return the only column of a page of `cells`."""
     plan = column_plan(twins, [kind], options or ColumnOptions())
     return plan.read(page_of([[cell] for cell in cells]), 0, len(cells)).children[0]
 
 
-def listed(column: Any) -> list[Any]:
-    """What pyarrow reads, after it has checked everything that it can check."""
+def values_by_pyarrow(column: Any) -> list[Any]:
+    """Return the values that pyarrow reads, after it has checked everything that it can check."""
     pyarrow = pytest.importorskip("pyarrow")
     array = pyarrow.array(ArrowPage(plainly(column)))
     array.validate(full=True)
-    found: list[Any] = array.to_pylist()
-    return found
+    items: list[Any] = array.to_pylist()
+    return items
 
 
 def rows_of(twins: Any, kind: Any, cells: list[bytes | None]) -> list[Any]:
@@ -73,21 +73,21 @@ def test_every_type_with_nulls_and_empty_values(twins: Twins, case: tuple[Any, A
     kind, _, expected = case
     body = bytes.fromhex(expected)
     cells = [body, None, b"", body, *[None] * 7, body]
-    found = listed(read(twins, kind, cells))
+    items = values_by_pyarrow(read(twins, kind, cells))
     rows = rows_of(twins, kind, cells)
     layout = layout_of(kind)
     if layout.kind == "blob":
         rows = [cell if cell or layout.empty_is_value else None for cell in cells]
     if issubclass(kind, t.SetType):
-        # Sets come in the order of the server, and rows have them sorted.
-        found = [item if item is None else sorted(item, key=repr) for item in found]
+        # Columns have sets in the server's order; rows have them sorted.
+        items = [item if item is None else sorted(item, key=repr) for item in items]
         rows = [
             row
             if row is None
-            else sorted(row, key=lambda one: repr(as_column(layout.children[0], one)))
+            else sorted(row, key=lambda element: repr(as_column(layout.children[0], element)))
             for row in rows
         ]
-    assert found == [as_column(layout, row) for row in rows]
+    assert items == [as_column(layout, row) for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_nested_types_are_what_rows_have(twins: Twins, data: st.DataObject) -> N
     codec = kind.build_codec(twin("codecs", "python"))
     items = data.draw(st.lists(st.none() | values, max_size=6))
     cells = [None if item is None else codec.encode(item) for item in items]
-    found = listed(read(twins, kind, cells))
-    assert found == [as_column(layout_of(kind), row) for row in rows_of(twins, kind, cells)]
+    read_items = values_by_pyarrow(read(twins, kind, cells))
+    assert read_items == [as_column(layout_of(kind), row) for row in rows_of(twins, kind, cells)]
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 64, 1000])
@@ -145,7 +145,7 @@ def test_every_number_of_rows(twins: Twins, count: int) -> None:
         cells = [row[index] for row in rows]
         column = page.children[index]
         assert column.null_count == cells.count(None)
-        assert listed(column) == [
+        assert values_by_pyarrow(column) == [
             as_column(column.layout, row) for row in rows_of(twins, kind, cells)
         ]
 
@@ -170,7 +170,7 @@ def test_buffers_are_arrows(twins: Twins) -> None:
 def test_decimals_are_shown_as_python_shows_them(twins: Twins, unscaled: int, scale: int) -> None:
     size = (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1
     cell = struct.pack(">i", scale) + unscaled.to_bytes(size, "big", signed=True)
-    assert listed(read(twins, t.DecimalType, [cell])) == [
+    assert values_by_pyarrow(read(twins, t.DecimalType, [cell])) == [
         str(rows_of(twins, t.DecimalType, [cell])[0])
     ]
 
@@ -180,14 +180,16 @@ def test_varints_of_any_length(twins: Twins) -> None:
     cells = [
         n.to_bytes((n if n >= 0 else ~n).bit_length() // 8 + 1, "big", signed=True) for n in numbers
     ]
-    assert listed(read(twins, t.IntegerType, cells)) == [str(Decimal(n)) for n in numbers]
+    assert values_by_pyarrow(read(twins, t.IntegerType, cells)) == [
+        str(Decimal(n)) for n in numbers
+    ]
     column = read(
         twins,
         t.IntegerType,
         [b"\x00" * 12 + b"\x05", *cells[:6], None],
         ColumnOptions(varints="int64"),
     )
-    assert listed(column) == [5, *numbers[:6], None]
+    assert values_by_pyarrow(column) == [5, *numbers[:6], None]
     with pytest.raises(DecodeError, match=r'row 1, column "c0" \(varint\): .*does not fit 64 bits'):
         read(twins, t.IntegerType, [b"\x01", cells[6]], ColumnOptions(varints="int64"))
 
@@ -197,10 +199,10 @@ def test_decimals_of_a_chosen_scale(twins: Twins, precision: int) -> None:
     options = ColumnOptions(decimals=(precision, 2))
     encode = t.DecimalType.build_codec(twins.codecs).encode
     texts = ["1.25", "-1.25", "3", "1e3", "0", "0.5000", "-0.01", "9" * (precision - 2)]
-    found = listed(
+    numbers = values_by_pyarrow(
         read(twins, t.DecimalType, [*[encode(Decimal(text)) for text in texts], None, b""], options)
     )
-    assert found == [*[Decimal(text) for text in texts], None, None]
+    assert numbers == [*[Decimal(text) for text in texts], None, None]
     for text in ("0.001", "9" * (precision - 1), "1e400", "1e-400"):
         with pytest.raises(DecodeError, match=r'row 1, column "c0" \(decimal\): .*without loss'):
             read(twins, t.DecimalType, [None, encode(Decimal(text))], options)
@@ -211,14 +213,14 @@ def test_durations_as_structs(twins: Twins) -> None:
         t.DurationType.build_codec(twins.codecs).decode(b"\x02\x04\x06")
     )
     column = read(twins, t.DurationType, [cell, None], ColumnOptions(durations="struct"))
-    assert listed(column) == [{"months": 1, "days": 2, "nanoseconds": 3}, None]
+    assert values_by_pyarrow(column) == [{"months": 1, "days": 2, "nanoseconds": 3}, None]
 
 
 def test_a_null_key_is_refused(twins: Twins) -> None:
     good = int32(1) + value(int32(1)) + value(b"x")
     bad = int32(1) + value(None) + value(b"x")
     kind = map_of(t.Int32Type, t.UTF8Type)
-    assert listed(read(twins, kind, [good, None])) == [[(1, "x")], None]
+    assert values_by_pyarrow(read(twins, kind, [good, None])) == [[(1, "x")], None]
     with pytest.raises(DecodeError, match=r'row 1, column "c0" .*a key is null'):
         read(twins, kind, [good, bad])
 
@@ -269,16 +271,16 @@ def test_types_of_ones_own_are_their_bytes(twins: Twins) -> None:
         def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
             return super().deserialize(byts, protocol_version).upper()
 
-    assert listed(read(twins, Shouting, [b"a", None, b""])) == [b"a", None, b""]
+    assert values_by_pyarrow(read(twins, Shouting, [b"a", None, b""])) == [b"a", None, b""]
     custom = t.lookup_casstype("com.example.Unknown")
-    assert listed(read(twins, list_of(custom), [int32(2) + value(b"\x00") + value(None)])) == [
-        [b"\x00", None]
-    ]
+    assert values_by_pyarrow(
+        read(twins, list_of(custom), [int32(2) + value(b"\x00") + value(None)])
+    ) == [[b"\x00", None]]
 
 
 def test_wrappers_are_what_they_wrap(twins: Twins) -> None:
     kind = t.lookup_casstype("ReversedType(FrozenType(ListType(Int32Type)))")
-    assert listed(read(twins, kind, [int32(1) + value(int32(9))])) == [[9]]
+    assert values_by_pyarrow(read(twins, kind, [int32(1) + value(int32(9))])) == [[9]]
 
 
 def test_objects(twins: Twins) -> None:
@@ -325,13 +327,15 @@ def test_mutated_values_read_the_same(compiled: Twins) -> None:
         rows = compiled.rows.RowPlan(["c0"], [kind.build_codec(compiled.codecs)])
         for body in corpus:
             page = value(body) + value(mutated(body, source))
-            found = outcome(fast, page, 2)
-            assert found == outcome(slow, page, 2), (kind, page)
+            fast_outcome = outcome(fast, page, 2)
+            assert fast_outcome == outcome(slow, page, 2), (kind, page)
             if is_bytes_only(kind):
                 continue
-            if found[0] == "columns" or any(text in found[1] for text in ONLY_COLUMNS):
+            if fast_outcome[0] == "columns" or any(
+                text in fast_outcome[1] for text in ONLY_COLUMNS
+            ):
                 rows.tuples(page, 0, 2)
             else:
                 with pytest.raises(DecodeError) as refused:
                     rows.tuples(page, 0, 2)
-                assert str(refused.value) == found[1]
+                assert str(refused.value) == fast_outcome[1]

@@ -1,4 +1,4 @@
-"""The Arrow type of each CQL type's column, and numbers that a column has in another form."""
+"""The Arrow type of each CQL type's column, and numbers in other forms."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_options_choose_another_form() -> None:
         ("i", 4),
         ("l", 8),
     ]
-    # Options reach the types inside.
+    # Options apply to element types.
     options = {"varints": "int64"}
     for outer in (
         list_of(t.IntegerType),
@@ -111,7 +111,7 @@ def test_options_choose_another_form() -> None:
 def test_good_options(options: dict[str, Any], plain: ColumnOptions) -> None:
     checked = ColumnOptions(**options).checked()
     assert checked == plain
-    assert checked.decimals == "text" or [type(one) for one in checked.decimals] == [int, int]
+    assert checked.decimals == "text" or [type(number) for number in checked.decimals] == [int, int]
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ def test_bad_options(options: dict[str, Any], message: str) -> None:
 
 def test_containers() -> None:
     integer, text = layout_of(t.Int32Type), layout_of(t.UTF8Type)
-    for made in (list_of(t.Int32Type), set_of(t.Int32Type)):
-        layout = layout_of(made)
+    for container in (list_of(t.Int32Type), set_of(t.Int32Type)):
+        layout = layout_of(container)
         assert (layout.kind, layout.format) == ("list", "+l")
         assert (layout.names, layout.children) == (("item",), (integer,))
     layout = layout_of(map_of(t.UTF8Type, t.Int32Type))
@@ -174,8 +174,8 @@ def test_types_with_a_coding_of_their_own_are_their_bytes() -> None:
         def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
             return super().deserialize(byts, protocol_version).upper()
 
-    for own in (Shouting, t.lookup_casstype("com.example.Unknown")):
-        assert (layout_of(own).kind, layout_of(own).format) == ("blob", "z")
+    for cqltype in (Shouting, t.lookup_casstype("com.example.Unknown")):
+        assert (layout_of(cqltype).kind, layout_of(cqltype).format) == ("blob", "z")
 
 
 # -- decimals and varints --------------------------------------------------------------------------
@@ -204,8 +204,8 @@ def decimal_of(unscaled: int, scale: int) -> bytes:
 )
 def test_decimals_that_fit(unscaled: int, scale: int, number: int) -> None:
     layout = layout_of(t.DecimalType, ColumnOptions((5, 2)))
-    made = fixed_decimal(decimal_of(unscaled, scale), layout)
-    assert made == number.to_bytes(16, sys.byteorder, signed=True)
+    encoded = fixed_decimal(decimal_of(unscaled, scale), layout)
+    assert encoded == number.to_bytes(16, sys.byteorder, signed=True)
 
 
 @pytest.mark.parametrize(

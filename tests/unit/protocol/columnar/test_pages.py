@@ -1,4 +1,6 @@
-"""Pages as columns for libraries: each form of each kind of column, and what is not installed."""
+"""Pages as columns for libraries: each form of each kind of column, and libraries that are not
+installed.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ IDENTITY = uuid.UUID(int=5)
 
 @pytest.fixture(autouse=True)
 def _implementation(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have pages read by one implementation after the other."""
+    """Read pages with each implementation in turn."""
     for name in ("column_buffers", "arrow_capsules"):
         monkeypatch.setattr(_impl, name, getattr(twins, name), raising=False)
 
@@ -86,7 +88,7 @@ def test_which_columns_are_numbers(case: Any) -> None:
 
     def kinds(**choice: bool) -> list[str]:
         page = pages.array_plan(metadata, **choice).read(b"", 0, 0)
-        return ["object" if one.layout.kind == "object" else "buffer" for one in page.children]
+        return ["object" if child.layout.kind == "object" else "buffer" for child in page.children]
 
     is_matrix = case[3] in ("int32", "int64", "float32", "float64", "datetime64[ms]")
     number = "buffer" if case[3] in PLAIN else "object"
@@ -126,8 +128,8 @@ def test_arrays_of_numbers(case: Any) -> None:
     array = pages.page_arrays(metadata, body, 4, 2, typed=True)["a"]
     assert str(array.dtype) == dtype
     assert not isinstance(array, numpy.ma.MaskedArray)
-    whole = array.astype("i8").tolist() if array.dtype.kind in "mM" else array.tolist()
-    assert whole == [pytest.approx(value) for value in values]
+    items = array.astype("i8").tolist() if array.dtype.kind in "mM" else array.tolist()
+    assert items == [pytest.approx(value) for value in values]
     array = pages.page_arrays(metadata, body, 4, 2)["a"]
     if dtype in PLAIN:
         assert isinstance(array, numpy.ma.MaskedArray)
@@ -192,7 +194,9 @@ SHOWN = [1, [("k", 2)], {"f0": 3, "f1": "x"}, [4, None], [1.0, 2.0], None]
 
 @pytest.mark.parametrize("is_safe", [True, False])
 def test_tables_of_arrow(is_safe: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Through capsules; and through pyarrow's own buffers where these may be released late."""
+    """The data goes through capsules, or through pyarrow's own buffers if these may be released
+    late.
+    """
     pyarrow = pytest.importorskip("pyarrow")
     monkeypatch.setattr(_impl.arrow_capsules, "RELEASES_SAFELY", is_safe)
     metadata = metadata_of(**COLUMNS)
@@ -245,8 +249,8 @@ def test_frames_of_pandas_through_arrow() -> None:
     assert frame["u"].tolist() == [IDENTITY, None]
     assert frame["w"].iloc[0] == "x"
     assert frame.isna().iloc[1].all()
-    whole = pandas_frame({"i": t.LongType}, packed("q", 7))
-    assert str(whole.dtypes["i"]) == "int64"
+    without_nulls = pandas_frame({"i": t.LongType}, packed("q", 7))
+    assert str(without_nulls.dtypes["i"]) == "int64"
 
 
 def test_options_go_to_pyarrow() -> None:
@@ -290,12 +294,12 @@ def test_frames_of_pandas_without_pyarrow() -> None:
     assert holed["v"].iloc[1] is None
     assert (holed["i"].iloc[0], holed["b"].iloc[0], holed["f"].iloc[0]) == (7, True, 0.5)
     assert holed["d"].iloc[0].to_pydatetime() == datetime.datetime(1970, 1, 2)
-    whole = frame(row)
-    assert [str(kind) for kind in whole.dtypes][:3] == ["int64", "bool", "float64"]
-    assert whole["v"].iloc[0].tolist() == [1.0, 2.0]
+    without_nulls = frame(row)
+    assert [str(kind) for kind in without_nulls.dtypes][:3] == ["int64", "bool", "float64"]
+    assert without_nulls["v"].iloc[0].tolist() == [1.0, 2.0]
 
 
-# -- what is not installed -------------------------------------------------------------------------
+# -- libraries that are not installed --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

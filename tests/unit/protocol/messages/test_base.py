@@ -18,10 +18,10 @@ def test_payloads_are_joined_in_a_new_mapping() -> None:
     message: Any = OptionsMessage()
     message.update_custom_payload(None)
     assert not message.custom_payload
-    given = {"a": b"1"}
-    message.update_custom_payload(given)
+    payload = {"a": b"1"}
+    message.update_custom_payload(payload)
     message.update_custom_payload({"b": b"2"})
-    assert (message.custom_payload, given) == ({"a": b"1", "b": b"2"}, {"a": b"1"})
+    assert (message.custom_payload, payload) == ({"a": b"1", "b": b"2"}, {"a": b"1"})
     assert OptionsMessage.custom_payload is None
 
 
@@ -48,9 +48,9 @@ def test_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     class Odd(MessageType):
         opcode = 0x7F
 
-    found = get_registered_classes()
-    assert found == {0x7F: Odd}
-    found.clear()
+    classes = get_registered_classes()
+    assert classes == {0x7F: Odd}
+    classes.clear()
     assert registry == {0x7F: Odd}
 
 

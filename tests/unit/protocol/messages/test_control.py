@@ -1,4 +1,4 @@
-"""Messages without contents of their own: STARTUP, OPTIONS, REGISTER and their like."""
+"""Messages with little content: STARTUP, OPTIONS, REGISTER and so on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts around a message, and messages that are cut or malformed."""
+"""Warnings, payloads and tracing ids around a message, and messages that are cut or malformed."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ WHOLE = [
 def test_every_cut_of_a_message_is_one_error(opcode: int, body: bytes, version: int) -> None:
     for size in range(len(body)):
         if opcode == 8 and body[:4] == int32(4) and size == len(body) - len(RESULT_METADATA) + 1:
-            continue  # a PREPARED without result metadata is whole
+            continue  # a PREPARED without result metadata is complete
         with pytest.raises(ProtocolError):
             decode_response(opcode, 0, body[:size], version)
 

@@ -1,4 +1,4 @@
-"""From a message object to opcode, flags and body."""
+"""A message object is encoded to opcode, flags and body."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Handler:
 
     @classmethod
     def old(cls, msg: Any) -> None:
-        protocol_features = msg  # a local, no parameter
+        protocol_features = msg  # a local variable, not a parameter
         del protocol_features
 
 

@@ -84,7 +84,7 @@ def name(raw: bytes) -> bytes:
 
 @pytest.mark.parametrize("raw", [LATIN, "\u00dcn\u00ef".encode()])
 def test_names_with_one_byte_for_each_letter(raw: bytes) -> None:
-    """As Cassandra writes them; ScyllaDB writes UTF-8."""
+    """Cassandra writes one byte for each letter; ScyllaDB writes UTF-8."""
     data = string("CREATED") + string("TYPE") + name(raw) + name(raw)
     expected = {
         "change_type": "CREATED",

@@ -1,4 +1,4 @@
-"""Request messages: the drop-in classes give the bytes of the engine's own functions."""
+"""Request messages: the compatible classes encode to the same bytes as the engine's functions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from cassandra.protocol.messages.base import MessageType
 VERSIONS = [3, 4, 5, 6]
 
 
-class Writes(BytesIO):
+class CountingFile(BytesIO):
     """Counts the calls of write."""
 
     calls = 0
@@ -40,7 +40,7 @@ class Writes(BytesIO):
 
 
 def body_of(message: MessageType, version: int, *features: Any) -> bytes:
-    target = Writes()
+    target = CountingFile()
     message.send_body(target, version, *features)
     assert target.calls == 1
     return target.getvalue()

@@ -10,6 +10,7 @@ import pytest
 
 from cassandra import cqltypes
 from cassandra.errors import DecodeError, ProtocolError
+from cassandra.limits import limits
 from cassandra.protocol import ColumnMetadata, ResultMetadata
 from cassandra.protocol.features import LwtInfo, ProtocolFeatures
 from cassandra.protocol.messages.decode import decode_response
@@ -95,7 +96,10 @@ def test_known_factories_and_others() -> None:
     assert (named.a, named.b) == (5, "five")
     assert message.decode(dict_factory) == [{"a": 5, "b": "five"}]
     assert message.decode(ordered_dict_factory) == [{"a": 5, "b": "five"}]
-    assert message.decode(lambda names, found: (names, found)) == (["a", "b"], [(5, "five")])
+    assert message.decode(lambda names, rows_of_page: (names, rows_of_page)) == (
+        ["a", "b"],
+        [(5, "five")],
+    )
     assert message.parsed_rows == [(5, "five")]
 
 
@@ -103,9 +107,10 @@ def test_a_wrapped_factory_is_called() -> None:
     import functools
 
     @functools.wraps(dict_factory)
-    def upper(names: Any, found: Any) -> Any:
+    def upper(names: Any, rows_of_page: Any) -> Any:
         return [
-            {key.upper(): item for key, item in row.items()} for row in dict_factory(names, found)
+            {key.upper(): item for key, item in row.items()}
+            for row in dict_factory(names, rows_of_page)
         ]
 
     assert result(rows(1)).decode(upper) == [{"A": 5, "B": "five"}]
@@ -136,7 +141,7 @@ def test_a_page_is_decoded_once_by_many_threads() -> None:
     for thread in threads:
         thread.join(WAIT)
     assert len(seen) == 8
-    assert all(found is seen[0] for found in seen)
+    assert all(parsed is seen[0] for parsed in seen)
     assert len(decoded) == 1
 
 
@@ -147,7 +152,7 @@ def test_an_error_in_the_rows_is_kept_and_raised_each_time() -> None:
     with pytest.raises(DecodeError) as second:
         message.decode(dict_factory)
     assert first.value is second.value
-    # Each access raises it as it was first raised, without the frames of the accesses before.
+    # Each access raises the same error, without the frames of earlier accesses.
     assert len(traceback.extract_tb(second.value.__traceback__)) <= 4
     for _ in range(20):
         with pytest.raises(DecodeError) as last:
@@ -204,7 +209,9 @@ def test_changed_metadata_is_used_at_once() -> None:
 
 
 def test_a_response_that_carries_metadata_is_decoded_by_it() -> None:
-    """Conditional statements on version 5 carry it without the changed flag."""
+    """A response with metadata is decoded with it, since conditional statements on version 5 have
+    it without the changed flag.
+    """
     remembered = result(rows(1)).metadata
     specs = TABLE + string("[applied]") + short(0x0004)
     message = result(
@@ -300,3 +307,35 @@ def test_prepared_lightweight_transactions_are_marked() -> None:
             + NO_RESULT
         )
         assert result(body, 4, features=features).is_lwt is expected
+
+
+def test_equal_columns_share_their_metadata() -> None:
+    first, second = result(rows(1)), result(rows(1, content=int32(0)))
+    assert second.metadata is first.metadata
+    assert (first.parsed_rows, second.parsed_rows) == ([(5, "five")], [])
+    assert result(rows(0, specs=(TABLE + SPEC_A) + (TABLE + SPEC_B))).metadata is not first.metadata
+    paged = result(rows(3, value(b"state")))
+    assert (paged.metadata.raw, paged.paging_state) == (first.metadata.raw, b"state")
+
+
+def test_columns_are_read_again_once_a_type_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    custom = TABLE + string("c") + short(0) + string("org.apache.cassandra.db.marshal.ReadLater")
+    body = rows(1, specs=custom, content=int32(1) + value(b"x"), count=1)
+    before = result(body)
+    assert before.parsed_rows == [(b"x",)]
+
+    class ReadLater(cqltypes.UTF8Type):
+        """An application's type class, which is registered by its name."""
+
+    assert result(body).metadata.types == [ReadLater]
+    assert result(body).parsed_rows == [("x",)]
+    monkeypatch.setattr(ReadLater, "deserialize", lambda data, version: "mine")
+    assert result(body).parsed_rows == [("mine",)]
+    assert before.parsed_rows == [(b"x",)]
+
+
+def test_a_lower_limit_of_columns_holds_for_known_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert result(rows(1)).parsed_rows == [(5, "five")]
+    monkeypatch.setattr(limits, "columns", 1)
+    with pytest.raises(ProtocolError, match=r"2 columns, more than limits\.columns"):
+        result(rows(1))

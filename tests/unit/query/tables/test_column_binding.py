@@ -1,4 +1,6 @@
-"""Tables to the bytes of their rows: the short way through memory, beside that through objects."""
+"""Tables are bound to rows; the direct path through memory is compared with the path through
+objects.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ def type_of(kind: str) -> Any:
 
 
 def plan_of(twins: Twins, *types: str) -> Any:
-    kinds = [Column(f"c{at}", type_of(kind)) for at, kind in enumerate(types)]
+    kinds = [Column(f"c{number}", type_of(kind)) for number, kind in enumerate(types)]
     return twins.bind.BindPlan(kinds)
 
 
@@ -67,7 +69,7 @@ DAYS = [datetime.date(1, 1, 1), None, datetime.date(9999, 12, 31)]
 KEYS = [uuid.UUID(int=7).bytes, None, uuid.UUID(int=2**127).bytes]
 VECTORS = [[1.5, -2.0], [3.0, 4.0], [0.1, float("inf")]]
 
-# (a name, an array of Arrow, CQL types that take it).
+# (a name, an array of Arrow, CQL types that accept it).
 ARRAYS: list[tuple[str, Callable[[], Any], tuple[str, ...]]] = [
     *[
         (kind, lambda kind=kind: pa.array([1, None, 100], kind), ("tinyint", "smallint", "int", "bigint", "counter", "varint"))  # noqa: E501
@@ -117,15 +119,15 @@ CASES = [(name, make, kind) for name, make, kinds in ARRAYS for kind in kinds]
 @pytest.mark.parametrize(("name", "make", "kind"), CASES, ids=[f"{n}-{k}" for n, _, k in CASES])
 def test_arrow_columns(twins: Twins, name: str, make: Callable[[], Any], kind: str) -> None:
     array = make()
-    wanted = by_objects(twins, pa.table({"c0": array}), kind)
-    assert len(wanted) == len(array)
-    assert bound(twins, pa.table({"c0": array}), kind) == wanted
-    assert bound(twins, pa.record_batch({"c0": array}), kind) == wanted
-    # A part of an array, whose memory begins before it; and a column of several pieces.
-    assert bound(twins, pa.table({"c0": array}).slice(1), kind) == wanted[1:]
+    expected = by_objects(twins, pa.table({"c0": array}), kind)
+    assert len(expected) == len(array)
+    assert bound(twins, pa.table({"c0": array}), kind) == expected
+    assert bound(twins, pa.record_batch({"c0": array}), kind) == expected
+    # Slices begin in the middle of the array's memory; a column may have several chunks.
+    assert bound(twins, pa.table({"c0": array}).slice(1), kind) == expected[1:]
     pieces = pa.chunked_array([array.slice(2), array.slice(0, 2)])
     turned = bound(twins, pa.table({"c0": pieces}), kind)
-    assert turned == wanted[2:] + wanted[:2]
+    assert turned == expected[2:] + expected[:2]
 
 
 NUMPY: list[tuple[Callable[[], Any], str]] = [
@@ -149,19 +151,19 @@ NUMPY: list[tuple[Callable[[], Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("at", range(len(NUMPY)))
-def test_arrays_and_frames(twins: Twins, at: int) -> None:
+@pytest.mark.parametrize("index", range(len(NUMPY)))
+def test_arrays_and_frames(twins: Twins, index: int) -> None:
     pandas = pytest.importorskip("pandas")
-    make, kind = NUMPY[at]
+    make, kind = NUMPY[index]
     array = make()
     wide = array.reshape(-1, 1)
-    wanted = by_objects(twins, wide, kind)
-    assert bound(twins, wide, kind) == wanted
+    expected = by_objects(twins, wide, kind)
+    assert bound(twins, wide, kind) == expected
     if type(array) is not np.ndarray:
         return
     named = np.zeros(len(array), [("before", "u1"), ("c0", array.dtype)])
     named["c0"] = array
-    assert bound(twins, named[["c0"]], kind) == wanted
+    assert bound(twins, named[["c0"]], kind) == expected
     if array.dtype.isnative and array.dtype.str[1:] not in ("M8[D]", "M8[h]", "f2"):
         frame = pandas.DataFrame({"c0": array, "other": 1})[["c0"]]
         assert bound(twins, frame, kind) == by_objects(twins, frame, kind)
@@ -215,7 +217,7 @@ def test_texts_that_are_none(twins: Twins) -> None:
 
 
 def test_types_of_programs_bind_in_their_own_way(twins: Twins) -> None:
-    """A class of a program's reads values as it likes."""
+    """A type class of an application reads values in its own way."""
     from cassandra.cqltypes import Int32Type
 
     class Doubled(Int32Type):
@@ -238,7 +240,7 @@ def test_columns_of_both_kinds_beside_each_other(twins: Twins) -> None:
     plan = plan_of(twins, *types)
     block = twins.column_binding.bind_table(plan, rows_of(table, plan.columns), 5)
     assert (len(block), block.width, block.has_unset) == (2, 4, False)
-    # What is no table goes as it is.
+    # Input that is not a table is bound row by row.
     assert len(twins.column_binding.bind_table(plan, [(1, [1], "a", [1.0, 2.0])], 5)) == 1
 
 

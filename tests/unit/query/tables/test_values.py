@@ -1,5 +1,5 @@
-"""Tables that came out of a result go back into a statement: the same table comes out again, for
-every type that columns have.
+"""Tables from a result are bound to a statement, and the same table comes back, for every column
+type.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from cassandra import cqltypes as t
 from cassandra._impl import twin
+from cassandra.cqltypes.parse import lookup_cqltype
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.protocol.columnar.layouts import ColumnOptions
 from cassandra.protocol.columnar.pages import ArrowPage, pandas_of_arrow, polars_frame
 from cassandra.query.tables.rows import rows_of
 from cassandra.query.tables.types import Pairs
+from cassandra.query.tables.values import array_values, series_values
 from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
 from tests.conftest import Twins
 from tests.unit.cqltypes.samples import (
@@ -44,7 +46,7 @@ OPTIONS = [ColumnOptions(), ColumnOptions(durations="struct")]
 def table_of(
     twins: Twins, kind: Any, cells: Sequence[bytes | None], options: ColumnOptions = OPTIONS[0]
 ) -> Any:
-    """The table of one column c0 that a page of `cells` is."""
+    """Return the table of a page of `cells` with one column c0."""
     page = column_plan(twins, [kind], options).read(
         page_of([[cell] for cell in cells]), 0, len(cells)
     )
@@ -52,7 +54,7 @@ def table_of(
 
 
 def bound(twins: Twins, kind: Any, table: Any) -> list[bytes | None]:
-    """What goes over the wire for each row of `table`."""
+    """Return the encoded value of each row of `table`."""
     marker = ColumnMetadata("ks", "t", "c0", kind)
     plan = twins.bind.BindPlan([FakeColumn("c0", kind.build_codec(twins.codecs))], None)
     return [row.values()[0] for row in plan.bind_many(rows_of(table, [marker]), 4).rows()]
@@ -65,7 +67,7 @@ def check(twins: Twins, kind: Any, cells: Sequence[bytes | None]) -> None:
         again = table_of(twins, kind, bound(twins, kind, table), options)
         assert again.schema == table.schema
         assert again.equals(table)
-        # A slice of a table has its arrays begin in the middle, and several chunks.
+        # The arrays of a slice begin in the middle, and have several chunks.
         parts = pyarrow.concat_tables([table.slice(1, 2), table.slice(3)])
         assert table_of(twins, kind, bound(twins, kind, parts), options).equals(
             table.slice(1).combine_chunks()
@@ -82,8 +84,8 @@ def test_every_type_with_nulls_and_empty_values(twins: Twins, case: tuple[Any, A
 
 
 def columns_of(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[Any]]]:
-    """A type together with the strategy for its values: those of the codecs' tests, and sets and
-    maps of all of them.
+    """Return a strategy for a type and its values: those of the codecs' tests, and sets and maps of
+    all of them.
     """
     inner = typed_values(depth - 1)
     return (
@@ -108,11 +110,11 @@ def pairs(keys: Any, values: Any) -> st.SearchStrategy[Any]:
 def nested_map(inner: tuple[Any, Any], outer: Any) -> tuple[Any, st.SearchStrategy[Any]]:
     kind, values = inner
     of_maps = pairs(values, st.none() | values)
-    made = outer(map_of(kind, kind))
-    if issubclass(made, t.TupleType):
-        return made, st.tuples(st.integers(0, 9), st.none() | of_maps)
-    size = 2 if issubclass(made, t.VectorType) else 0
-    return made, st.lists(of_maps, min_size=size, max_size=size or 3)
+    outer_type = outer(map_of(kind, kind))
+    if issubclass(outer_type, t.TupleType):
+        return outer_type, st.tuples(st.integers(0, 9), st.none() | of_maps)
+    size = 2 if issubclass(outer_type, t.VectorType) else 0
+    return outer_type, st.lists(of_maps, min_size=size, max_size=size or 3)
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
@@ -142,7 +144,7 @@ def test_frames_of_polars(twins: Twins, data: st.DataObject) -> None:
 
 
 def may_be_nan(kind: Any) -> bool:
-    """Whether pandas makes NaN of the nulls in `kind`, which is a value of CQL."""
+    """Return True if pandas turns nulls of `kind` into NaN, which is a CQL value."""
     return issubclass(kind, (t.FloatType, t.DoubleType)) or any(map(may_be_nan, kind.subtypes))
 
 
@@ -162,7 +164,7 @@ def test_frames_of_pandas(twins: Twins, data: st.DataObject) -> None:
 
 
 def one_by_one(kind: Any, table: Any) -> list[Any]:
-    """The values that `table` has for a bind marker of `kind`."""
+    """Return the values of `table` for a bind marker of `kind`."""
     return [row[0] for row in rows_of(table, [ColumnMetadata("ks", "t", "c0", kind)])]
 
 
@@ -262,8 +264,8 @@ def test_dictionaries_and_vectors_in_place(twins: Twins) -> None:
     assert one_by_one(t.UUIDType, table) == [key, None]
     rows = [[float(number)] * 8 for number in range(3)]
     vectors = arrow(rows, pyarrow.list_(pyarrow.float32(), 8))
-    found = one_by_one(vector_of(t.FloatType, 8), vectors.slice(1))
-    assert [(type(one), one.tolist()) for one in found] == [
+    read_vectors = one_by_one(vector_of(t.FloatType, 8), vectors.slice(1))
+    assert [(type(vector), vector.tolist()) for vector in read_vectors] == [
         (memoryview, rows[1]),
         (memoryview, rows[2]),
     ]
@@ -272,12 +274,80 @@ def test_dictionaries_and_vectors_in_place(twins: Twins) -> None:
         bound(twins, vector_of(t.FloatType, 9), vectors)
 
 
+FAR = [
+    # Seconds whose nanoseconds, and milliseconds, are 0 or another number in 64 bits.
+    ("duration", 10**11, "m8[s]"),
+    ("duration", 2**55, "m8[s]"),
+    ("duration", 200_000, "m8[D]"),
+    ("duration", -(2**62), "m8[us]"),
+    ("duration", 2**62, "m8[25h]"),
+    ("time", 2**55, "m8[s]"),
+    ("time", 2**58, "m8[ms]"),
+    ("timestamp", 2**62, "M8[s]"),
+    ("timestamp", -(2**61), "M8[s]"),
+    ("timestamp", 2**60, "M8[D]"),
+    ("timestamp", 292_278_994, "M8[Y]"),
+    ("timestamp", -(2**62), "M8[M]"),
+    ("date", 2**62, "M8[Y]"),
+    ("date", 2**62, "M8[W]"),
+]
+
+
+@pytest.mark.parametrize(("name", "number", "unit"), FAR)
+def test_times_that_overflow_in_numpy_are_refused(
+    twins: Twins, name: str, number: int, unit: str
+) -> None:
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    kind = lookup_cqltype(name)
+    array = numpy.array([1, number, -(1 << 63)], "int64").view(unit)
+    rows = numpy.zeros(3, dtype=[("c0", unit)])
+    rows["c0"] = array
+    tables = [rows]
+    if unit != "m8[25h]":  # NumPy has no masked arrays of such a structure
+        tables.append(numpy.ma.array(rows, mask=[(False,), (False,), (True,)]))
+    if unit[3:] in ("s]", "us]", "ms]"):
+        series = pandas.Series(array)
+        tables += [
+            pandas.DataFrame({"c0": series}),
+            pandas.DataFrame({"c0": series.astype(object)}),
+        ]
+    for table in tables:
+        with pytest.raises((ValueError, TypeError), match=r'row 1: column "c0".*(out of|has nano)'):
+            bound(twins, kind, table)
+
+
+def test_long_units_of_numpy(twins: Twins) -> None:
+    numpy = pytest.importorskip("numpy")
+    for name, number, unit, expected in (
+        ("timestamp", 5, "M8[s]", 5000),
+        ("timestamp", -5, "M8[25m]", -5 * 25 * 60_000),
+        ("timestamp", 30, "M8[Y]", 946_684_800_000),
+        ("timestamp", (2**63 - 1) // 1000, "M8[s]", (2**63 - 1) // 1000 * 1000),
+        ("timestamp", -7, "M8[us]", -1),
+        ("time", 5, "m8[h]", 5 * 3600 * 10**9),
+        ("date", 30, "M8[Y]", 10_957 + 2**31),
+        ("date", 1, "M8[W]", 7 + 2**31),
+    ):
+        kind = lookup_cqltype(name)
+        rows = numpy.zeros(2, dtype=[("c0", unit)])
+        rows["c0"] = numpy.array([number, -(1 << 63)], "int64").view(unit)
+        assert array_values(rows["c0"], kind) == [expected, None]
+        cells = bound(twins, kind, rows)
+        assert cells[0] is not None
+        assert (int.from_bytes(cells[0], "big", signed=name != "date"), cells[1]) == (
+            expected,
+            None,
+        )
+        masked = numpy.ma.array(rows["c0"], mask=[True, False])
+        assert array_values(masked, kind) == [None, None]
+
+
 def test_days_and_moments_that_datetime_cannot_hold(twins: Twins) -> None:
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     far = 5_000_000  # days: the year 15659
     array = numpy.array([far, -far, numpy.iinfo("int64").min], dtype="int64").view(
         "M8[D]"
-    )  # the last one is NaT
+    )  # the last value is NaT
     rows = numpy.zeros(3, dtype=[("c0", "M8[D]")])
     rows["c0"] = array
     assert one_by_one(t.SimpleDateType, rows) == [2**31 + far, 2**31 - far, None]
@@ -352,17 +422,30 @@ def test_nested_uuids_and_times_in_pandas(twins: Twins) -> None:
         assert len(column) == 4
         return column[2]
 
-    found = cell(inner, value)
-    assert found.pop("f4").tolist() == ["a"]
-    assert found == {
+    fields = cell(inner, value)
+    assert fields.pop("f4").tolist() == ["a"]
+    assert fields == {
         "f0": key,
         "f1": Time(1),
         "f2": None,
         "f3": datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc),
     }
-    for made in (list_of, set_of, lambda kind: vector_of(kind, 1)):
-        array = cell(made(t.UUIDType), [key])
+    for container_of in (list_of, set_of, lambda kind: vector_of(kind, 1)):
+        array = cell(container_of(t.UUIDType), [key])
         assert isinstance(array, numpy.ndarray)
         assert array.tolist() == [key]
     assert cell(list_of(list_of(t.TimeType)), [[Time(5), None]])[0].tolist() == [Time(5), None]
     assert cell(map_of(t.UUIDType, t.TimeType), {key: Time(1)}) == [(key, Time(1))]
+
+
+def test_nan_of_numpy_in_a_column_of_objects_is_that_of_python() -> None:
+    pandas = pytest.importorskip("pandas")
+    numpy = pytest.importorskip("numpy")
+    missing = [None, pandas.NA, pandas.NaT, Decimal("nan")]
+    nans = [float("nan"), numpy.float64("nan"), numpy.float32("nan")]
+    series = pandas.Series([*nans, *missing], dtype=object)
+    for kind in (t.DoubleType, t.FloatType):
+        values = series_values(series, kind)
+        assert all(value != value for value in values[:3])
+        assert values[3:] == [None] * 4
+    assert series_values(series, t.UTF8Type) == [None] * 7

@@ -1,5 +1,5 @@
-"""A client of a few lines for the fake node's tests: bare sockets and bytes, and nothing of the
-driver's.
+"""A minimal client for tests of the fake node: bare sockets and bytes, without code
+of the driver.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ CRC32_SEED = bytes.fromhex("fa2d55ca")
 
 
 def envelope(version: int, opcode: int, body: bytes, stream: int = 0, flags: int = 0) -> bytes:
-    """2.4: a request."""
+    """Return a request (section 2.4)."""
     return (
         bytes((version, flags))
         + stream.to_bytes(2, "big")
@@ -26,7 +26,7 @@ def envelope(version: int, opcode: int, body: bytes, stream: int = 0, flags: int
 
 
 def query(text: str, version: int, stream: int = 0) -> bytes:
-    """4.1.4: a QUERY at consistency ONE, without parameters."""
+    """Return a QUERY at consistency ONE, without parameters (section 4.1.4)."""
     data = text.encode()
     flags = b"\0\0\0\0" if version >= 5 else b"\0"
     return envelope(version, 0x07, len(data).to_bytes(4, "big") + data + b"\0\1" + flags, stream)
@@ -48,7 +48,7 @@ class RawClient:
         self._socket.sendall(data)
 
     def read(self, count: int) -> bytes:
-        """Exactly `count` bytes; fewer where the peer closes before."""
+        """Read exactly `count` bytes; fewer if the peer closes before."""
         data = b""
         while len(data) < count:
             part = self._socket.recv(count - len(data))
@@ -58,11 +58,11 @@ class RawClient:
         return data
 
     def at_end(self) -> bool:
-        """Whether the peer has closed it in an orderly way."""
+        """Return True if the peer has closed the connection in an orderly way."""
         return self._socket.recv(1) == b""
 
     def envelope(self) -> tuple[int, int, int, int, bytes]:
-        """(version byte, flags, stream, opcode, body) of the next bare envelope."""
+        """Return (version byte, flags, stream, opcode, body) of the next bare envelope."""
         header = self.read(9)
         assert len(header) == 9
         stream = int.from_bytes(header[2:4], "big", signed=True)
@@ -80,12 +80,12 @@ class RawClient:
         return self.envelope()
 
     def start(self, version: int, body: bytes = STARTUP_BODY) -> None:
-        """STARTUP, answered by READY."""
+        """Send STARTUP, and expect READY."""
         assert self.ask(envelope(version, 0x01, body))[3] == 0x02
 
     def segment(self) -> bytes:
-        """2.1: the payload of the next uncompressed frame; its CRC32 is checked, its CRC24 is for
-        the tests of `segments`.
+        """Return the payload of the next uncompressed frame (section 2.1). Its CRC32 is checked
+        here, its CRC24 in the tests of `segments`.
         """
         header = self.read(6)
         length = int.from_bytes(header[:3], "little") & 0x1FFFF

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -121,3 +122,31 @@ async def test_on_a_loop_and_nothing_left() -> None:
     async with FakeNode() as node:
         assert node.is_running
     assert set(threading.enumerate()) == before
+
+
+def test_a_cluster_that_is_not_started() -> None:
+    cluster = FakeCluster()
+    for read in (lambda: cluster.port, lambda: cluster.contact_points):
+        with pytest.raises(RuntimeError, match=r"not running: write `with FakeCluster\(\.\.\.\)"):
+            read()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"nodes": "3"}, "nodes is a number, or a mapping .* not '3' \\(str\\)"),
+        ({"nodes": [2, 1]}, "nodes is a number, or a mapping .* not \\[2, 1\\] \\(list\\)"),
+        ({"nodes": {"dc1": "2"}}, "nodes in data centre 'dc1' is an int, not '2' \\(str\\)"),
+        ({"scylla": "7"}, r"scylla is a number of shards or Scylla\(\.\.\.\), not '7' \(str\)"),
+    ],
+)
+def test_arguments_of_another_type(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        FakeCluster(**arguments)
+
+
+@pytest.mark.parametrize("method", ["stop_node", "start_node", "remove_node"])
+def test_a_number_instead_of_a_node(method: str) -> None:
+    with pytest.raises(TypeError) as raised:
+        getattr(FakeCluster(), method)(7)
+    assert str(raised.value) == f"{method} takes a node, such as cluster[0], not 7 (int)"

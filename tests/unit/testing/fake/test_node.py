@@ -1,9 +1,10 @@
-"""FakeNode on the wire: what a client sends and what it gets, in bytes written out by hand from the
+"""FakeNode on the wire: requests of a client and the answers, in bytes written by hand from the
 specifications.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import re
 import socket
@@ -58,7 +59,7 @@ def node() -> Iterator[FakeNode]:
 
 @pytest.fixture
 def client(node: FakeNode) -> Iterator[RawClient]:
-    """A client of version 4, whose STARTUP is done."""
+    """Yield a client of version 4, after its STARTUP."""
     with RawClient(node) as connected:
         connected.start(4)
         yield connected
@@ -102,9 +103,9 @@ def test_version_5_with_frames(node: FakeNode) -> None:
 
 def test_a_request_in_many_frames_and_pieces(node: FakeNode) -> None:
     text = "x" * 200_000
-    whole = query(text, 5)
+    request = query(text, 5)
     data = b"".join(
-        encode_segment(whole[start : start + 131_071], False, False) for start in (0, 131_071)
+        encode_segment(request[start : start + 131_071], False, False) for start in (0, 131_071)
     )
     with RawClient(node) as client:
         client.start(5)
@@ -132,12 +133,12 @@ def test_version_5_with_lz4(node: FakeNode) -> None:
 
 @pytest.mark.skipif(not HAVE_LZ4, reason="needs lz4")
 def test_version_4_with_lz4(node: FakeNode) -> None:
-    """native_protocol_v4.spec, 2.2: flag 0x01; the length in front of the block; both ways, each
-    body by itself.
+    """native_protocol_v4.spec, 2.2: flag 0x01, and the length in front of the block; each body is
+    compressed separately.
     """
     startup = bytes.fromhex("0001 000b") + b"COMPRESSION" + bytes.fromhex("0003") + b"lz4"
     body = bytes.fromhex("00000004") + b"USE " + bytes.fromhex("0001 00")
-    block = bytes([len(body) << 4]) + body  # one run of literals
+    block = bytes([len(body) << 4]) + body  # a single run of literals
     with RawClient(node) as client:
         client.start(4, startup)
         client.send(envelope(4, 0x07, len(body).to_bytes(4, "big") + block, 0, flags=0x01))
@@ -220,11 +221,11 @@ def test_malformed_requests_are_noticed(node: FakeNode, client: RawClient, data:
     assert len(node.malformed) == 1
 
 
-# -- what requests say -----------------------------------------------------------------------------
+# -- decoded requests ------------------------------------------------------------------------------
 
 
 def test_all_parameters_of_a_query(node: FakeNode) -> None:
-    """4.1.4, version 5: every flag but names."""
+    """4.1.4, version 5: every flag except names."""
     body = bytes.fromhex(
         "00000001 51 0006 000001bf"
         "0003 00000001 07 ffffffff fffffffe"  # values
@@ -325,7 +326,7 @@ def test_a_primed_prepare_in_version_5(node: FakeNode) -> None:
     )
 
 
-# -- what is answered ------------------------------------------------------------------------------
+# -- answers ---------------------------------------------------------------------------------------
 
 
 def answer_body(node: FakeNode, client: RawClient, answer: Any) -> tuple[int, bytes]:
@@ -359,8 +360,8 @@ def test_results(node: FakeNode, client: RawClient) -> None:
 
 
 def test_rows_without_metadata_and_with_changed_metadata(node: FakeNode) -> None:
-    """4.2.5.2: No_metadata where the id that the client names is right, Metadata_changed with the
-    new one where it is not.
+    """4.2.5.2: No_metadata if the client's id is right, otherwise Metadata_changed
+    with the new id.
     """
     node.prime_prepare("S", [], [("k", "int")], query_id=b"i")
     node.prime("S", rows([("k", "int")], [(7,)], metadata_id=b"new"))
@@ -499,6 +500,15 @@ def test_system_tables() -> None:
         assert wire.decode_error(ask(client, "SELECT * FROM system.peers_v2")[4])[0] == 0x2200
 
 
+def test_a_peer_that_was_never_started_is_a_host_without_a_port(
+    node: FakeNode, client: RawClient
+) -> None:
+    client.start(4)
+    node.peers = [FakeNode("127.0.0.2")]
+    (row,) = wire.decode_rows(ask(client, "SELECT * FROM system.peers_v2")[4])
+    assert (row["native_address"], row["native_port"]) == (b"\x7f\0\0\2", bytes(4))
+
+
 def test_use(node: FakeNode, client: RawClient) -> None:
     assert ask(client, 'USE "Mine"')[4] == bytes.fromhex("00000003 0004") + b"Mine"
     assert ask(client, "use Mine;")[4] == bytes.fromhex("00000003 0004") + b"mine"
@@ -516,7 +526,7 @@ def first_byte(client: RawClient, text: str) -> int:
     return ask(client, text)[4][3]
 
 
-def test_what_is_primed_later_goes_first_and_is_used_up(node: FakeNode, client: RawClient) -> None:
+def test_later_primes_come_first_and_may_be_used_up(node: FakeNode, client: RawClient) -> None:
     node.prime(re.compile("^SELECT"), set_keyspace("regex"))
     node.prime("SELECT 1", set_keyspace("text"))
     used = node.prime(lambda request: request.stream == 5, set_keyspace("function"), times=1)
@@ -551,7 +561,7 @@ def test_held_answers(node: FakeNode, client: RawClient) -> None:
     node.prime("Q", held)
     client.send(query("Q", 4, 1) + query("Q", 4, 2) + query("Q", 4, 3) + query("other", 4, 4))
     assert client.envelope()[2] == 4
-    assert [one.request.stream for one in held.wait(3)] == [1, 2, 3]
+    assert [held_request.request.stream for held_request in held.wait(3)] == [1, 2, 3]
     held.held[1].release(set_keyspace("second"))
     assert client.envelope()[2:] == (2, 0x08, bytes.fromhex("00000003 0006") + b"second")
     with pytest.raises(RuntimeError, match="answered already"):
@@ -612,12 +622,12 @@ def test_damaged_frames(node: FakeNode) -> None:
     with RawClient(node) as client:
         client.start(5)
         client.send(encode_segment(query("Q", 5), True, False))
-        whole = client.read(6 + 13 + 4)
+        damaged = client.read(6 + 13 + 4)
     intact = encode_segment(bytes.fromhex("85 00 0000 08 00000004 00000001"), True, False)
-    assert [place for place in range(23) if whole[place] != intact[place]] == [18]
+    assert [index for index in range(23) if damaged[index] != intact[index]] == [18]
 
 
-def test_endings(node: FakeNode) -> None:
+def test_answers_that_end_the_connection(node: FakeNode) -> None:
     node.prime("close", close())
     node.prime("half", half_frame(void(), 5))
     node.prime("hang", half_frame(void(), -1, "hang"))
@@ -678,7 +688,7 @@ def test_a_node_that_does_not_read(node: FakeNode, client: RawClient, way: str) 
     assert node.queries() == []
 
 
-def test_what_came_in_while_paused_is_answered_then(node: FakeNode, client: RawClient) -> None:
+def test_requests_during_a_pause_are_answered_after_it(node: FakeNode, client: RawClient) -> None:
     held = hold()
     node.prime("held", held)
     client.send(query("held", 4, 1))
@@ -720,7 +730,7 @@ def test_events(node: FakeNode, client: RawClient) -> None:
     )  # fmt: skip
 
 
-# -- life ------------------------------------------------------------------------------------------
+# -- starting and stopping -------------------------------------------------------------------------
 
 
 def test_waiting(node: FakeNode, client: RawClient) -> None:
@@ -738,7 +748,7 @@ async def test_waiting_on_a_loop(node: FakeNode) -> None:
         assert await node.wait_until(lambda node: node.count(Opcode.OPTIONS)) == 1
 
 
-def test_nothing_is_left_behind() -> None:
+def test_a_stopped_node_leaves_nothing_behind() -> None:
     before = set(threading.enumerate())
     node = FakeNode()
     with node:
@@ -757,17 +767,90 @@ def test_nothing_is_left_behind() -> None:
     with pytest.raises(RuntimeError, match="is not running"):
         node.drop_connections()
     node.stop()
-    with node:  # it comes back at the same port
+    with node:  # the node comes back at the same port
         assert node.port == port
         with RawClient(node) as again:
             again.start(5)
 
 
 def test_a_port_that_is_taken() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
-        FakeNode(port=taken.getsockname()[1]).start()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match=f"127.0.0.1:{port} is in use; port=0 takes a free") as no:
+            FakeNode(port=port).start()
+    assert no.value.errno == errno.EADDRINUSE
+
+
+def test_the_port_of_a_node_that_is_not_running() -> None:
+    node = FakeNode()
+    with pytest.raises(RuntimeError) as raised:
+        print(node.port)
+    assert str(raised.value) == (
+        "this FakeNode is not running: write `with FakeNode(...) as node:`"
+    )
+    assert "stopped" in repr(node)
+    assert FakeNode(port=9042).port == 9042
+
+
+@pytest.mark.parametrize("version", [2, 9, "5", None])
+def test_a_version_that_the_node_does_not_speak(version: Any) -> None:
+    with pytest.raises(ValueError, match=f"^max_version is 3, 4, 5 or 6, not {version!r}$"):
+        FakeNode(max_version=version)
 
 
 def test_any_message_at_all(node: FakeNode, client: RawClient) -> None:
     node.prime("Q", message(0x7F, b"?"))
     assert ask(client, "Q")[3:] == (0x7F, b"?")
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("OVERLOADED", "write ErrorCode.OVERLOADED, not 'OVERLOADED' (str)"),
+        ("invalid", "write ErrorCode.INVALID, not 'invalid' (str)"),
+        (None, "write ErrorCode.OVERLOADED, not None (NoneType)"),
+    ],
+)
+def test_a_code_that_is_not_a_number(code: Any, message: str) -> None:
+    with pytest.raises(TypeError) as raised:
+        error(code, "busy")
+    assert str(raised.value) == f"the code of an error is a number: {message}"
+
+
+@pytest.mark.parametrize(
+    ("columns", "refused"),
+    [
+        (["k", "v"], "'k'"),
+        ("kv", "'kv'"),
+        (["kv"], "'kv'"),
+        ({"k": "int"}, "'k'"),
+        ([("k",)], "('k',)"),
+        ([5], "5"),
+    ],
+)
+def test_columns_that_are_not_pairs(columns: Any, refused: str) -> None:
+    message = f"columns are (name, type) pairs: [('k', 'int')], not {refused}"
+    for make in (rows, lambda columns: FakeNode().prime_prepare("Q", columns)):
+        with pytest.raises(TypeError) as raised:
+            make(columns)
+        assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "fault", "message"),
+    [
+        ("int", "one", TypeError, "'one' (str) cannot be encoded"),
+        ("int", 1 << 40, ValueError, f"{1 << 40} (int) cannot be encoded: "),
+        ("text", 5, TypeError, "5 (int) cannot be encoded"),
+        ("ascii", 5, TypeError, "5 (int) cannot be encoded"),
+        ("uuid", "x", ValueError, "'x' (str) cannot be encoded: "),
+        ("decimal", "x", ValueError, "'x' (str) cannot be encoded: "),
+        ("list<int>", ["x"], TypeError, "['x'] (list) cannot be encoded"),
+    ],
+)
+def test_a_value_that_cannot_be_encoded(
+    kind: str, value: Any, fault: type[Exception], message: str
+) -> None:
+    with pytest.raises(fault) as raised:
+        rows([("k", kind)], [(None,), {"k": value}])
+    assert str(raised.value).startswith(f"row 1, column k ({kind}): {message}")

@@ -1,4 +1,4 @@
-"""The fake node's numbers and texts, against bytes written out by hand."""
+"""The fake node's numbers and strings, compared with bytes written by hand."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import cassandra.testing.fake as fake
 from cassandra.testing.fake import primitives
 
 
-def test_nothing_of_the_driver_is_imported() -> None:
-    """One bug must not be able to hide on both sides of the wire."""
+def test_the_fake_node_imports_nothing_of_the_driver() -> None:
+    """The fake node imports nothing of the driver, so that no bug can hide on both sides."""
     assert fake.__file__ is not None
     modules = sorted(Path(fake.__file__).parent.glob("*.py"))
     assert len(modules) >= 10
@@ -83,7 +83,7 @@ def test_texts_maps_and_addresses() -> None:
     assert primitives.inetaddr("::1") == bytes.fromhex("10" + "00" * 15 + "01")
 
 
-def test_reading() -> None:
+def test_a_body_reader_decodes_each_notation() -> None:
     data = (
         "05 0000000000000007 00000001 61 0001 62 0002 0001 63 0001 64 "
         "0001 0001 65 0001 66 0001 0001 67 00000001 68"

@@ -1,4 +1,4 @@
-"""The fake node as a node of ScyllaDB: shards, ports, tablets, marks and ids, seen by bare bytes."""  # noqa: E501
+"""The fake ScyllaDB node: shards, ports, tablets, markers and ids, in bare bytes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def supported(client: RawClient) -> dict[str, list[str]]:
 
 
 def prepare(client: RawClient, text: str) -> tuple[bytes, bytes]:
-    """(id, what follows) of a PREPARED without metadata ids."""
+    """Return (id, following bytes) of a PREPARED without metadata ids."""
     body = client.ask(envelope(4, 0x09, len(text).to_bytes(4, "big") + text.encode()))[4]
     reader = BodyReader(body[4:])
     return reader.short_bytes(), reader.rest()
@@ -48,7 +48,7 @@ def execute(query_id: bytes, key: bytes, block: int | None = None) -> bytes:
 
 
 class FromPort(RawClient):
-    """A client with a local port of its own choice."""
+    """A client that chooses its local port."""
 
     def __init__(self, node: ScyllaNode, shard: int) -> None:
         for port in range(50_000 + (shard - 50_000) % node.shards, 65_536, node.shards):
@@ -89,7 +89,7 @@ def test_tokens(key: bytes, token: int) -> None:
 
 def test_shards_of_tokens() -> None:
     assert [shard_of(token, 4, 0) for token in (-(1 << 63), -1, 0, (1 << 63) - 1)] == [0, 1, 2, 3]
-    # The upper bits that are ignored repeat the shards many times around the ring.
+    # The upper bits are ignored, so the shards repeat many times around the ring.
     assert shard_of(-(1 << 63) + (1 << 51), 4, 12) == 2
     assert shard_of(-(1 << 63) + (1 << 52), 4, 12) == 0
 
@@ -97,12 +97,12 @@ def test_shards_of_tokens() -> None:
 def test_supported_tells_of_shards(nodes: FakeCluster) -> None:
     for node, shards in zip(nodes.nodes, (7, 5, 8), strict=True):
         assert isinstance(node, ScyllaNode)
-        with RawClient(node) as one, RawClient(node) as other:
-            options = supported(one)
+        with RawClient(node) as client, RawClient(node) as second_client:
+            options = supported(client)
             assert options["SCYLLA_NR_SHARDS"] == [str(shards)]
             assert options["SCYLLA_SHARD_AWARE_PORT"] == [str(node.shard_aware_port)]
-            # The ordinary port gives the shards in turn.
-            assert options["SCYLLA_SHARD"] != supported(other)["SCYLLA_SHARD"]
+            # The ordinary port assigns the shards in turn.
+            assert options["SCYLLA_SHARD"] != supported(second_client)["SCYLLA_SHARD"]
 
 
 def test_the_source_port_chooses_the_shard(nodes: FakeCluster) -> None:
@@ -156,7 +156,7 @@ def test_v1_tells_of_a_wrong_arrival_alone(nodes: FakeCluster) -> None:
     tablet = nodes.scylla.placement.tablet_of("tb", "t", token_of(key))
     assert tablet is not None
     right = tablet.replicas[0]
-    node = next(one for one in nodes.scylla.nodes if one.host_id == right.host_id)
+    node = next(member for member in nodes.scylla.nodes if member.host_id == right.host_id)
     wrong = next(s for s in range(node.shards) if Replica(node.host_id, s) not in tablet.replicas)
     for options, shard, expected in [
         (["TABLETS_ROUTING_V1"], right.shard, {}),
@@ -181,13 +181,13 @@ def test_v2_tells_whom_knows_another_version(nodes: FakeCluster) -> None:
         for index in range(16):
             block = tablet.version >> 4 * index & 0xF
             assert payload_of(client, execute(query_id, key, index << 4 | block)) == {}
-            told = payload_of(client, execute(query_id, key, index << 4 | block ^ 1))
-            assert told == routing_payload(tablet, 2)
+            payload = payload_of(client, execute(query_id, key, index << 4 | block ^ 1))
+            assert payload == routing_payload(tablet, 2)
         nodes.scylla.placement.move("tb", "t", 4)
         moved = nodes.scylla.placement.tablet_of("tb", "t", token_of(key))
         assert moved is not None
         assert moved != tablet
-    # Without the byte that was agreed on, the body is malformed.
+    # Without the negotiated byte, the body is malformed.
     with RawClient(first(nodes)) as client:
         client.ask(startup(V2))
         query_id, _ = prepare(client, "SELECT v FROM tb.t WHERE k = ?")
@@ -250,26 +250,26 @@ def test_tables_are_in_the_schema(nodes: FakeCluster) -> None:
 
 
 def test_routes_are_found_by_bound_values_and_told_of(nodes: FakeCluster) -> None:
-    wanted, other = uuid.UUID(int=1), uuid.UUID(int=2)
-    nodes.scylla.route("a", wanted, "proxy", 9001, 9101)
-    nodes.scylla.route("a", other, "proxy", 9002)
-    nodes.scylla.route("b", wanted, "proxy", 9003)
+    host_id, other_id = uuid.UUID(int=1), uuid.UUID(int=2)
+    nodes.scylla.route("a", host_id, "proxy", 9001, 9101)
+    nodes.scylla.route("a", other_id, "proxy", 9002)
+    nodes.scylla.route("b", host_id, "proxy", 9003)
     text = (
         "SELECT host_id, port FROM system.client_routes WHERE connection_id IN (?) AND host_id = ?"
     )
-    values = b"".join(len(one).to_bytes(4, "big") + one for one in (b"a", wanted.bytes))
+    values = b"".join(len(value).to_bytes(4, "big") + value for value in (b"a", host_id.bytes))
     body = len(text).to_bytes(4, "big") + text.encode() + b"\0\1\1\0\2" + values
     with RawClient(first(nodes)) as client:
         client.start(4)
         answer = client.ask(envelope(4, 0x07, body))[4]
         (row,) = wire.decode_rows(answer)
-        assert row == {"host_id": wanted.bytes, "port": (9001).to_bytes(4, "big")}
+        assert row == {"host_id": host_id.bytes, "port": (9001).to_bytes(4, "big")}
         register = (1).to_bytes(2, "big") + short("CLIENT_ROUTES_CHANGE")
         assert client.ask(envelope(4, 0x0B, register))[3] == Opcode.READY
-        nodes.scylla.route("a", other)
+        nodes.scylla.route("a", other_id)
         reader = BodyReader(client.envelope()[4])
         assert (reader.string(), reader.string()) == ("CLIENT_ROUTES_CHANGE", "UPDATE_NODES")
-        assert (reader.string_list(), reader.string_list()) == (["a"], [str(other)])
+        assert (reader.string_list(), reader.string_list()) == (["a"], [str(other_id)])
         answer = client.ask(query("SELECT host_id FROM system.client_routes", 4))[4]
         assert len(wire.decode_rows(answer)) == 2
 
@@ -282,7 +282,7 @@ def test_events_that_a_node_does_not_know_are_refused() -> None:
 
 
 def test_the_ring_goes_round() -> None:
-    members = [Member(uuid.UUID(int=place), 2, 0, [place * 100]) for place in range(3)]
+    members = [Member(uuid.UUID(int=number), 2, 0, [number * 100]) for number in range(3)]
     placement = Placement(lambda: members)
     placement.add_keyspace("ks", 2)
     hosts = [

@@ -1,4 +1,4 @@
-"""The fake node's segments, against bytes written out by hand."""
+"""The fake node's segments, compared with bytes written by hand."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from cassandra.testing.fake import primitives, segments
 
 
 def crc24_by_bits(data: bytes) -> int:
-    """2.1 once more, bit by bit over one long number, to hold the other one against."""
+    """Compute the CRC of section 2.1 again, bit by bit over one long number, for a comparison."""
     crc = 0x875060
-    for bit in (byte >> place & 1 for byte in data for place in range(7, -1, -1)):
+    for bit in (byte >> position & 1 for byte in data for position in range(7, -1, -1)):
         top = crc >> 23 ^ bit
         crc = (crc << 1 & 0xFFFFFF) ^ (0x974F0B if top & 1 else 0)
     return crc
@@ -29,34 +29,34 @@ def test_a_frame() -> None:
     payload = b"hello, frame!"
     fields = bytes.fromhex("0d0002")  # 13 bytes, self-contained: bit 17
     trailer = zlib.crc32(payload, zlib.crc32(bytes.fromhex("fa2d55ca"))).to_bytes(4, "little")
-    whole = fields + crc24_by_bits(fields).to_bytes(3, "little") + payload + trailer
-    assert segments.encode_segment(payload, True, False) == whole
+    frame = fields + crc24_by_bits(fields).to_bytes(3, "little") + payload + trailer
+    assert segments.encode_segment(payload, True, False) == frame
     reader = segments.SegmentReader(False)
-    assert reader.feed(whole[:3]) == b""
-    assert reader.feed(whole[3:-1]) == b""
-    assert reader.feed(whole[-1:] + whole) == payload + payload
+    assert reader.feed(frame[:3]) == b""
+    assert reader.feed(frame[3:-1]) == b""
+    assert reader.feed(frame[-1:] + frame) == payload + payload
 
 
 @pytest.mark.skipif(not segments.HAVE_LZ4, reason="needs lz4")
 def test_a_compressed_frame() -> None:
     payload = b"a" * 1000
-    whole = segments.encode_segment(payload, True, True)
-    number = int.from_bytes(whole[:5], "little")
+    frame = segments.encode_segment(payload, True, True)
+    number = int.from_bytes(frame[:5], "little")
     assert (number >> 17 & 0x1FFFF, number >> 34) == (1000, 1)
-    assert number & 0x1FFFF == len(whole) - 12 < 100
-    assert int.from_bytes(whole[5:8], "little") == crc24_by_bits(whole[:5])
-    assert segments.SegmentReader(True).feed(whole) == payload
-    # What LZ4 makes no smaller is stored as it is: an uncompressed length of 0.
+    assert number & 0x1FFFF == len(frame) - 12 < 100
+    assert int.from_bytes(frame[5:8], "little") == crc24_by_bits(frame[:5])
+    assert segments.SegmentReader(True).feed(frame) == payload
+    # If LZ4 does not shrink a payload, it is stored unchanged with an uncompressed length of 0.
     stored = segments.encode_segment(b"xyz", True, True)
     assert stored[:5] == bytes.fromhex("0300000004")
     assert stored[8:11] == b"xyz"
     assert segments.SegmentReader(True).feed(stored) == b"xyz"
 
 
-@pytest.mark.parametrize("at", [0, 4, 6, -1])
-def test_damaged_frames_are_noticed(at: int) -> None:
+@pytest.mark.parametrize("position", [0, 4, 6, -1])
+def test_damaged_frames_are_noticed(position: int) -> None:
     damaged = bytearray(segments.encode_segment(b"payload", True, False))
-    damaged[at] ^= 1
+    damaged[position] ^= 1
     with pytest.raises(primitives.WireError, match="CRC"):
         segments.SegmentReader(False).feed(bytes(damaged) + bytes(100))
 

@@ -1,4 +1,4 @@
-"""The fake node's types and values, against bytes written out by hand."""
+"""The fake node's types and values, compared with bytes written by hand."""
 
 from __future__ import annotations
 
@@ -88,16 +88,17 @@ def test_vector_s_class_name() -> None:
 
 
 def test_rows() -> None:
-    kinds = [parse_type("int"), parse_type("text")]
-    assert encode_row(kinds, ["k", "v"], (1, None)) == bytes.fromhex("00000004 00000001 ffffffff")
-    assert encode_row(kinds, ["k", "v"], {"v": "", "k": Encoded(b"\7")}) == bytes.fromhex(
+    columns = [("k", "int"), ("v", "text")]
+    kinds = [parse_type(kind) for _, kind in columns]
+    assert encode_row(kinds, columns, (1, None)) == bytes.fromhex("00000004 00000001 ffffffff")
+    assert encode_row(kinds, columns, {"v": "", "k": Encoded(b"\7")}) == bytes.fromhex(
         "00000001 07 00000000"
     )
     with pytest.raises(ValueError, match="k, v"):
-        encode_row(kinds, ["k", "v"], (1,))
+        encode_row(kinds, columns, (1,))
 
 
 @pytest.mark.parametrize("kind", ["nothing", "list<int", "bag<int>"])
-def test_what_is_no_type(kind: str) -> None:
+def test_invalid_types_are_refused(kind: str) -> None:
     with pytest.raises(ValueError, match=kind.partition("<")[0]):
         parse_type(kind)

@@ -1,4 +1,4 @@
-"""The loop of virtual time: what it promises of order, time and ends."""
+"""The loop of virtual time: its guarantees about order, time and ends."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_call_soon_keeps_its_order_and_equal_timers_take_any() -> None:
     assert len(orders) > 5
 
 
-def test_what_nothing_will_ever_end_is_stalled() -> None:
+def test_a_future_that_never_ends_is_stalled() -> None:
     async def main() -> None:
         await asyncio.get_running_loop().create_future()
 

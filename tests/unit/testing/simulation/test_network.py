@@ -1,4 +1,4 @@
-"""The network in memory: it behaves as TCP over a socket of asyncio does."""
+"""The network in memory behaves like TCP over a socket of asyncio."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SERVER = "10.0.0.1"
 
 
 class Server(asyncio.Protocol):
-    """Collects what it receives."""
+    """Collects the bytes that it receives."""
 
     def __init__(self) -> None:
         self.data = bytearray()

@@ -11,7 +11,7 @@ from cassandra.testing import FakeCluster
 from cassandra.testing.simulation import Network, SimulatedLoop, SimulatedThread
 
 
-def lived(seed: int, **settings: Any) -> tuple[Any, ...]:
+def run_with_seed(seed: int, **settings: Any) -> tuple[Any, ...]:
     loop = SimulatedLoop(seed)
     network = Network(loop)
 
@@ -37,12 +37,12 @@ def lived(seed: int, **settings: Any) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("settings", [{}, {"max_version": 4}, {"scylla": 3}], ids=str)
 def test_the_same_seed_gives_the_same_run(settings: dict[str, Any]) -> None:
-    assert lived(5, **settings) == lived(5, **settings)
-    assert lived(5, **settings) != lived(6, **settings)
+    assert run_with_seed(5, **settings) == run_with_seed(5, **settings)
+    assert run_with_seed(5, **settings) != run_with_seed(6, **settings)
 
 
 def test_timestamps_and_ids_of_a_simulated_cluster_are_the_seeds() -> None:
-    async def lived(loop: SimulatedLoop) -> tuple[Any, list[int]]:
+    async def run_with_seed(loop: SimulatedLoop) -> tuple[Any, list[int]]:
         with FakeCluster(1, thread=SimulatedThread(loop)) as fake:
             cluster = aio.Cluster(fake.contact_points, port=fake.port)
             session = await cluster.connect()
@@ -59,11 +59,11 @@ def test_timestamps_and_ids_of_a_simulated_cluster_are_the_seeds() -> None:
     def once(seed: int) -> tuple[Any, list[int]]:
         loop = SimulatedLoop(seed)
         Network(loop)
-        return loop.run(lived(loop))
+        return loop.run(run_with_seed(loop))
 
     first, again, other = once(1), once(1), once(2)
     assert first == again
     assert first[0] != other[0]
-    one, ahead, back = first[1]
-    assert ahead - one == 3600 * 10**6
+    start, ahead, back = first[1]
+    assert ahead - start == 3600 * 10**6
     assert back == ahead + 1

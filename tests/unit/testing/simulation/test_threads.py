@@ -27,7 +27,7 @@ READ = "SELECT v FROM t"
 NEVER = "SELECT never"
 
 
-class World:
+class SimulatedWorld:
     """A network, three nodes, and threads."""
 
     def __init__(self, seed: int) -> None:
@@ -50,8 +50,8 @@ class World:
         return outcome
 
 
-def lived(seed: int) -> tuple[float, int, list[Any]]:
-    world = World(seed)
+def run_with_seed(seed: int) -> tuple[float, int, list[Any]]:
+    world = SimulatedWorld(seed)
     seen: list[Any] = []
 
     def user(session: Any, name: str) -> None:
@@ -76,13 +76,13 @@ def lived(seed: int) -> tuple[float, int, list[Any]]:
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
-    assert lived(1) == lived(1)
-    assert lived(1) != lived(2)
-    assert len(lived(3)[2]) == 30
+    assert run_with_seed(1) == run_with_seed(1)
+    assert run_with_seed(1) != run_with_seed(2)
+    assert len(run_with_seed(3)[2]) == 30
 
 
 def test_results_callbacks_and_errors_of_futures() -> None:
-    world = World(4)
+    world = SimulatedWorld(4)
     outcomes: list[Any] = []
 
     def program() -> None:
@@ -111,9 +111,9 @@ def read_for_ever(session: Any) -> None:
 
 def test_a_thread_that_waits_while_another_one_shuts_down() -> None:
     for seed in range(10):
-        world = World(seed)
+        world = SimulatedWorld(seed)
 
-        def program(world: World = world) -> None:
+        def program(world: SimulatedWorld = world) -> None:
             cluster = world.cluster()
             session = cluster.connect()
             closer = world.threads.start(cluster.shutdown)
@@ -126,14 +126,14 @@ def test_a_thread_that_waits_while_another_one_shuts_down() -> None:
 
 
 def test_locks_are_held_while_threads_wait() -> None:
-    world = World(5)
+    world = SimulatedWorld(5)
 
     def program() -> None:
         with world.cluster() as cluster:
             others = [world.threads.start(cluster.connect) for _ in range(5)]
             for other in others:
                 other.join()
-            # The first one holds the cluster's lock until it is connected.
+            # The first thread holds the cluster's lock until it is connected.
             assert {other.result for other in others} == set(cluster.sessions)
             assert len(cluster.sessions) == 5
 
@@ -141,7 +141,7 @@ def test_locks_are_held_while_threads_wait() -> None:
 
 
 def test_nodes_are_waited_for_in_virtual_time() -> None:
-    world = World(6)
+    world = SimulatedWorld(6)
 
     def program() -> None:
         with world.cluster() as cluster:
@@ -167,14 +167,14 @@ def test_threads_that_wait_for_each_other_are_stalled() -> None:
 
 
 def test_a_cluster_that_is_not_shut_down_ends_with_the_simulation() -> None:
-    world = World(8)
+    world = SimulatedWorld(8)
 
     def program() -> Cluster:
         cluster = world.cluster()
         cluster.connect()
         return cluster
 
-    with pytest.raises(AssertionError):  # its thread was left
+    with pytest.raises(AssertionError):  # its thread was left running
         world.run(program)
 
 
@@ -190,7 +190,7 @@ def test_an_error_of_a_program_is_raised() -> None:
 
 
 def test_there_is_one_simulation_at_a_time() -> None:
-    world = World(10)
+    world = SimulatedWorld(10)
     other = SimulatedLoop(11)
     Network(other)
     threads = SimulatedThreads(other)

@@ -1,0 +1,100 @@
+"""Starts PostgreSQL and Redis for a benchmark, from the programs that Debian's packages install."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ADDRESS = "127.0.0.1"
+START_TIMEOUT = 60.0  # seconds
+STOP_TIMEOUT = 30.0
+
+
+def postgres_programs() -> Path | None:
+    """Return the folder of the newest PostgreSQL's programs, or None if there is none."""
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: path.parent.name)
+    return next((folder for folder in reversed(folders) if (folder / "initdb").exists()), None)
+
+
+def redis_program() -> str | None:
+    """Return the path of the Redis server, or None if it is not installed."""
+    return shutil.which("redis-server")
+
+
+@contextlib.contextmanager
+def running_postgres(folder: Path) -> Iterator[int]:
+    """Run a PostgreSQL whose files are in `folder`, and give its port."""
+    programs = postgres_programs()
+    assert programs is not None, "PostgreSQL is not installed"
+    # PostgreSQL refuses to run as root.
+    user = "postgres" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name
+    if os.getuid() == 0:
+        shutil.chown(folder, user)
+    subprocess.run(
+        [programs / "initdb", "-D", folder / "data", "-U", "bench", "-A", "trust", "-E", "UTF8"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        user=user,
+        cwd=folder,
+    )
+    port = _free_port()
+    command = [programs / "postgres", "-D", folder / "data", "-p", port, "-k", folder]
+    command += ["-c", f"listen_addresses={ADDRESS}", "-c", "fsync=off"]
+    with _running([str(part) for part in command], port, user, folder):
+        yield port
+
+
+@contextlib.contextmanager
+def running_redis(folder: Path) -> Iterator[int]:
+    """Run a Redis that writes nothing to disk, and give its port."""
+    program = redis_program()
+    assert program is not None, "Redis is not installed"
+    port = _free_port()
+    command = [program, "--bind", ADDRESS, "--port", str(port), "--save", "", "--dir", str(folder)]
+    with _running(command, port, None, folder):
+        yield port
+
+
+@contextlib.contextmanager
+def _running(command: Sequence[str], port: int, user: str | None, folder: Path) -> Iterator[None]:
+    """Run a server until the block ends; its output is in a file of `folder`."""
+    with (folder / "output").open("wb") as output:
+        server = subprocess.Popen(
+            command, stdout=output, stderr=subprocess.STDOUT, user=user, cwd=folder
+        )
+    try:
+        _wait_for(port, server, folder / "output")
+        yield
+    finally:
+        server.terminate()
+        try:
+            server.wait(STOP_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def _wait_for(port: int, server: subprocess.Popen[bytes], output: Path) -> None:
+    """Return when the port accepts connections.
+
+    :raises RuntimeError: with the server's output, if it ends before, or takes too long.
+    """
+    deadline = time.monotonic() + START_TIMEOUT
+    while server.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(OSError), socket.create_connection((ADDRESS, port), 1):
+            return
+        time.sleep(0.05)
+    raise RuntimeError(f"{server.args!r} does not listen: {output.read_text()[-2000:]}")
+
+
+def _free_port() -> int:
+    with socket.create_server((ADDRESS, 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port

@@ -1,0 +1,106 @@
+"""Times the same insert and select through drivers of other databases.
+
+    worker_databases.py {asyncpg,redis} ADDRESS PORT
+
+Both run on uvloop. Prints JSON in the form of `worker_requests`, with its cases and its passes.
+Each driver is used as its manual says: asyncpg by a pool, of which each call takes a connection,
+and redis-py by a client with a pool of connections and hiredis.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+# The folder of a script is on its path: the benchmarks' package is not installed where this runs.
+from worker_requests import (  # type: ignore[import-not-found]
+    MANY,
+    ONE_AT_A_TIME,
+    ROW,
+    Clock,
+    Figures,
+    by_workers,
+)
+
+CONNECTIONS = 20  # PostgreSQL and Redis answer one request of a connection after the other
+FIELDS = ("a", "b", "c", "d", "e")
+
+
+async def use(clock: Clock, insert: Any, select: Any) -> None:
+    """Run the four cases.
+
+    :param insert: starts one insert, and returns its awaitable.
+    :param select: starts one select, whose awaitable gives the value of column `a`.
+    """
+
+    def check(value: Any) -> None:
+        assert int(value) == ROW[0]
+
+    for _ in clock.passes("insert, one at a time", ONE_AT_A_TIME):
+        for _ in range(ONE_AT_A_TIME):
+            await insert()
+    for _ in clock.passes("insert, 100 in flight", MANY):
+        await by_workers(insert, MANY)
+    for _ in clock.passes("select of one row, one at a time", ONE_AT_A_TIME):
+        for _ in range(ONE_AT_A_TIME):
+            check(await select())
+    for _ in clock.passes("select of one row, 100 in flight", MANY):
+        await by_workers(select, MANY, check)
+
+
+async def asyncpg(address: str, port: int) -> Figures:
+    import asyncpg as driver
+
+    clock = Clock()
+    async with driver.create_pool(
+        host=address, port=port, user="bench", database="postgres",
+        min_size=CONNECTIONS, max_size=CONNECTIONS,
+    ) as pool:  # fmt: skip
+        await pool.execute(
+            "CREATE UNLOGGED TABLE IF NOT EXISTS five "
+            "(a bigint PRIMARY KEY, b text, c int, d double precision, e boolean)"
+        )
+        upsert = (
+            "INSERT INTO five VALUES ($1, $2, $3, $4, $5) ON CONFLICT (a) DO UPDATE "
+            "SET b = excluded.b, c = excluded.c, d = excluded.d, e = excluded.e"
+        )
+        query = "SELECT a, b, c, d, e FROM five WHERE a = $1"
+
+        async def select() -> Any:
+            return (await pool.fetchrow(query, ROW[0]))["a"]
+
+        await use(clock, lambda: pool.execute(upsert, *ROW), select)
+    return clock.figures
+
+
+async def redis(address: str, port: int) -> Figures:
+    from redis.asyncio import BlockingConnectionPool, Redis
+
+    clock = Clock()
+    pool = BlockingConnectionPool(
+        host=address, port=port, max_connections=CONNECTIONS, decode_responses=True
+    )
+    fields = {
+        name: int(value) if value is True else value
+        for name, value in zip(FIELDS, ROW, strict=True)
+    }
+    async with Redis(connection_pool=pool) as client:
+
+        async def select() -> Any:
+            return (await client.hgetall("five:7"))["a"]
+
+        await use(clock, lambda: client.hset("five:7", mapping=fields), select)
+    await pool.disconnect()
+    return clock.figures
+
+
+def main() -> None:
+    import uvloop
+
+    run = {"asyncpg": asyncpg, "redis": redis}[sys.argv[1]]
+    print(json.dumps(uvloop.run(run(sys.argv[2], int(sys.argv[3])))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""The cost that LZ4 adds to requests for the client, beside the drivers on PyPI.
+
+    python benchmarks/compression.py [--no-peers]
+
+Two `_lib.null_server` answer with the same rows, one of them compressed by LZ4 (protocol 4).
+Figures are microseconds of CPU of the client's process for a request (of a page for a row), the
+best pass of all rounds. The values of the page vary as those of a table do: texts of a few words,
+random UUIDs, numbers and times.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+import sys
+import uuid
+
+from benchmarks._lib import null_server, peers
+from benchmarks._lib.faces import Lane, measure, our_lanes
+from benchmarks._lib.report import Benchmark
+from benchmarks._lib.requirements import has
+from benchmarks._lib.worker_requests import PAGE_ROWS
+
+PAGE = "page of 5,000 rows"
+# Small bodies are sent as they are, but the server's answers are compressed.
+CASES = [PAGE, "select of one row, 100 in flight", "insert, 100 in flight"]
+PEERS = ("scylla-driver", "cassandra-driver")
+EXTRA = ("numpy", "uvloop", "lz4")
+MOST_FOR_A_PAGE = 1.3  # times what it takes plain
+_WORDS = ["a", "blue", "car", "drives", "early", "from", "green", "hills", "into", "our", "river"]
+
+
+def varied_page() -> null_server.Rule:
+    """Return the rule that answers with a page whose values vary."""
+    draw = random.Random(5)
+    values = [
+        [
+            uuid.UUID(int=draw.getrandbits(128), version=4).bytes,
+            " ".join(draw.choices(_WORDS, k=draw.randint(1, 6))).encode(),
+            struct.pack(">i", draw.randrange(10_000)),
+            struct.pack(">d", round(draw.uniform(0, 1000), 2)),
+            struct.pack(">q", 1_700_000_000_000 + draw.randrange(10**9)),
+        ]
+        for _ in range(PAGE_ROWS)
+    ]
+    body = null_server.rows(null_server.PAGE, values)
+    return null_server.EXECUTE, b"select-page", null_server.RESULT, body
+
+
+def lanes_of(bench: Benchmark) -> list[Lane]:
+    """Return the lanes: both APIs of this driver, and the peers."""
+    lanes = our_lanes()
+    lanes = [lanes[0], *(lane for lane in lanes if lane.name == "blocking")]
+    return lanes + [
+        Lane(peer, str(peers.environment(peer, EXTRA)), {}, "blocking")
+        for peer in peers.prepare(bench, PEERS, EXTRA)
+    ]
+
+
+def main() -> int:
+    bench = Benchmark(
+        __doc__,
+        "Requests with LZ4, us of client CPU",
+        takes="1 minute",
+        quick="10 s",
+        with_peers=True,
+    )
+    bench.add("--rounds", type=int, default=2)
+    bench.start(rounds=1)
+    bench.need_program("cc")
+    if not has("lz4"):
+        bench.stop("this benchmark needs lz4: pip install lz4")
+    lanes = lanes_of(bench)
+    first = [varied_page()]
+    with (
+        null_server.running(first=first) as (address, plain),
+        null_server.running(first=first, lz4=True) as (_, compressing),
+    ):
+        both = []
+        for lane in lanes:
+            settings = {**lane.settings, "TURBOCQL_BENCH_COMPRESSION": "lz4"}
+            both += [
+                lane,
+                lane._replace(name=f"{lane.name}, LZ4", settings=settings, port=compressing),
+            ]
+        best = measure(bench, both, address, plain, CASES)
+    rows: dict[str, dict[str, float]] = {}
+    for lane in lanes:
+        compressed = best[f"{lane.name}, LZ4"]
+        for case, measured in best[lane.name].items():
+            row = rows[f"{case} ({lane.name})"] = {"plain": measured["us"]}
+            if case in compressed:
+                row["LZ4"] = compressed[case]["us"]
+    ratios = {case: row["LZ4"] / row["plain"] for case, row in rows.items() if "LZ4" in row}
+    bench.show("us of client CPU", rows, {"LZ4 / plain": ratios})
+    for lane in lanes[:2]:
+        for case, ratio in ratios.items():
+            if case.startswith(PAGE) and case.endswith(f"({lane.name})"):
+                bench.target(
+                    f"{case}: LZ4 / plain {ratio:.2f} (most {MOST_FOR_A_PAGE})",
+                    ratio <= MOST_FOR_A_PAGE,
+                )
+    return bench.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

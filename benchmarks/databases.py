@@ -1,0 +1,97 @@
+"""The client CPU of a request, beside the best known drivers of PostgreSQL and Redis.
+
+    python benchmarks/databases.py [--no-peers]
+
+The same upsert of five columns, and the same select of one row by its key, as asyncio programs send
+them on uvloop: turbocql, asyncpg and redis-py (with hiredis). PostgreSQL and Redis are started
+here, from Debian's packages ``postgresql`` and ``redis-server``; this driver asks
+`_lib.null_server`. Only the client's own CPU is counted, so it matters little how fast the servers
+are. PostgreSQL and Redis answer one request of a connection after the other: their drivers use
+pools of 20 connections, ours has one. asyncpg's figure includes that its pool resets a connection
+after each use, as its calls of a pool do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks._lib import null_server, other_servers, peers
+from benchmarks._lib.faces import Lane, measure, our_lanes, rows_of
+from benchmarks._lib.report import Benchmark
+
+WORKER = Path(__file__).parent / "_lib" / "worker_databases.py"
+CASES = [
+    "insert, one at a time",
+    "insert, 100 in flight",
+    "select of one row, one at a time",
+    "select of one row, 100 in flight",
+]
+PEERS = {"asyncpg": ("uvloop",), "redis": ("uvloop", "hiredis")}
+RUNNING = {"asyncpg": other_servers.running_postgres, "redis": other_servers.running_redis}
+
+
+def missing_server(peer: str) -> str | None:
+    """Return what to install for the server of `peer`, or None if it is there."""
+    if peer == "asyncpg" and other_servers.postgres_programs() is None:
+        return "PostgreSQL (Debian: apt install postgresql)"
+    if peer == "redis" and other_servers.redis_program() is None:
+        return "Redis (Debian: apt install redis-server)"
+    return None
+
+
+def peers_there(bench: Benchmark) -> list[str]:
+    """Return the peers whose server and driver are there; a line names each other one."""
+    there = []
+    for peer, extra in PEERS.items():
+        if bench.options.no_peers:
+            continue
+        missing = missing_server(peer)
+        if missing is not None:
+            bench.note(f"{peer} is left out: it needs {missing}")
+        else:
+            there += peers.prepare(bench, (peer,), extra)
+    return there
+
+
+def main() -> int:
+    bench = Benchmark(
+        __doc__,
+        "Requests beside drivers of other databases, us of client CPU",
+        takes="1 minute",
+        quick="10 s",
+        with_peers=True,
+    )
+    bench.add("--rounds", type=int, default=3)
+    bench.start(rounds=1)
+    bench.need_program("cc")
+    lanes = our_lanes()[:1]
+    there = peers_there(bench)
+    with contextlib.ExitStack() as servers:
+        address, port = servers.enter_context(null_server.running())
+        for peer in there:
+            folder = Path(servers.enter_context(tempfile.TemporaryDirectory()))
+            peer_port = servers.enter_context(RUNNING[peer](folder))
+            python = str(peers.environment(peer, PEERS[peer]))
+            lanes.append(Lane(peer, python, {}, peer, peer_port, WORKER))
+        best = measure(bench, lanes, address, port, CASES)
+    # Our worker takes the cases by parts of their names, and measures some more.
+    best = {
+        lane: {case: figures[case] for case in CASES if case in figures}
+        for lane, figures in best.items()
+    }
+    ours = best[lanes[0].name]
+    ratios = {
+        f"{peer} / {lanes[0].name}": {
+            case: figures["us"] / ours[case]["us"] for case, figures in best[peer].items()
+        }
+        for peer in there
+    }
+    bench.show("us of client CPU", rows_of(best, "us"), ratios)
+    return bench.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,162 @@
+"""The error for an option that a call does not have. It says where to pass the value.
+
+Users of other libraries pass settings of statements and profiles to `execute`, and values by name.
+The calls accept ``**unknown`` only to raise this error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cassandra._misspelt import nearest
+
+__all__ = ["unknown_option"]
+
+_EXECUTE = (
+    "parameters",
+    "timeout",
+    "trace",
+    "custom_payload",
+    "execution_profile",
+    "paging_state",
+    "host",
+    "row_type",
+    "shard",
+    "token",
+)
+_OF_STATEMENTS = (
+    "consistency_level",
+    "fetch_size",
+    "is_idempotent",
+    "keyspace",
+    "retry_policy",
+    "routing_key",
+    "serial_consistency_level",
+)
+# Settings that an execution profile has, too.
+_OF_PROFILES = frozenset(("consistency_level", "retry_policy", "serial_consistency_level"))
+
+# Options that have a different name in other libraries, or in other calls of this driver.
+_SAME: dict[str, str] = {
+    **dict.fromkeys(
+        ("params", "parameter", "args", "arguments", "values", "bind", "binds", "vars", "data"),
+        "parameters",
+    ),
+    **dict.fromkeys(("profile", "profile_name", "exec_profile"), "execution_profile"),
+    **dict.fromkeys(("request_timeout", "query_timeout", "timeout_ms", "deadline"), "timeout"),
+    **dict.fromkeys(("tracing", "with_trace"), "trace"),
+    **dict.fromkeys(("payload",), "custom_payload"),
+    **dict.fromkeys(("page_state", "cursor", "page_token"), "paging_state"),
+    **dict.fromkeys(("row_class", "model", "model_cls", "into"), "row_type"),
+    **dict.fromkeys(("page_size", "pagesize", "batch_size", "arraysize"), "fetch_size"),
+    **dict.fromkeys(("consistency", "cl"), "consistency_level"),
+    **dict.fromkeys(("idempotent", "idempotence"), "is_idempotent"),
+    **dict.fromkeys(("serial_consistency",), "serial_consistency_level"),
+    **dict.fromkeys(("retry", "retries", "max_retries"), "retry_policy"),
+}
+_ELSEWHERE: dict[str, str] = {
+    **dict.fromkeys(
+        ("row_factory", "as_dict", "dict"),
+        "write row_type=SomeClass, session.row_factory = dict_factory, or "
+        "ExecutionProfile(row_factory=dict_factory)",
+    ),
+    **dict.fromkeys(
+        ("ttl", "timestamp"), "write USING TTL ? or USING TIMESTAMP ? in the statement's text"
+    ),
+    **dict.fromkeys(
+        ("limit", "max_rows"), "write LIMIT in the statement's text; fetch_size is rows per page"
+    ),
+    "prepare": "write prepared = session.prepare(text), then session.execute(prepared, values)",
+    **dict.fromkeys(
+        ("wait", "block", "sync", "callback", "on_success"),
+        "execute waits for its result; execute_async returns a future with add_callbacks",
+    ),
+}
+
+
+def unknown_option(call: str, names: Iterable[str]) -> TypeError:
+    """Return the error for options that a call does not have.
+
+    :param call: the name of the call, for example ``Session.execute``.
+    :param names: the options. The message names the first.
+    """
+    name = next(iter(names))
+    return TypeError(f"{call}() has no option {name!r}{_advice(call.rpartition('.')[2], name)}")
+
+
+def _advice(call: str, name: str) -> str:
+    option = _SAME.get(name, name)
+    if call in _OF_CALLS:
+        return _OF_CALLS[call](option)
+    if option in _OF_STATEMENTS:
+        return f": it is a setting of the statement: {_where(option)}"
+    if option in _EXECUTE:
+        return f"; write {option}="
+    if name in _ELSEWHERE:
+        return f": {_ELSEWHERE[name]}"
+    near = nearest(name, (*_EXECUTE, *_OF_STATEMENTS), 0.75)
+    if near is not None:
+        where = f": {_where(near)}" if near in _OF_STATEMENTS else "?"
+        return f"; did you mean {near}{where}"
+    return (
+        f"; it has {', '.join(_EXECUTE)}. Values of markers are passed together: "
+        f"{call}(query, {{{name!r}: ...}})"
+    )
+
+
+def _where(setting: str) -> str:
+    if setting == "keyspace":
+        return "write SimpleStatement(text, keyspace=...), or session.prepare(text, keyspace=...)"
+    profile = f", or ExecutionProfile({setting}=...) for many" if setting in _OF_PROFILES else ""
+    return f"write SimpleStatement(text, {setting}=...), or prepared.{setting} = ...{profile}"
+
+
+def _of_prepare(option: str) -> str:
+    if option in _OF_STATEMENTS:
+        return f": set it at the prepared statement: prepared.{option} = ..."
+    if option == "timeout":
+        return (
+            ": request_timeout of the default profile counts, "
+            "and execute(prepared, values, timeout=...)"
+        )
+    if option in _EXECUTE:
+        return f": write session.execute(prepared, values, {option}=...)"
+    return "; it has custom_payload and keyspace"
+
+
+def _of_statement(option: str) -> str:
+    if option in _EXECUTE:
+        return f": write session.execute(statement, {option}=...)"
+    near = nearest(option, _OF_STATEMENTS, 0.6)
+    if near is not None:
+        return f"; did you mean {near}?"
+    return f": {_ELSEWHERE[option]}" if option in _ELSEWHERE else ""
+
+
+def _of_bind(option: str) -> str:
+    if option in _OF_STATEMENTS:
+        return f": write bound = prepared.bind(values), then bound.{option} = ..."
+    return ": values of markers are passed together: bind({'name': value})"
+
+
+def _of_concurrent(option: str) -> str:
+    if option in ("workers", "max_workers", "parallelism", "threads", "max_concurrency", "limit"):
+        return "; write concurrency="
+    if option in _OF_STATEMENTS:
+        return f": it is a setting of the statement: {_where(option)}"
+    if option == "timeout":
+        return ": write execution_profile=ExecutionProfile(request_timeout=seconds)"
+    return (
+        "; it has concurrency, raise_on_first_error, results_generator, execution_profile "
+        "and row_type"
+    )
+
+
+_OF_CALLS = {
+    "BatchStatement": _of_statement,
+    "SimpleStatement": _of_statement,
+    "bind": _of_bind,
+    "execute_concurrent": _of_concurrent,
+    "execute_concurrent_with_args": _of_concurrent,
+    "prepare": _of_prepare,
+}

@@ -1,0 +1,128 @@
+"""Calls of asyncio whose results are often used before they are awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from types import TracebackType
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+
+__all__ = ["Call", "Connecting", "returns_call", "returns_connecting"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Closable(Protocol):
+    async def shutdown(self) -> None: ...
+
+
+C = TypeVar("C", bound=_Closable)
+
+
+class Call(Coroutine[Any, Any, T], Generic[T]):
+    """A coroutine that has not been awaited yet, and says so if an attribute of its result is read.
+
+    :param coroutine: the coroutine that does the work.
+    :param name: the name of the call, with its class.
+    """
+
+    __slots__ = ("__qualname__", "__weakref__", "_coroutine")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T], name: str) -> None:
+        self._coroutine = coroutine
+        self.__qualname__ = name  # asyncio shows it in the repr of a task
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        return self._coroutine.__await__()
+
+    def send(self, value: Any) -> Any:
+        """Resume the coroutine. A task calls this.
+
+        :param value: passed into the coroutine.
+        """
+        return self._coroutine.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        """Raise an error in the coroutine. A task calls this to cancel it.
+
+        :param error: the exception, or its class, instance and traceback.
+        """
+        return self._coroutine.throw(*error)
+
+    def close(self) -> None:
+        """End the coroutine without running it further."""
+        self._coroutine.close()
+
+    def __getattr__(self, name: str) -> Any:
+        call = self.__qualname__.rpartition(".")[2]
+        raise AttributeError(
+            f"{call}() has not been awaited, so there is no {name!r} yet: "
+            f"write result = await {call}(...), then result.{name}"
+        )
+
+
+class Connecting(Call[C]):
+    """A call of `Cluster.connect`: to be awaited, or used as ``async with cluster.connect()``.
+
+    The block shuts the session down at its end. The cluster may be used further.
+    """
+
+    __slots__ = ("_session",)
+
+    async def __aenter__(self) -> C:
+        self._session = await self
+        return self._session
+
+    async def __aexit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._session.shutdown()
+
+
+def returns_call(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Call[T]]:
+    """Have a coroutine function return a `Call`. It still counts as a coroutine function.
+
+    :param function: the coroutine function.
+    """
+    return _wrapped(function, Call)
+
+
+def returns_connecting(
+    function: Callable[P, Coroutine[Any, Any, C]],
+) -> Callable[P, Connecting[C]]:
+    """Have a coroutine function return a `Connecting`. It still counts as a coroutine function.
+
+    :param function: the coroutine function.
+    """
+    return _wrapped(function, Connecting)
+
+
+def _wrapped(
+    function: Callable[P, Coroutine[Any, Any, Any]], call_class: type[Call[Any]]
+) -> Callable[P, Any]:
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> Call[Any]:
+        return call_class(function(*args, **kwargs), function.__qualname__)
+
+    mark_coroutine_function(call)
+    return call
+
+
+def mark_coroutine_function(function: Callable[..., Awaitable[Any]]) -> None:
+    """Have `inspect` and `asyncio` say that a plain function is a coroutine function.
+
+    Mocks of a class are made by that answer.
+
+    :param function: the function.
+    """
+    mark = getattr(inspect, "markcoroutinefunction", None)
+    if mark is not None:  # Python 3.12 and later
+        mark(function)
+    else:
+        function._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined]

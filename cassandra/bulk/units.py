@@ -1,0 +1,140 @@
+"""Warns of numbers in timestamp columns that are probably not milliseconds.
+
+A load looks at the first value of each timestamp column, in the text of files and in the integer
+columns of tables. An application's own rows are checked where each value is bound.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import warnings
+from collections.abc import Generator, Iterable, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from cassandra._habits import stack_level
+from cassandra.cqltypes.coerce import probable_timestamp_unit
+from cassandra.query.tables.rows import is_array
+
+if TYPE_CHECKING:
+    from cassandra.bulk.chunks import Chunk, Column, Reading
+
+__all__ = ["UnitWatch"]
+
+# Rows of a chunk to look at: the first values of a column may be null.
+ROWS = 100
+
+
+class UnitWatch:
+    """Looks at the first value of each timestamp column of a load, and warns at most once for each.
+
+    :param reading: the options for reading.
+    """
+
+    def __init__(self, reading: Reading) -> None:
+        self._nulls = reading.formats.nulls
+        # With a format of their own, texts of digits are not milliseconds.
+        self._pending = {
+            reading.field(column): column
+            for column in reading.columns
+            if column.type is not None
+            and column.type.typename == "timestamp"
+            and not column.is_hidden
+            and reading.formats.timestamp is None
+        }
+
+    def watch(self, chunks: Generator[Chunk, None, None]) -> Generator[Chunk, None, None]:
+        """Yield chunks, after a look at each of them.
+
+        :param chunks: the chunks of the source.
+        """
+        with contextlib.closing(chunks):
+            for chunk in chunks:
+                self.look(chunk)
+                yield chunk
+
+    def look(self, chunk: Chunk) -> None:
+        """Look at the columns that had no value so far.
+
+        :param chunk: rows of the source.
+        """
+        if not self._pending:
+            return
+        if chunk.raw is not None:
+            for index, row in enumerate(_first_rows(chunk.raw)):
+                self._look_at_row(chunk, index, row)
+                if not self._pending:
+                    return
+        elif chunk.source is not None or not isinstance(chunk.rows, list):
+            self._look_at_table(chunk)
+
+    def _look_at_row(self, chunk: Chunk, index: int, row: Any) -> None:
+        if isinstance(row, list) and chunk.names is not None:
+            pairs: Iterable[tuple[str, Any]] = zip(chunk.names, row, strict=False)
+        elif isinstance(row, str) and row.lstrip()[:1] == "{":
+            try:
+                pairs = json.loads(row).items()
+            except (ValueError, RecursionError):
+                return
+        else:
+            return
+        for field, value in pairs:
+            column = self._pending.get(field)
+            if column is None or value is None or value in self._nulls:
+                continue
+            del self._pending[field]
+            if type(value) is str and value.strip().isascii() and value.strip().isdigit():
+                value = int(value) if len(value) < 30 else value
+            self._check(chunk, index, column, value)
+
+    def _look_at_table(self, chunk: Chunk) -> None:
+        for field, column in list(self._pending.items()):
+            values = _integers(chunk.rows, column.name)
+            for index, value in enumerate(values):
+                if value is not None and value == value:
+                    del self._pending[field]
+                    self._check(chunk, index, column, value)
+                    break
+
+    def _check(self, chunk: Chunk, index: int, column: Column, value: Any) -> None:
+        advice = probable_timestamp_unit(value) if type(value) is int else None
+        if advice is not None:
+            warnings.warn(
+                f"{chunk.location(index)}: column {column.name!r} is a timestamp, which is counted "
+                f"in milliseconds, and {advice} (its other rows are not looked at)",
+                RuntimeWarning,
+                stacklevel=stack_level(),
+            )
+
+
+def _first_rows(raw: Sequence[Any]) -> Sequence[Any]:
+    head = getattr(raw, "head", None)
+    rows: Sequence[Any] = head(ROWS) if head is not None else raw[:ROWS]
+    return rows
+
+
+def _integers(table: Any, name: str) -> Sequence[Any]:
+    """Return the first values of a column of integers; none if the column has another type."""
+    if isinstance(table, list):  # rows of a file that lacks some column
+        return ()
+    if hasattr(table, "iloc"):
+        if name not in table.columns or getattr(table[name].dtype, "kind", "") not in ("i", "u"):
+            return ()
+        numbers = table[name].iloc[:ROWS]
+        return [None if number != number else int(number) for number in numbers.dropna().tolist()]
+    if is_array(table):
+        if table.dtype.names is None or name not in table.dtype.names:
+            return ()
+        column = table[name][:ROWS]
+        return column.tolist() if column.dtype.kind in ("i", "u") else ()
+    schema = getattr(table, "schema", None)
+    if schema is None or name not in schema.names:
+        return ()
+    from pyarrow import types
+
+    index = schema.names.index(name)
+    if not types.is_integer(schema.types[index]):
+        return ()
+    values: Sequence[Any] = list(islice(table.column(index).slice(0, ROWS).to_pylist(), ROWS))
+    return values

@@ -1,0 +1,30 @@
+"""Base classes of `Cluster` and `Session`, with methods of cassandra-driver.
+
+The methods are defined in `cassandra._compat.cluster`, which is imported on first access.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cassandra._lazy import lazy_base
+
+if TYPE_CHECKING:
+    from cassandra._compat.cluster import CompatCluster, CompatSession
+else:
+    CompatCluster = lazy_base(
+        "CompatCluster",
+        "cassandra._compat.cluster",
+        "executor on_up on_down on_add on_remove _notify control_connection get_connection_holders "
+        "connection_factory",
+    )
+    # Of a cluster that nobody asked for them.
+    CompatCluster._executor = CompatCluster._control_connection = None
+    CompatSession = lazy_base(
+        "CompatSession",
+        "cassandra._compat.cluster",
+        "submit user_type_registered execute_concurrent execute_concurrent_with_args "
+        "execute_concurrent_async execute_graph execute_graph_async",
+    )
+
+__all__ = ["CompatCluster", "CompatSession"]

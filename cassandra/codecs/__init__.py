@@ -1,0 +1,9 @@
+"""Converters between application values and CQL values; see `Converter`."""
+
+from cassandra._foreign import check_files
+from cassandra.codecs.converter import Converter
+from cassandra.codecs.registry import CodecRegistry
+
+check_files()
+
+__all__ = ["CodecRegistry", "Converter"]

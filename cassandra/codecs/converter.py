@@ -1,0 +1,121 @@
+"""Converters: two functions that convert between application values and CQL values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, shown
+from cassandra.errors import DecodeError
+from cassandra.sentinels import UNSET_VALUE
+
+__all__ = ["Converter", "from_native", "name_of", "to_native"]
+
+P = TypeVar("P")
+C = TypeVar("C")
+
+
+class Converter(Generic[P, C]):
+    """Converts values of one CQL type, or of one column, to and from an application's class.
+
+    It is immutable, and threads may share it. Both functions must be free of side effects and must
+    not block. They never get None: a null stays null.
+
+    :param to_cql: converts a bound value to the value that the driver writes. None writes bound
+        values unchanged.
+    :param from_cql: converts the value in a row to the application's value. None leaves values in
+        rows unchanged.
+    :raises TypeError: if a function is not callable.
+    :raises ValueError: if both are None.
+
+    .. versionadded:: 4.0
+    """
+
+    __slots__ = ("_from_cql", "_to_cql")
+
+    def __init__(
+        self,
+        to_cql: Callable[[P], C] | None = None,
+        from_cql: Callable[[C], P] | None = None,
+    ) -> None:
+        for name, function in (("to_cql", to_cql), ("from_cql", from_cql)):
+            if function is not None and not callable(function):
+                raise TypeError(
+                    f"{name} must be a function or None, but is {function!r} "
+                    f"({type(function).__name__})"
+                )
+        if to_cql is None and from_cql is None:
+            raise ValueError("a Converter needs to_cql, from_cql, or both: it has neither")
+        self._to_cql = to_cql
+        self._from_cql = from_cql
+
+    @property
+    def to_cql(self) -> Callable[[P], C] | None:
+        """Converts a bound value to the written value. None if bound values are written
+        unchanged.
+        """
+        return self._to_cql
+
+    @property
+    def from_cql(self) -> Callable[[C], P] | None:
+        """Converts the value in a row. None if values in rows stay unchanged."""
+        return self._from_cql
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{name}={name_of(function)}"
+            for name, function in (("to_cql", self._to_cql), ("from_cql", self._from_cql))
+            if function is not None
+        ]
+        return f"Converter({', '.join(parts)})"
+
+
+def name_of(function: Any) -> str:
+    """Return the name of a function for an error message."""
+    name = getattr(function, "__qualname__", None)
+    return name if isinstance(name, str) else repr(function)
+
+
+def to_native(to_cql: Callable[[Any], Any], value: object, kind: str) -> Any:
+    """Convert a bound value to a CQL value.
+
+    :param to_cql: the function of the converter.
+    :param value: the bound value, which must not be None.
+    :param kind: the target of the value, for the error message, such as ``text``.
+    :raises EncodeTypeError: if the function raises a TypeError.
+    :raises EncodeValueError: if it raises another error, or returns None or `UNSET_VALUE`.
+    """
+    try:
+        converted = to_cql(value)
+    except Exception as error:
+        cls = EncodeTypeError if isinstance(error, TypeError) else EncodeValueError
+        raise cls(
+            f"{name_of(to_cql)} cannot convert {shown(value)} to {kind}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    if converted is None or converted is UNSET_VALUE:
+        raise EncodeValueError(
+            f"{name_of(to_cql)} made {converted!r} of {shown(value)}: a converter has to return a "
+            f"value of {kind}; bind {converted!r} itself instead"
+        )
+    return converted
+
+
+def from_native(from_cql: Callable[[Any], Any], value: object, kind: str) -> Any:
+    """Convert a CQL value to an application value.
+
+    :param from_cql: the function of the converter.
+    :param value: the CQL value, which must not be None.
+    :param kind: the CQL type.
+    :raises DecodeError: if the function raises an error.
+    """
+    try:
+        return from_cql(value)
+    except Exception as error:
+        raise DecodeError(
+            f"{name_of(from_cql)} cannot convert {shown(value)} from {kind}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+Converter.__module__ = "cassandra.codecs"

@@ -1,0 +1,360 @@
+"""The converters of a cluster or a session, and the objects to notify of changes.
+
+A registry keeps its converters in tables that are replaced, never changed. Its `converters` is an
+immutable snapshot of these tables, merged with the parent registry (a session's parent is the
+cluster). It is None if there are no converters at all, so that plans need no further check.
+
+Bind plans and row plans are built from a snapshot. Prepared statements follow the registry of the
+session that prepared them: after each change they rebuild their plans. Values that were bound
+earlier stay as they are. A statement's plan is replaced by a single assignment, so that a row is
+never bound or read with two snapshots.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from cassandra._bounded import Bounded
+from cassandra._forks import renew_in_child
+from cassandra._habits import stack_level
+from cassandra._threads import Lock
+from cassandra.codecs.converter import Converter
+from cassandra.codecs.literals import write_literals
+from cassandra.codecs.schema_names import missing_column, missing_type
+from cassandra.codecs.type_patterns import TypePattern, column_key, pattern_of
+
+if TYPE_CHECKING:
+    from cassandra.encoder import Encoder
+    from cassandra.metadata.cluster_metadata import Metadata
+
+__all__ = ["CodecRegistry", "Converters"]
+
+T = TypeVar("T")
+ColumnKey = tuple[str, str, str]
+AnyConverter = Converter[Any, Any]
+ToCql = Callable[[Any], Any]
+
+_CACHED_TYPES = 4096
+
+# Held while a registry changes, and while a statement or an encoder registers to follow it.
+_changing = Lock()
+
+
+@renew_in_child
+def _renew_lock() -> None:
+    global _changing
+    _changing = Lock()
+
+
+class Follower(Protocol):
+    """A prepared statement."""
+
+    def renew_codecs(self) -> None:
+        """Rebuild the plans."""
+
+
+class Converters:
+    """An immutable snapshot of converters, which threads share.
+
+    :param types: the converters by type.
+    :param columns: the converters by column.
+    :param classes: the functions by class of the bound value.
+    """
+
+    __slots__ = ("cached_types", "classes", "columns", "types")
+
+    def __init__(
+        self,
+        types: Mapping[TypePattern, AnyConverter],
+        columns: Mapping[ColumnKey, AnyConverter],
+        classes: Mapping[type, ToCql],
+    ) -> None:
+        self.types = sorted(types.items(), key=lambda item: -item[0].precision)
+        self.columns = columns
+        self.classes = classes
+        # The types that plans have built from these converters: see `cassandra.protocol.converted`.
+        self.cached_types: Bounded[Any, Any] = Bounded(_CACHED_TYPES, 1 << 24)
+
+    def of_type(self, cql_type: Any) -> AnyConverter | None:
+        """Return the converter of a type, or None."""
+        for pattern, converter in self.types:
+            if pattern.matches(cql_type):
+                return converter
+        return None
+
+    def of_class(self, cls: type) -> ToCql | None:
+        """Return the function for values of a class, or of its nearest parent class, or None."""
+        classes = self.classes
+        for parent in cls.__mro__:
+            to_cql = classes.get(parent)
+            if to_cql is not None:
+                return to_cql
+        return None
+
+
+class CodecRegistry:
+    """The converters of a cluster (`Cluster.codecs`) or of one session (`Session.codecs`).
+
+    A session uses the converters of its cluster, and overrides them with its own. Registering a
+    converter again replaces the previous one. You may register in any thread. Statements that are
+    already prepared are updated: values that are bound, and rows that arrive, from then on are
+    converted. Guide: :doc:`/guides/codecs`.
+
+    :param parent: the registry of the session's cluster; None for the registry of a cluster.
+    :param metadata: the schema of the cluster, to warn of names that it does not have. A session's
+        registry uses that of its parent.
+
+    .. versionadded:: 4.0
+    """
+
+    def __init__(
+        self, parent: CodecRegistry | None = None, metadata: Metadata | None = None
+    ) -> None:
+        self._parent = parent
+        self._metadata: Metadata | None = metadata if parent is None else parent._metadata
+        self._unchecked: set[TypePattern | ColumnKey] = set()
+        self._types: Mapping[TypePattern, AnyConverter] = {}
+        self._columns: Mapping[ColumnKey, AnyConverter] = {}
+        self._classes: Mapping[type, ToCql] = {}
+        self._children: weakref.WeakSet[CodecRegistry] = weakref.WeakSet()
+        self._followers: weakref.WeakSet[Follower] = weakref.WeakSet()
+        self._encoder: weakref.ref[Encoder] | None = None
+        self.converters: Converters | None = None
+        if parent is not None:
+            with _changing:
+                parent._children.add(self)
+                self._take_snapshot()
+
+    # -- registering -------------------------------------------------------------------------------
+
+    def register_type(self, cql_type: str | type, converter: AnyConverter) -> None:
+        """Convert the values of a CQL type, in all columns and inside all other types.
+
+        If several types match, the outermost type with a converter is used: with converters for
+        ``list<text>`` and ``text``, the former gets lists of plain strings. Tables in the server's
+        own keyspaces (``system``, ``system_schema``, ...) are not affected.
+
+        :param cql_type: a type in CQL (``text``, ``list<frozen<money>>``, ``vector<float, 3>``), a
+            user-defined type (``money`` for all keyspaces, or ``shop.money``), or a class of
+            `cassandra.cqltypes`. ``frozen`` makes no difference.
+        :param converter: a `Converter`.
+        :raises TypeError: if an argument has the wrong type.
+        :raises ValueError: if the name of the type is invalid.
+        """
+        pattern = pattern_of(cql_type)
+        _check_converter(converter, f"CQL type {pattern}")
+        with self._change():
+            self._types = {**self._types, pattern: converter}
+            self._unchecked.add(pattern)
+        self.check_names()
+
+    def register_column(self, column: str | tuple[str, str, str], converter: AnyConverter) -> None:
+        """Convert the values of a column. This takes precedence over converters of types and
+        classes.
+
+        In results it applies to the column under its own name, but not if a query renames it by
+        ``AS`` or applies a function to it.
+
+        :param column: ``keyspace.table.column`` in CQL, where names without quotes are lower case;
+            or a tuple of the three names as the server stores them.
+        :param converter: a `Converter`.
+        :raises TypeError: if an argument has the wrong type.
+        :raises ValueError: if the column does not have three names.
+        """
+        key = column_key(column)
+        _check_converter(converter, f"column {'.'.join(key)}")
+        with self._change():
+            self._columns = {**self._columns, key: converter}
+            self._unchecked.add(key)
+        self.check_names()
+
+    def register_class(self, cls: type[T], to_cql: Callable[[T], Any] | Converter[T, Any]) -> None:
+        """Convert bound values of a class and its subclasses, in any column.
+
+        This also applies to parameters that are interpolated into CQL by ``%s``, and inside
+        collections. It takes precedence over converters of types. Values in rows are not converted.
+
+        :param cls: the class. If several registered classes match, the nearest parent class is
+            used.
+        :param to_cql: a function that converts a value for writing, or a `Converter` with `to_cql`.
+        :raises TypeError: if an argument has the wrong type.
+        :raises ValueError: if the converter has no `to_cql`, or `cls` is `object`.
+        """
+        if not isinstance(cls, type):
+            raise TypeError(f"{cls!r} ({type(cls).__name__}) is not a class")
+        if cls in (object, type(None)):
+            raise ValueError(f"{cls.__name__} stands for too much: register a class of your own")
+        function = to_cql.to_cql if isinstance(to_cql, Converter) else to_cql
+        if function is None:
+            raise ValueError(f"{to_cql!r} for {cls.__qualname__} has no to_cql")
+        if not callable(function):
+            raise TypeError(
+                f"to_cql for {cls.__qualname__} must be a function or a Converter, but is "
+                f"{to_cql!r} ({type(to_cql).__name__})"
+            )
+        with self._change():
+            self._classes = {**self._classes, cls: function}
+
+    def unregister_type(self, cql_type: str | type) -> None:
+        """Undo `register_type`. A session then uses its cluster's converter again, if there is one.
+
+        :param cql_type: the type.
+        :raises KeyError: if this registry itself has no converter for the type.
+        """
+        pattern = pattern_of(cql_type)
+        with self._change():
+            self._types = _without(self._types, pattern, f"the CQL type {pattern}")
+
+    def unregister_column(self, column: str | tuple[str, str, str]) -> None:
+        """Undo `register_column`. A session then uses its cluster's converter again.
+
+        :param column: the column.
+        :raises KeyError: if this registry itself has no converter for the column.
+        """
+        key = column_key(column)
+        with self._change():
+            self._columns = _without(self._columns, key, f"the column {'.'.join(key)}")
+
+    def unregister_class(self, cls: type) -> None:
+        """Undo `register_class`. A session then uses its cluster's function again.
+
+        :param cls: the class.
+        :raises KeyError: if this registry itself has no function for the class.
+        """
+        with self._change():
+            self._classes = _without(self._classes, cls, f"the class {cls!r}")
+
+    def check_names(self) -> None:
+        """Warn of converters for columns and user-defined types that the schema does not have.
+
+        Each is checked once, as soon as the schema is known.
+        """
+        keyspaces = self._metadata.keyspaces if self._metadata is not None else {}
+        if not self._unchecked or not keyspaces:
+            return
+        with _changing:
+            unchecked, self._unchecked = self._unchecked, set()
+        for name in unchecked:
+            if isinstance(name, TypePattern):
+                missing = missing_type(name, keyspaces)
+            else:
+                missing = missing_column(name, keyspaces)
+            if missing is not None:
+                warnings.warn(
+                    f"a converter has no effect until its name is there: {missing}",
+                    RuntimeWarning,
+                    stacklevel=stack_level(),
+                )
+
+    # -- access ------------------------------------------------------------------------------------
+
+    @property
+    def types(self) -> Mapping[str, AnyConverter]:
+        """The converters registered here, by CQL type, without the cluster's converters."""
+        return MappingProxyType(
+            {str(pattern): converter for pattern, converter in self._types.items()}
+        )
+
+    @property
+    def columns(self) -> Mapping[ColumnKey, AnyConverter]:
+        """The converters registered here, by (keyspace, table, column)."""
+        return MappingProxyType(self._columns)
+
+    @property
+    def classes(self) -> Mapping[type, Callable[[Any], Any]]:
+        """The functions registered here, by class."""
+        return MappingProxyType(self._classes)
+
+    def __repr__(self) -> str:
+        names = [
+            *map(str, self._types),
+            *(".".join(key) for key in self._columns),
+            *(cls.__qualname__ for cls in self._classes),
+        ]
+        inherited = "" if self._parent is None else ", with those of the cluster"
+        return f"<CodecRegistry of {', '.join(names) or 'no converters'}{inherited}>"
+
+    # -- followers ---------------------------------------------------------------------------------
+
+    def follow(self, prepared: Follower) -> None:
+        """Let a statement rebuild its plans after each change.
+
+        :param prepared: the statement. The registry does not keep it alive.
+        """
+        with _changing:
+            self._followers.add(prepared)
+
+    def serve(self, encoder: Encoder) -> None:
+        """Let an encoder write the literals of registered classes. It replaces the previous
+        encoder.
+
+        :param encoder: the encoder of a session. The registry does not keep it alive.
+        """
+        with _changing:
+            self._encoder = weakref.ref(encoder)
+            self._write_literals()
+
+    @contextmanager
+    def _change(self) -> Iterator[None]:
+        """Publish the changes made in the block, and update the followers. No other change can
+        interleave.
+        """
+        with _changing:
+            yield
+            followers = self._publish()
+        # Outside the lock, because building a plan takes other locks.
+        for prepared in followers:
+            prepared.renew_codecs()
+
+    def _publish(self) -> list[Follower]:
+        """Replace the snapshots here and in the child registries.
+
+        :returns: the statements that must rebuild their plans.
+        """
+        self._take_snapshot()
+        self._write_literals()
+        followers = list(self._followers)
+        for child in list(self._children):
+            followers += child._publish()
+        return followers
+
+    def _take_snapshot(self) -> None:
+        above = self._parent.converters if self._parent is not None else None
+        types, columns, classes = self._types, self._columns, self._classes
+        if above is not None:
+            types = {**dict(above.types), **types}
+            columns = {**above.columns, **columns}
+            classes = {**above.classes, **classes}
+        has_any = types or columns or classes
+        self.converters = Converters(types, columns, classes) if has_any else None
+
+    def _write_literals(self) -> None:
+        encoder = self._encoder() if self._encoder is not None else None
+        if encoder is not None:
+            write_literals(encoder, self.converters.classes if self.converters else {})
+
+
+def _check_converter(converter: object, subject: str) -> None:
+    if not isinstance(converter, Converter):
+        raise TypeError(
+            f"the converter of {subject} must be a cassandra.codecs.Converter, but is "
+            f"{converter!r} ({type(converter).__name__})"
+        )
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def _without(table: Mapping[K, V], key: K, subject: str) -> Mapping[K, V]:
+    if key not in table:
+        raise KeyError(f"no converter is registered here for {subject}")
+    return {other: value for other, value in table.items() if other != key}
+
+
+CodecRegistry.__module__ = "cassandra.codecs"

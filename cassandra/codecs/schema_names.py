@@ -1,0 +1,64 @@
+"""Finds names of converters that the schema does not have, which are probably misspelt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cassandra._misspelt import nearest
+
+if TYPE_CHECKING:
+    from cassandra.codecs.type_patterns import TypePattern
+
+__all__ = ["missing_column", "missing_type"]
+
+
+def missing_column(key: tuple[str, str, str], keyspaces: Mapping[str, Any]) -> str | None:
+    """Return what the schema lacks of a column, or None if it has the column.
+
+    :param key: (keyspace, table, column).
+    :param keyspaces: the metadata of the keyspaces, by name.
+    """
+    keyspace_name, table_name, column_name = key
+    keyspace = keyspaces.get(keyspace_name)
+    if keyspace is None:
+        return _lack(f"keyspace {keyspace_name!r}", keyspace_name, keyspaces)
+    table = keyspace.tables.get(table_name) or keyspace.views.get(table_name)
+    if table is None:
+        names = [*keyspace.tables, *keyspace.views]
+        return _lack(f"table {table_name!r} in keyspace {keyspace_name!r}", table_name, names)
+    if column_name not in table.columns:
+        where = f"column {column_name!r} in table {keyspace_name}.{table_name}"
+        return _lack(where, column_name, table.columns)
+    return None
+
+
+def missing_type(pattern: TypePattern, keyspaces: Mapping[str, Any]) -> str | None:
+    """Return what the schema lacks of a type, or None if it has the type.
+
+    :param pattern: the type. Only user-defined types, also inside other types, may be missing.
+    :param keyspaces: the metadata of the keyspaces, by name.
+    """
+    for parameter in pattern.parameters:
+        missing = missing_type(parameter, keyspaces)
+        if missing is not None:
+            return missing
+    if not pattern.is_user_type:
+        return None
+    if pattern.keyspace is not None:
+        keyspace = keyspaces.get(pattern.keyspace)
+        if keyspace is None:
+            return _lack(f"keyspace {pattern.keyspace!r}", pattern.keyspace, keyspaces)
+        names = [*keyspace.user_types]
+        where = f" in keyspace {pattern.keyspace!r}"
+    else:
+        names = [name for keyspace in keyspaces.values() for name in keyspace.user_types]
+        where = ""
+    if pattern.name in names:
+        return None
+    return _lack(f"user-defined type {pattern.name!r}{where}", pattern.name, names)
+
+
+def _lack(what: str, name: str, names: Iterable[str]) -> str:
+    near = nearest(name, names, 0.6)
+    return f"there is no {what}" + (f"; did you mean {near!r}?" if near else "")

@@ -1,0 +1,266 @@
+"""CQL types as keys of a registry: parsed from their names, and matched against column types.
+
+``frozen`` is ignored, because it does not change values. A user-defined type may be named with or
+without its keyspace. Without a keyspace it matches the types with this name in all keyspaces.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from cassandra._misspelt import nearest
+from cassandra.cqltypes.base import CassandraTypeType
+from cassandra.cqltypes.containers import VectorType, _Wrapper
+from cassandra.cqltypes.parse import cqltype_to_python, lookup_cqltype
+from cassandra.cqltypes.udt import UserType
+from cassandra.util.cql_text import protect_name
+
+__all__ = ["TypePattern", "bare", "column_key", "pattern_of"]
+
+_ALIASES = {"varchar": "text"}
+# The number of parameters of a type; None for any number.
+_PARAMETERS: dict[str, int | None] = {"list": 1, "set": 1, "map": 2, "tuple": None, "vector": 2}
+_COUNTED = {1: "one type", 2: "two types", None: "its types"}
+_WRAPPERS = frozenset({"frozen", "reversed"})
+
+
+class TypePattern(NamedTuple):
+    """A CQL type, or all user-defined types with the same name.
+
+    :param name: the type's name.
+    :param keyspace: the keyspace of a user-defined type; None for all keyspaces, and for other
+        types.
+    :param parameters: the patterns of the type's parameters.
+    :param dimension: the dimension of a vector, otherwise 0.
+    :param is_user_type: True if the name is a user-defined type.
+    """
+
+    name: str
+    keyspace: str | None = None
+    parameters: tuple[TypePattern, ...] = ()
+    dimension: int = 0
+    is_user_type: bool = False
+
+    def matches(self, cql_type: Any) -> bool:
+        """Return True if `cql_type`, a class of `cassandra.cqltypes`, matches."""
+        cql_type = bare(cql_type)
+        if issubclass(cql_type, UserType):
+            return (
+                self.is_user_type
+                and self.name == cql_type.typename
+                and self.keyspace in (None, cql_type.keyspace)
+            )
+        if self.is_user_type or self.name != _name_of(cql_type):
+            return False
+        subtypes = cql_type.subtypes
+        return (
+            self.dimension == getattr(cql_type, "vector_size", 0)
+            and len(self.parameters) == len(subtypes)
+            and all(
+                parameter.matches(subtype)
+                for parameter, subtype in zip(self.parameters, subtypes, strict=True)
+            )
+        )
+
+    @property
+    def precision(self) -> int:
+        """The number of keyspaces in the pattern. If two patterns match, the more precise one is
+        used.
+        """
+        return (self.keyspace is not None) + sum(
+            parameter.precision for parameter in self.parameters
+        )
+
+    def __str__(self) -> str:
+        name = protect_name(self.name) if self.is_user_type else self.name
+        if self.keyspace is not None:
+            name = f"{protect_name(self.keyspace)}.{name}"
+        parameters = [*map(str, self.parameters)]
+        if self.dimension:
+            parameters.append(str(self.dimension))
+        return f"{name}<{', '.join(parameters)}>" if parameters else name
+
+
+def bare(cql_type: Any) -> Any:
+    """Return a type without ``frozen``, and without the reversed order of clustering columns."""
+    while issubclass(cql_type, _Wrapper) and cql_type.subtypes:
+        cql_type = cql_type.subtypes[0]
+    return cql_type
+
+
+def _name_of(cql_type: Any) -> str:
+    # A type from a server plug-in is named by its class, in quotes.
+    name = cql_type.typename or f"'{cql_type.cass_parameterized_type(full=True)}'"
+    return _ALIASES.get(name, name)
+
+
+def pattern_of(cql_type: object) -> TypePattern:
+    """Return the pattern for a type.
+
+    :param cql_type: a type in CQL, or a class of `cassandra.cqltypes`.
+    :raises TypeError: if it is neither a string nor such a class.
+    :raises ValueError: if it is not the name of a type.
+    """
+    if isinstance(cql_type, CassandraTypeType):
+        return _pattern_of_class(cql_type)
+    if not isinstance(cql_type, str):
+        raise TypeError(
+            "a CQL type is named by a string such as 'list<text>', or by a class of "
+            f"cassandra.cqltypes, not by {cql_type!r} ({type(cql_type).__name__})"
+        )
+    try:
+        patterns = _patterns(cqltype_to_python(cql_type), cql_type)
+    except ValueError as error:
+        raise ValueError(f"{cql_type!r} is not a CQL type: {error}") from None
+    if len(patterns) != 1:
+        raise ValueError(f"{cql_type!r} is not a CQL type: it names {len(patterns)} types")
+    return patterns[0]
+
+
+def _pattern_of_class(cql_type: Any) -> TypePattern:
+    cql_type = bare(cql_type)
+    if issubclass(cql_type, UserType):
+        return TypePattern(cql_type.typename, cql_type.keyspace or None, is_user_type=True)
+    parameters = tuple(map(_pattern_of_class, cql_type.subtypes))
+    name = _name_of(cql_type)
+    expected = _PARAMETERS.get(name, 0)
+    if name in _PARAMETERS and not parameters and expected != 0:
+        raise ValueError(f"{name} has no parameters: write 'list<text>', for example")
+    dimension = cql_type.vector_size if issubclass(cql_type, VectorType) else 0
+    return TypePattern(name, None, parameters, dimension)
+
+
+def _patterns(parsed: list[Any], text: str) -> list[TypePattern]:
+    """Return the patterns for a list of names, in which a name may be followed by the list of its
+    parameters.
+    """
+    patterns: list[TypePattern] = []
+    items: list[Any] = []
+    for item in parsed:
+        # A quoted keyspace and the following name are two tokens.
+        if isinstance(item, str) and items and item.startswith("."):
+            items[-1] += item
+        else:
+            items.append(item)
+    for index, item in enumerate(items):
+        if isinstance(item, list):
+            if index == 0 or isinstance(items[index - 1], list):
+                raise ValueError("it has brackets without a name before them")
+            continue
+        follower = items[index + 1] if index + 1 < len(items) else None
+        patterns.append(_pattern(item, follower if isinstance(follower, list) else None, text))
+    return patterns
+
+
+def _pattern(name: str, parameters: list[Any] | None, text: str) -> TypePattern:
+    lower = name.lower()
+    if lower in _WRAPPERS:
+        inner = _patterns(parameters or [], text)
+        if len(inner) != 1:
+            raise ValueError(f"{lower} takes one type")
+        return inner[0]
+    if lower == "vector":
+        return _vector(parameters or [], text)
+    if lower in _PARAMETERS:
+        inner = _patterns(parameters or [], text)
+        expected = _PARAMETERS[lower]
+        if not inner or (expected is not None and len(inner) != expected):
+            raise ValueError(f"{lower} takes {_COUNTED[expected]} in brackets")
+        return TypePattern(lower, None, tuple(inner))
+    if parameters is not None:
+        raise ValueError(f"{name} takes no types in brackets")
+    if name.startswith("'"):
+        return TypePattern(name)
+    return _scalar_or_user_type(name)
+
+
+def _vector(parameters: list[Any], text: str) -> TypePattern:
+    *element, size = parameters or [None]
+    inner = _patterns(element, text)
+    if len(inner) != 1 or not isinstance(size, str) or not size.isdecimal() or int(size) < 1:
+        raise ValueError("vector takes a type and a dimension, as in vector<float, 3>")
+    return TypePattern("vector", None, tuple(inner), int(size))
+
+
+def _scalar_or_user_type(name: str) -> TypePattern:
+    lower = _ALIASES.get(name.lower(), name.lower())
+    try:
+        lookup_cqltype(lower)
+    except KeyError:
+        pass
+    else:
+        return TypePattern(lower)
+    parts = _names(name)
+    if len(parts) > 2:
+        raise ValueError(f"{name} has more parts than a keyspace and a name")
+    keyspace = parts[0] if len(parts) == 2 else None
+    if keyspace is None and '"' not in name:
+        near = nearest(lower, [*_SCALARS, *_PARAMETERS], 0.85)
+        if near is not None:
+            raise ValueError(
+                f"there is no type {name}; did you mean {near}? (A user-defined type of this "
+                f"name is written with its keyspace, or as '\"{name}\"')"
+            )
+    return TypePattern(parts[-1], keyspace, is_user_type=True)
+
+
+_SCALARS = (
+    "ascii", "bigint", "blob", "boolean", "counter", "date", "decimal", "double", "duration",
+    "float", "inet", "int", "smallint", "text", "time", "timestamp", "timeuuid", "tinyint",
+    "uuid", "varchar", "varint",
+)  # fmt: skip
+
+
+def _names(text: str) -> list[str]:
+    """Split a name with dots into its parts, according to the rules of CQL."""
+    parts: list[str] = []
+    rest = text
+    while rest:
+        if rest.startswith('"'):
+            end = 1
+            # Two quotes in a row are an escaped quote.
+            while (end := rest.find('"', end)) >= 0 and rest[end + 1 : end + 2] == '"':
+                end += 2
+            if end < 0:
+                raise ValueError(f"a quoted name in {text!r} has no end")
+            parts.append(rest[1:end].replace('""', '"'))
+            rest = rest[end + 1 :]
+        else:
+            part, dot, tail = rest.partition(".")
+            if part and not part.replace("_", "a").isalnum():
+                raise ValueError(f"{part!r} is not a name without quotes")
+            parts.append(part.lower())
+            rest = dot + tail
+        if rest and (not rest.startswith(".") or rest == "."):
+            raise ValueError(f"{text!r} is not a name")
+        rest = rest[1:]
+    if not parts or not all(parts):
+        raise ValueError(f"{text!r} is not a name")
+    return parts
+
+
+def column_key(column: object) -> tuple[str, str, str]:
+    """Return (keyspace, table, column) of a column.
+
+    :param column: ``keyspace.table.column`` in CQL, where names without quotes are lower case; or a
+        tuple of the three names as the server stores them.
+    :raises TypeError: if it is neither a string nor a tuple.
+    :raises ValueError: if it does not have three names.
+    """
+    if isinstance(column, str):
+        try:
+            names = _names(column)
+        except ValueError as error:
+            raise ValueError(f"{column!r} is not a column: {error}") from None
+    elif isinstance(column, tuple) and all(isinstance(name, str) for name in column):
+        names = list(column)
+    else:
+        raise TypeError(
+            "a column is named by a string 'keyspace.table.column' or a tuple of three strings, "
+            f"not by {column!r} ({type(column).__name__})"
+        )
+    if len(names) != 3 or not all(names):
+        raise ValueError(
+            f"a column is named as 'keyspace.table.column', but {column!r} has {len(names)} names"
+        )
+    return names[0], names[1], names[2]

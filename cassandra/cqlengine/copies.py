@@ -1,0 +1,47 @@
+"""Copies of values, to compare with later: applications change lists, dicts and objects in place.
+
+Values of classes that cannot change are kept as they are, so that most values cost nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+import ipaddress
+from enum import Enum
+
+from cassandra.query.snapshots import CONSTANTS
+from cassandra.util import Date, Duration, Time
+
+__all__ = ["IMMUTABLE_CLASSES", "is_immutable", "snapshot"]
+
+IMMUTABLE_CLASSES = CONSTANTS | {
+    ipaddress.IPv4Address,
+    ipaddress.IPv6Address,
+    Date,
+    Duration,
+    Time,
+}
+
+
+def is_immutable(value: object) -> bool:
+    """Return True if the class of `value` is known to have values that never change."""
+    # The exact class, because instances of a subclass may have attributes of their own.
+    cls = type(value)
+    if cls in IMMUTABLE_CLASSES or isinstance(value, Enum):
+        return True
+    return (cls is tuple or cls is frozenset) and all(
+        map(is_immutable, value)  # type: ignore[call-overload]
+    )
+
+
+def snapshot(value: object) -> object:
+    """Return `value` if it cannot change, otherwise a deep copy."""
+    if is_immutable(value):
+        return value
+    if isinstance(value, memoryview):
+        return bytes(value)
+    try:
+        return copy.deepcopy(value)
+    except (TypeError, copy.Error):
+        # Files, locks and the like cannot be copied. Only an assignment changes such a value.
+        return value

@@ -1,0 +1,58 @@
+"""Base classes of connections and pools, with the attributes of cassandra-driver.
+
+The attributes are defined in `cassandra._compat.engine`, which is imported on first access.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from cassandra._imports import Deferred
+from cassandra._lazy import lazy_base
+
+if TYPE_CHECKING:
+    from cassandra._compat import engine as compat_engine
+    from cassandra._compat.engine import CompatConnection, CompatPool
+    from cassandra.engine.connection import Connection
+    from cassandra.engine.endpoint import EndPoint
+    from cassandra.engine.settings import Settings
+else:
+    compat_engine = Deferred("cassandra._compat.engine")
+    CompatConnection = lazy_base(
+        "CompatConnection",
+        "cassandra._compat.engine",
+        "factory initialize_reactor handle_fork host port protocol_version is_closed is_defunct "
+        "last_error send_msg wait_for_response wait_for_responses is_unsupported_proto_version",
+    )
+    CompatPool = lazy_base(
+        "CompatPool",
+        "cassandra._compat.engine",
+        "is_shutdown host_distance open_count get_connections get_state borrow_connection "
+        "return_connection",
+    )
+
+__all__ = ["CompatConnection", "CompatPool", "open_by_factory"]
+
+
+async def open_by_factory(
+    open_connection: Callable[..., Coroutine[Any, Any, Connection]],
+    settings: Settings,
+    endpoint: EndPoint,
+    *details: Any,
+) -> Connection:
+    """Open a connection, by the connection class's own `factory` if a user has defined one.
+
+    :param open_connection: opens a connection to an end point; it also gets the `details`.
+    :param details: passed on to `open_connection`.
+    :raises ConnectionException: if the factory returns something else, or raises OSError.
+    """
+    if _has_no_factory_of_its_own(settings.connection_class):
+        return await open_connection(endpoint, *details)
+    return await compat_engine.open_by_factory(open_connection, settings, endpoint, *details)
+
+
+def _has_no_factory_of_its_own(connection_class: Any) -> bool:
+    # We look into class dicts, because `getattr` would import the compatibility module.
+    classes = getattr(connection_class, "__mro__", ())
+    return next((cls for cls in classes if "factory" in vars(cls)), None) is CompatConnection

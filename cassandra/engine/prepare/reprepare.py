@@ -1,0 +1,218 @@
+"""Prepares a statement again on a host that has forgotten it, within the request that needs it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra.engine.connection import read_answer
+from cassandra.engine.failures import as_exception
+from cassandra.engine.keyspace_gate import hold
+from cassandra.engine.prepare.body import prepare_body
+from cassandra.engine.prepare.rebind import Renewed, changes_of
+from cassandra.engine.randomness import generator_or_default
+from cassandra.errors import ConnectionException, DriverException, InvalidRequest
+from cassandra.protocol.messages.errors import ErrorMessage
+from cassandra.protocol.opcodes import PREPARE
+from cassandra.query.keyspace_texts import names_its_keyspace
+from cassandra.query.statement import query_head
+
+if TYPE_CHECKING:
+    from cassandra.engine.connection import Connection
+    from cassandra.engine.happy_path import Attempt
+    from cassandra.engine.request import Request
+    from cassandra.protocol.column_specs import ColumnMetadata
+    from cassandra.query.prepared import PreparedStatement
+
+
+class Reprepare:
+    """One PREPARE on the connection of an attempt; the request goes on after its answer."""
+
+    __slots__ = (
+        "_stream",
+        "_was_waiting",
+        "attempt",
+        "connection",
+        "is_text",
+        "prepared",
+        "request",
+    )
+
+    # For the keyspace gate: it may have to wait there until the connection is in its keyspace.
+    is_use = needs_none = False
+
+    def __init__(
+        self,
+        request: Request,
+        attempt: Attempt,
+        prepared: PreparedStatement,
+        connection: Connection,
+    ) -> None:
+        self.request = request
+        self.attempt = attempt
+        self.prepared = prepared
+        self.connection = connection
+        self._stream = -1
+        self._was_waiting: Any = None
+        # Version 5 names the keyspace in the PREPARE itself.
+        self.is_text = (
+            connection.version < 5
+            and prepared.keyspace is not None
+            and not names_its_keyspace(prepared.query_string)
+        )
+
+    @property
+    def keyspace(self) -> str | None:
+        """The keyspace in which the statement was prepared."""
+        return self.prepared.keyspace
+
+    @property
+    def is_over(self) -> bool:
+        """True if the request has ended."""
+        return self.request.done
+
+    def start(self) -> None:
+        """Prepare the statement in its own keyspace, whatever the connection's keyspace is."""
+        connection = self.connection
+        if not self.is_text or (connection.gate is None and connection.keyspace == self.keyspace):
+            self.go()
+        elif connection.is_control_connection:
+            self.request.fail(
+                InvalidRequest(
+                    "the control connection, which all sessions share, is in the keyspace "
+                    f"{connection.keyspace!r}: {query_head(self.prepared.query_string)} cannot be "
+                    f"prepared again in {self.keyspace!r}"
+                )
+            )
+        else:
+            hold(self.request.session, connection, self)
+
+    def go(self) -> None:
+        """Send the PREPARE."""
+        prepared = self.prepared
+        body = prepare_body(prepared.query_string, prepared.keyspace, self.connection.version)
+        try:
+            self._stream = self.connection.send(self, PREPARE, 0, body)
+        except ConnectionException as error:
+            self.request.on_reprepare_failed(self.attempt, error)
+            return
+        # The end of the request cancels us through `_retry_handle`. A speculative attempt may be
+        # preparing as well, so we keep the previous handle.
+        self._was_waiting = self.request._retry_handle
+        self.request._retry_handle = self
+
+    def cancel(self) -> None:
+        """Called when the request is over: abandon the PREPARE."""
+        if self._stream >= 0:
+            self.connection.abandon(self._stream, self)
+            self._stream = -1
+        if self._was_waiting is not None:
+            self._was_waiting.cancel()
+
+    def refuse(self, error: Exception) -> None:
+        """Called when the server refuses the keyspace of the statement."""
+        self.request.fail(error)
+
+    def leave(self, error: Exception) -> None:
+        """Called when the connection takes no further requests."""
+        self.request.on_not_sent(self.attempt, error)
+
+    def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
+        self._stream = -1
+        request = self.request
+        if request._retry_handle is self:  # break the reference cycle
+            request._retry_handle = self._was_waiting
+        if request.done:
+            return
+        try:
+            response = read_answer(connection, PREPARE, None, opcode, flags, body)
+            if isinstance(response, ErrorMessage):
+                raise response.to_exception()
+            old_id = self.prepared.query_id
+            core = request.session.core
+            renewed = take_over(self.prepared, response, core.random, core.preparer.all_with)
+            if renewed is not None:
+                request.request_body.rebind(renewed)
+            else:
+                request.request_body.renew(old_id, self.prepared)
+        except BaseException as error:
+            request.fail(as_exception(error))
+            return
+        request.resend(self.attempt)
+
+    def on_connection_lost(self, connection: Connection, error: Exception) -> None:
+        self._stream = -1
+        self.request.on_reprepare_failed(self.attempt, error)
+
+
+def _check_table(prepared: PreparedStatement, response: Any) -> None:
+    """Raise DriverException if the server's answer is about another table than the statement."""
+    if prepared.column_metadata:
+        old, new = _table_of(prepared.column_metadata), _table_of(response.bind_metadata)
+    else:
+        old, new = _table_of(prepared.result_metadata), _table_of(response.result_metadata)
+    if old is not None and new is not None and old != new:
+        raise DriverException(
+            f"{query_head(prepared.query_string)} was prepared for the table {'.'.join(old)}, and "
+            f"the server prepares it again for {'.'.join(new)}: it is not executed there"
+        )
+
+
+def _table_of(columns: Any) -> tuple[str, str] | None:
+    """Return the keyspace and table of the first column; None if there are no columns."""
+    first = next(iter(columns), None) if columns else None
+    return None if first is None else (first[0], first[1])
+
+
+def _no_others(query_id: bytes) -> Sequence[PreparedStatement]:
+    return ()
+
+
+def take_over(
+    prepared: PreparedStatement,
+    response: Any,
+    random: random.Random | None = None,
+    all_with: Callable[[bytes], Sequence[PreparedStatement]] = _no_others,
+) -> Renewed | None:
+    """Update `prepared` from the server's answer to a PREPARE.
+
+    :param random: draws an id that no server has; None uses the process-wide generator.
+    :param all_with: returns the statements with an id. Those for the old types get another id, too.
+    :returns: None; or, if the bind columns have changed, the new description of the statement.
+        Values that were bound for the old types must not be sent then.
+    :raises BindColumnsChanged: if values cannot be bound again for the changed columns.
+    :raises DriverException: if the answer is about another table; `prepared` stays as it was.
+    """
+    _check_table(prepared, response)
+    if changes_of(prepared.column_metadata, response.bind_metadata):
+        # Servers give the same statement the same id even if types have changed, and would accept
+        # bytes of the old types. With an id that no server has, each later execution comes here
+        # too.
+        if prepared.query_id == response.query_id:
+            equal_statements = dict.fromkeys((prepared, *all_with(response.query_id)))
+            guard(equal_statements, response.bind_metadata, random)
+        elif prepared.when_changed is not None:
+            prepared.when_changed()
+        return Renewed(prepared, response)
+    prepared.query_id = response.query_id
+    prepared.update_result_metadata(response.result_metadata, response.result_metadata_id)
+    return None
+
+
+def guard(
+    statements: Iterable[PreparedStatement],
+    columns: Sequence[ColumnMetadata],
+    random: random.Random | None = None,
+) -> None:
+    """Give the statements whose bind columns have changed an id that no server has.
+
+    :param statements: statements with the same id.
+    :param columns: the bind columns as the server describes them now.
+    """
+    for statement in statements:
+        if changes_of(statement.column_metadata, columns):
+            query_id = statement.query_id
+            statement.query_id = generator_or_default(random).randbytes(len(query_id))
+            if statement.when_changed is not None:
+                statement.when_changed()

@@ -1,0 +1,191 @@
+"""The target of a call: a host, one of its shards, or the replicas of a token.
+
+`Session.execute` makes a `Target` if the call has a shard or token. If it only has a host, the host
+itself is the target. A target applies to all pages of an execution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import index
+from typing import TYPE_CHECKING, Any
+
+from cassandra.engine.serial_reads import in_order
+from cassandra.metadata.placement.tokens import Murmur3Token, Token, checked_token
+
+if TYPE_CHECKING:
+    from cassandra.engine.happy_path import RequestBase
+    from cassandra.metadata.cluster_metadata import Metadata
+    from cassandra.metadata.host import Host
+
+__all__ = ["Target", "check_replica", "make_target", "named_host", "plan_to"]
+
+_SERIAL = (8, 9)  # SERIAL and LOCAL_SERIAL (native_protocol_v5.spec, section 3, [consistency])
+_REMOTE = 2  # HostDistance.REMOTE
+
+
+class Target:
+    """The target of a request with a shard or token.
+
+    :param host: the only host to send to; None for the replicas of `token`, then other hosts.
+    :param shard: the shard of `host` to send to; None for the token's shard.
+    :param token: the token whose replicas to send to; None if `shard` is given.
+    """
+
+    __slots__ = ("host", "murmur3", "shard", "token")
+
+    def __init__(self, host: Host | None, shard: int | None, token: Token | None) -> None:
+        self.host = host
+        self.shard = shard
+        self.token = token
+        # The value selects the shard: sharded nodes always use Murmur3.
+        self.murmur3: int | None = token.value if isinstance(token, Murmur3Token) else None
+
+    def __repr__(self) -> str:
+        return f"<Target: host={self.host}, shard={self.shard}, token={self.token}>"
+
+
+def named_host(target: Host | Target | None) -> Host | None:
+    """Return the only host that a request may go to, or None if it may go to several."""
+    return target.host if isinstance(target, Target) else target
+
+
+# -- making a target -------------------------------------------------------------------------------
+
+
+def make_target(metadata: Metadata, host: Host | None, shard: object, token: object) -> Target:
+    """Return the target of a call with a shard or token.
+
+    :param host: the host of the call, already checked; None for no host.
+    :param shard: the shard of the call; None for no shard.
+    :param token: the token of the call; None for no token.
+    :raises TypeError: if `shard` is not an int, or `token` is neither an int nor a `Token` of the
+        ring's partitioner.
+    :raises ValueError: if there is no such shard or token, the ring is unknown, or both `shard` and
+        `token` are given.
+    """
+    if shard is None:
+        return Target(host, None, _token_of(metadata, token))
+    if token is not None:
+        raise ValueError(
+            f"shard={shard!r} and token={token!r}: name one of the two, for a token has its shard"
+        )
+    return Target(host, _shard_on(host, shard), None)
+
+
+def _shard_on(host: Host | None, shard: Any) -> int:
+    # A bool is an int, but shard=True is certainly a mistake.
+    if isinstance(shard, bool) or not hasattr(shard, "__index__"):
+        raise TypeError(f"shard must be an int, but is {type(shard).__name__}: {shard!r}")
+    number = index(shard)
+    if host is None:
+        raise ValueError(
+            f"shard={number} needs a host: write host=..., one of Cluster.metadata.all_hosts()"
+        )
+    info = getattr(host, "sharding_info", None)
+    if info is None:
+        raise ValueError(
+            f"shard={number}: {host} has no shards that the driver knows of. It is not a node of "
+            "ScyllaDB, does not tell of its shards, or the driver has no connections to it"
+        )
+    if not 0 <= number < info.shards_count:
+        raise ValueError(
+            f"shard={number}: {host} has no such shard, but {info.shards_count} shards, "
+            f"0 to {info.shards_count - 1}"
+        )
+    return number
+
+
+def _token_of(metadata: Metadata, token: Any) -> Token:
+    members = metadata.members
+    if members is None or not members.hosts:
+        why = (
+            "tokens are not read (Cluster.token_metadata_enabled)"
+            if not metadata.token_metadata_enabled
+            else f"the partitioner of the cluster is {metadata.partitioner!r}"
+            if not metadata.can_support_partitioner()
+            else "no host has told of tokens"
+        )
+        raise ValueError(f"token={token!r}: the token ring is not known, because {why}")
+    return checked_token(members.token_class, token)
+
+
+# -- routing ---------------------------------------------------------------------------------------
+
+
+def check_replica(request: RequestBase) -> None:
+    """Raise ValueError if a request has a host that is no replica of its token.
+
+    If the replicas are unknown, nothing is raised.
+    """
+    target = request.target
+    if not isinstance(target, Target) or target.host is None or target.token is None:
+        return
+    keyspace = _keyspace_of(request)
+    replicas = _replicas_of(request, keyspace, target.token)
+    if replicas and target.host not in replicas:
+        raise ValueError(
+            f"host={target.host} and token={target.token.value} contradict each other: the "
+            f"replicas of this token in the keyspace {keyspace!r} are "
+            f"{', '.join(map(str, replicas))}"
+        )
+
+
+def plan_to(target: Host | Target, request: RequestBase) -> Iterator[Host]:
+    """Return the query plan of a request with a target.
+
+    With a token, the hosts are those of the policy's plan: the token's replicas first, nearer ones
+    before others, then the rest.
+    """
+    host = named_host(target)
+    if host is not None:
+        return iter((host,))
+    assert isinstance(target, Target)
+    assert target.token is not None
+    session, policy = request.session, request.policy
+    consistency = getattr(request.request_body, "consistency", None)
+    statement = in_order(request.statement, consistency)
+    hosts: list[Host] = list(policy.make_query_plan(session.keyspace, statement))
+    keyspace = _keyspace_of(request)
+    replicas = _replicas_of(request, keyspace, target.token)
+    if not replicas and keyspace is None:
+        # Without a keyspace we guess that the owner of the range is a replica. That is not worth a
+        # request to another data centre.
+        owner = _owner_of(session.core.metadata, target.token)
+        replicas = [host for host in owner if policy.distance(host) != _REMOTE]
+    first = [host for host in hosts if host in replicas]
+    if _keeps_order(request, keyspace, consistency):
+        first.sort(key=lambda host: (policy.distance(host) == _REMOTE, replicas.index(host)))
+    return iter([*first, *(host for host in hosts if host not in first)])
+
+
+def _keeps_order(request: RequestBase, keyspace: str | None, consistency: int | None) -> bool:
+    """Return True if all clients should try the replicas in the same order."""
+    is_lwt = getattr(request.statement, "is_lwt", None)
+    return (
+        consistency in _SERIAL
+        or (is_lwt is not None and bool(is_lwt()))
+        or bool(request.session.core.metadata.tablets.has_leaders(keyspace))
+    )
+
+
+def _keyspace_of(request: RequestBase) -> str | None:
+    keyspace: str | None = getattr(request.statement, "keyspace", None) or request.session.keyspace
+    return keyspace
+
+
+def _replicas_of(request: RequestBase, keyspace: str | None, token: Token) -> list[Host]:
+    """Return the replicas of a token, the primary one first; an empty list if they are unknown."""
+    if keyspace is None:
+        return []
+    metadata: Metadata = request.session.core.metadata
+    table = getattr(request.statement, "table", None)
+    return [replica.host for replica in metadata.get_replica_shards(keyspace, token, table)]
+
+
+def _owner_of(metadata: Metadata, token: Token) -> list[Host]:
+    members = metadata.members
+    if members is None or not members.hosts:
+        return []
+    ring = members.ring
+    return [members.hosts[ring.owners()[ring.position(token.value)]]]

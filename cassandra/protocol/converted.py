@@ -1,0 +1,325 @@
+"""Columns whose values are converted, as bind plans and row plans see them.
+
+A type that has a converter gets a subclass of its own, whose codec calls the converter's functions
+around the plain codec. A type that has such a type inside gets a subclass with other subtypes. A
+plan asks its columns' types for their codecs when it is made, so that plans of both twins need no
+code for converters, and types without one pay nothing.
+
+Which converter counts for a value: that of its column; else, when it is bound, that of its class;
+else that of the outermost type that has one. A converter gives and gets plain values of CQL:
+nothing inside them is converted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from cassandra._patterns import pattern
+from cassandra.codecs.converter import from_native, to_native
+from cassandra.cqltypes.base import DEFAULT_PROTOCOL_VERSION, _CassandraType
+from cassandra.cqltypes.containers import ListType, VectorType, _Wrapper
+from cassandra.cqltypes.failures import locate, shown
+from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
+from cassandra.protocol.encrypted import SubstituteMetadata, list_of, with_plain
+
+if TYPE_CHECKING:
+    from cassandra.codecs.converter import Converter
+    from cassandra.codecs.registry import Converters
+    from cassandra.protocol.column_specs import UserTypes
+
+__all__ = ["bound_columns", "converting", "is_converted"]
+
+# How servers name the marker of ``column IN ?``.
+_IN_MARKER = pattern(r"in\((.+)\)\Z", re.DOTALL | re.IGNORECASE)
+# Markers that are not of a column: of LIMIT, USING TTL and the like, and of ``token(key) > ?``.
+_NOT_OF_COLUMN = pattern(r"\[.*\]\Z|partition key token\Z", re.DOTALL)
+_TYPE_BYTES = 3000
+_BUILD_CODEC = vars(_CassandraType)["build_codec"].__func__
+
+_Build = Callable[[ModuleType, int, str], Any]
+
+
+def is_converted(cql_type: Any) -> bool:
+    """Return True if values of the type come from a converter, and may be of any class."""
+    return "native_type" in cql_type.__dict__
+
+
+def _subclass(plain: Any, build: _Build | None = None, **attributes: object) -> Any:
+    """Return a subclass of the type `plain` whose codecs `build` makes, if there is one."""
+    if build is not None:
+
+        def build_codec(
+            cls: Any,
+            codecs: ModuleType,
+            protocol_version: int = DEFAULT_PROTOCOL_VERSION,
+            vectors: str = "list",
+        ) -> Any:
+            return build(codecs, protocol_version, vectors)
+
+        attributes["build_codec"] = classmethod(build_codec)
+    metaclass: type[Any] = type(plain)
+    return metaclass(
+        plain.__name__,
+        (plain,),
+        {
+            "_registered": False,  # else the name would stand for this class from now on
+            "__module__": plain.__module__,
+            "cassname": plain.cassname,
+            **attributes,
+        },
+    )
+
+
+def _with_subtypes(plain: Any, subtypes: tuple[Any, ...]) -> Any:
+    """Return the type `plain` with other types inside."""
+    if issubclass(plain, VectorType):
+        return _subclass(plain, subtypes=subtypes, subtype=subtypes[0])
+    return _subclass(plain, subtypes=subtypes)
+
+
+def _is_opaque(cql_type: Any) -> bool:
+    """Return True if the type's codec does not follow from the types inside."""
+    has_own_codec = cql_type.build_codec.__func__ is not _BUILD_CODEC
+    return has_own_codec or (cql_type._overridden() and not issubclass(cql_type, _Wrapper))
+
+
+# -- coding ----------------------------------------------------------------------------------------
+
+
+def _codec_of(codecs: ModuleType, plain: Any, encode: Any, decode: Any) -> Any:
+    """Return a codec with the rules of `plain` for sizes and empty values."""
+    return codecs.from_functions(
+        plain.cql_name,
+        encode,
+        decode,
+        fixed_size=plain.fixed_size,
+        empty_is_value=plain.empty_is_value,
+        empty=plain.legacy_empty,
+    )
+
+
+def _encode_converted(plain: Any, to_cql: Callable[[Any], Any], value: object) -> bytes:
+    converted = to_native(to_cql, value, plain.cql_name)
+    try:
+        data: bytes = plain.encode(converted)
+    except Exception as error:
+        locate(error, f"converted from {shown(value)}")
+        raise
+    return data
+
+
+def _converted_type(plain_type: Any, converter: Converter[Any, Any]) -> Any:
+    """Return the type whose values go through `converter`."""
+    to_cql, from_cql = converter.to_cql, converter.from_cql
+
+    def build(codecs: ModuleType, version: int, vectors: str) -> Any:
+        plain = plain_type.build_codec(codecs, version, vectors)
+        name = plain.cql_name
+        encode, decode = plain.encode, plain.decode
+        if to_cql is not None:
+
+            def encode(value: object) -> bytes:
+                return _encode_converted(plain, to_cql, value)
+
+        if from_cql is not None:
+
+            def decode(data: bytes) -> Any:
+                return from_native(from_cql, plain.decode(data), name)
+
+        return _codec_of(codecs, plain, encode, decode)
+
+    return _subclass(plain_type, build, native_type=plain_type)
+
+
+def _class_type(cql_type: Any, plain_type: Any, converters: Converters) -> Any:
+    """Return the type that writes values of registered classes by their functions.
+
+    :param cql_type: the type for all other values.
+    :param plain_type: the type without any converter.
+    """
+
+    def build(codecs: ModuleType, version: int, vectors: str) -> Any:
+        others = cql_type.build_codec(codecs, version, vectors)
+        plain = plain_type.build_codec(codecs, version, vectors)
+
+        def encode(value: object) -> bytes:
+            to_cql = converters.of_class(type(value))
+            if to_cql is None:
+                data: bytes = others.encode(value)
+                return data
+            return _encode_converted(plain, to_cql, value)
+
+        return _codec_of(codecs, plain, encode, others.decode)
+
+    return _subclass(cql_type, build, native_type=plain_type)
+
+
+# -- types -----------------------------------------------------------------------------------------
+
+
+class _Types:
+    """Chooses the types of columns.
+
+    :param converters: the converters of the moment.
+    :param is_bound: True for bind markers, False for results.
+    """
+
+    __slots__ = ("_converters", "_is_bound")
+
+    def __init__(self, converters: Converters, is_bound: bool) -> None:
+        self._converters = converters
+        self._is_bound = is_bound
+
+    def of_column(self, column: ColumnMetadata) -> ColumnMetadata:
+        """Return a column with the type to encode or decode by; the same without converters."""
+        cached = self._converters.cached_types
+        key = (self._is_bound, *column)
+        cql_type = cached.get(key)
+        if cql_type is None:
+            cql_type = cached.keep(key, self._type_of_column(column), _TYPE_BYTES)
+        return column if cql_type is column.type else column._replace(type=cql_type)
+
+    def _type_of_column(self, column: ColumnMetadata) -> Any:
+        keyspace, table, name, cql_type = column
+        converter = self._converters.columns.get((keyspace, table, name))
+        if converter is not None:
+            return _around(cql_type, lambda plain: _converted_type(plain, converter))
+        if self._is_bound and _NOT_OF_COLUMN.match(name):
+            return cql_type
+        if self._is_bound and issubclass(cql_type, ListType) and cql_type.subtypes:
+            elements = _IN_MARKER.match(name)
+            if elements is not None:
+                element = column._replace(name=elements[1], type=cql_type.subtypes[0])
+                return self._list_of(cql_type, self._type_of_column(element))
+        if _is_of_server(keyspace):
+            return cql_type
+        return _around(cql_type, self._type)
+
+    def _list_of(self, cql_type: Any, element: Any) -> Any:
+        """Return the type of the marker of ``column IN ?``."""
+        if element is cql_type.subtypes[0]:
+            return cql_type
+        if _is_opaque(cql_type):  # of encrypted values
+            return list_of(cql_type, element)
+        return _with_subtypes(cql_type, (element,))
+
+    def _type(self, cql_type: Any, is_number_of_vector: bool = False) -> Any:
+        converter = self._converters.of_type(cql_type)
+        if isinstance(cql_type, type) and issubclass(cql_type, _Wrapper) and converter is None:
+            return self._inside(cql_type)
+        chosen = (
+            self._inside(cql_type) if converter is None else _converted_type(cql_type, converter)
+        )
+        if self._is_bound and self._converters.classes and not is_number_of_vector:
+            return _class_type(chosen, cql_type, self._converters)
+        return chosen
+
+    def _inside(self, cql_type: Any) -> Any:
+        """Return the type with the types inside that they should have."""
+        if not cql_type.subtypes or _is_opaque(cql_type):
+            return cql_type
+        is_vector = issubclass(cql_type, VectorType)
+        subtypes = tuple(
+            # A vector of numbers is written in one go, mostly from an array.
+            self._type(subtype, is_vector and bool(subtype.codec().struct_code))
+            for subtype in cql_type.subtypes
+        )
+        if all(new is old for new, old in zip(subtypes, cql_type.subtypes, strict=True)):
+            return cql_type
+        return _with_subtypes(cql_type, subtypes)
+
+
+def _around(cql_type: Any, change: Callable[[Any], Any]) -> Any:
+    """Return `change(cql_type)`; of an encrypted column the type of the clear values is changed."""
+    clear = cql_type.__dict__.get("plain_type")
+    if clear is None or "with_plain" not in cql_type.__dict__:
+        return change(cql_type)
+    changed = change(clear)
+    return cql_type if changed is clear else with_plain(cql_type, changed)
+
+
+def _is_of_server(keyspace: str) -> bool:
+    return keyspace == "system" or keyspace.startswith("system_")
+
+
+def bound_columns(
+    columns: Sequence[ColumnMetadata], converters: Converters
+) -> Sequence[ColumnMetadata]:
+    """Return the bind markers of a statement with the types to encode by.
+
+    :param columns: the markers, with the types of encrypted columns if there are any.
+    :param converters: the converters of the moment.
+    """
+    types = _Types(converters, is_bound=True)
+    return [types.of_column(column) for column in columns]
+
+
+# -- results ---------------------------------------------------------------------------------------
+
+
+class ConvertedMetadata(SubstituteMetadata):
+    """The columns of a result of which some are converted; immutable.
+
+    `source` has the columns without converters. Columnar forms of a result have its values.
+    """
+
+    __slots__ = ("converters",)
+
+    def __init__(
+        self, source: ResultMetadata, columns: Sequence[ColumnMetadata], converters: Converters
+    ) -> None:
+        super().__init__(source, columns)
+        self.column_plans = source.column_plans
+        self.converters = converters
+
+    def _over(self, source: ResultMetadata) -> ConvertedMetadata:
+        return ConvertedMetadata(source, self.columns, self.converters)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Without converters, which are functions: the other process has its own.
+        return self.source.__reduce__()
+
+    @property
+    def native(self) -> ResultMetadata:
+        """See `ResultMetadata.native`."""
+        return self.source
+
+    @property
+    def server_columns(self) -> Sequence[ColumnMetadata]:
+        """See `ResultMetadata.server_columns`."""
+        return self.source.server_columns
+
+    @property
+    def page_columns(self) -> Sequence[ColumnMetadata]:
+        """See `ResultMetadata.page_columns`."""
+        return self.source.page_columns
+
+    def page_reader(self, column_plan: object) -> Any:
+        """See `ResultMetadata.page_reader`."""
+        return self.source.page_reader(column_plan)
+
+    def for_user_types(self, user_types: UserTypes | None) -> ResultMetadata:
+        """See `ResultMetadata.for_user_types`."""
+        source = self.source.for_user_types(user_types)
+        return self if source is self.source else converting(source, self.converters)
+
+
+def converting(metadata: ResultMetadata, converters: Converters | None) -> ResultMetadata:
+    """Return `metadata` as rows are read with `converters`; the native one if nothing changes.
+
+    :param metadata: the columns of a result, as a policy of column encryption has left them.
+    :param converters: the converters of the moment; None without any.
+    """
+    if isinstance(metadata, ConvertedMetadata) and metadata.converters is converters:
+        return metadata
+    source = metadata.native
+    if converters is None or not (converters.types or converters.columns):
+        return source
+    types = _Types(converters, is_bound=False)
+    columns = [types.of_column(column) for column in source.columns]
+    if all(new is old for new, old in zip(columns, source.columns, strict=True)):
+        return source
+    return ConvertedMetadata(source, columns, converters)

@@ -1,0 +1,199 @@
+"""Nodes that imitate managed services where these differ from Cassandra.
+
+They follow what the vendors document: Amazon Keyspaces ("Functional differences", "Supported
+Cassandra consistency levels", "Creating tables") and Azure Cosmos DB for Apache Cassandra ("Wire
+protocol", "Rate-limiting errors"). Otherwise they behave like `FakeNode`.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Any
+
+from cassandra.testing.fake.answers import Answer, Message, error, message, paged, schema_change
+from cassandra.testing.fake.node import FakeNode
+from cassandra.testing.fake.primitives import Opcode, long_bytes
+from cassandra.testing.fake.refusals import ErrorCode
+from cassandra.testing.fake.requests import Request
+
+__all__ = ["CosmosNode", "KeyspacesNode"]
+
+_ONE, _LOCAL_QUORUM, _LOCAL_ONE = 0x01, 0x06, 0x0A
+_READ_LEVELS = {_ONE: "ONE", _LOCAL_QUORUM: "LOCAL_QUORUM", _LOCAL_ONE: "LOCAL_ONE"}
+_LOGGED = 0
+_SIGV4 = b"SigV4\0\0"  # the first response of AWS's authentication plugin
+_WRITE = re.compile(r"^\s*(insert|update|delete)\b", re.IGNORECASE)
+_CREATE_TABLE = re.compile(
+    r"^\s*create\s+table\s+(?:if\s+not\s+exists\s+)?(\w+)\.(\w+)\b", re.IGNORECASE
+)
+_STATUS = re.compile(r"\bfrom\s+system_schema_mcs\.tables\b", re.IGNORECASE)
+
+
+class KeyspacesNode(FakeNode):
+    """A node that rejects everything that Amazon Keyspaces rejects, and creates tables in the
+    background.
+
+    The node has its own partitioner, so there is no ring. Writes only accept LOCAL_QUORUM; reads
+    also accept ONE and LOCAL_ONE. Batches must be unlogged, with at most 30 statements. A table
+    that is created by its full name is ``CREATING`` in ``system_schema_mcs.tables`` when that is
+    first read. From then on it is ``ACTIVE``, and in ``system_schema``.
+
+    :param address: the address to listen on.
+    :param port: the port; 0 chooses a free one.
+    :param region: the name of its data centre.
+    :param sigv4: require a login by signature, as AWS's authentication plugin does. Any signature
+        is accepted.
+    :param settings: further settings of `FakeNode`.
+    """
+
+    most_in_a_batch = 30
+
+    def __init__(
+        self,
+        address: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        region: str = "us-east-1",
+        sigv4: bool = False,
+        **settings: Any,
+    ) -> None:
+        if sigv4:
+            # any credentials make the node require a login
+            settings |= {"username": "", "password": ""}
+        settings = {"max_version": 4, "release_version": "3.11.2", **settings}
+        super().__init__(
+            address, port, datacenter=region, cluster_name="Amazon Keyspaces", **settings
+        )
+        self.partitioner = "com.amazonaws.cassandra.DefaultPartitioner"
+        self._sigv4 = sigv4
+        self._created: dict[tuple[str, str], str] = {}
+
+    def _on_auth_response(self, request: Request) -> Message:
+        token = request.token or b""
+        if not self._sigv4:
+            return super()._on_auth_response(request)
+        if token == _SIGV4:
+            return message(Opcode.AUTH_CHALLENGE, long_bytes(b"nonce=" + b"0" * 32))
+        if not all(part in token for part in (b"signature=", b"access_key=", b"amzdate=")):
+            return error(ErrorCode.BAD_CREDENTIALS, "The signature is malformed")
+        request.connection.ready = True
+        return message(Opcode.AUTH_SUCCESS, long_bytes(None))
+
+    def _on_query(self, request: Request) -> Message:
+        text = request.query or ""
+        if _STATUS.search(text):
+            return self._statuses()
+        refusal = self._refused_level(request, bool(_WRITE.match(text)))
+        if refusal is not None:
+            return refusal
+        created = _CREATE_TABLE.match(text)
+        if created is not None:
+            self._created[created[1], created[2]] = "CREATING"
+            return schema_change("CREATED", "TABLE", created[1], created[2])
+        return super()._on_query(request)
+
+    def _on_batch(self, request: Request) -> Message:
+        if request.batch_type == _LOGGED:
+            return _invalid("Logged batches are not supported")
+        if len(request.statements) > self.most_in_a_batch:
+            return _invalid(
+                f"A batch has {self.most_in_a_batch} statements at most, "
+                f"this one has {len(request.statements)}"
+            )
+        refusal = self._refused_level(request, True)
+        return refusal if refusal is not None else super()._on_batch(request)
+
+    def _refused_level(self, request: Request, is_write: bool) -> Message | None:
+        levels = {_LOCAL_QUORUM: "LOCAL_QUORUM"} if is_write else _READ_LEVELS
+        if request.consistency in levels:
+            return None
+        return _invalid(
+            "This consistency level is not supported for this operation. "
+            f"Supported consistency levels are: {', '.join(levels.values())}"
+        )
+
+    def _statuses(self) -> Message:
+        columns = [("keyspace_name", "text"), ("table_name", "text"), ("status", "text")]
+        rows = [[*name, status] for name, status in self._created.items()]
+        # The tables are ready for the next query.
+        for (keyspace, table), status in self._created.items():
+            if status == "CREATING":
+                self._make(keyspace, table)
+                self._created[keyspace, table] = "ACTIVE"
+        return paged(columns, rows, keyspace="system_schema_mcs", table="tables")
+
+    def _make(self, keyspace: str, table: str) -> None:
+        """Add a table with only a key to system_schema."""
+        name = {"keyspace_name": keyspace, "table_name": table}
+        if not any(
+            row["keyspace_name"] == keyspace
+            for row in self.schema.setdefault("system_schema.keyspaces", [])
+        ):
+            self.schema["system_schema.keyspaces"].append(
+                {
+                    "keyspace_name": keyspace,
+                    "durable_writes": True,
+                    "replication": {"class": "SingleRegionStrategy"},
+                }
+            )
+        self.schema.setdefault("system_schema.tables", []).append({**name, "id": uuid.uuid4()})
+        self.schema.setdefault("system_schema.columns", []).append(
+            {**name, "column_name": "id", "clustering_order": "none", "column_name_bytes": b"id",
+             "kind": "partition_key", "position": 0, "type": "int"}
+        )  # fmt: skip
+
+
+class CosmosNode(FakeNode):
+    """A node with a rate limit, like Azure Cosmos DB for Apache Cassandra.
+
+    A request beyond the purchased throughput gets an OVERLOADED error whose message has
+    ``RetryAfterMs=``, and is not executed.
+
+    :param address: the address to listen on.
+    :param port: the port; 0 chooses a free one. The real service uses 10350.
+    :param settings: further settings of `FakeNode`.
+    """
+
+    def __init__(self, address: str = "127.0.0.1", port: int = 0, **settings: Any) -> None:
+        super().__init__(
+            address, port, **{"max_version": 4, "release_version": "3.11.0", **settings}
+        )
+        self._refusals = 0
+        self._retry_after_ms = 0
+
+    def exceed_throughput(self, requests: int, retry_after_ms: int = 10) -> None:
+        """Reject the next requests, except those to system tables.
+
+        :param requests: the number of requests to reject.
+        :param retry_after_ms: the wait that the message asks for, in milliseconds.
+        """
+        self._refusals, self._retry_after_ms = requests, retry_after_ms
+
+    def _limited(self, request: Request) -> Message | None:
+        if not self._refusals or any("system" in query for query in request.queries):
+            return None
+        self._refusals -= 1
+        return error(
+            ErrorCode.OVERLOADED,
+            f"Request rate is large: ActivityID={uuid.UUID(int=request.number)}, "
+            f"RetryAfterMs={self._retry_after_ms}, Additional details='Response status code does "
+            "not indicate success: TooManyRequests (429)'",
+        )
+
+    def _on_query(self, request: Request) -> Message:
+        return self._limited(request) or super()._on_query(request)
+
+    def _on_execute(self, request: Request) -> Answer:
+        return self._limited(request) or super()._on_execute(request)
+
+    def _on_batch(self, request: Request) -> Message:
+        return self._limited(request) or super()._on_batch(request)
+
+
+def _invalid(text: str) -> Message:
+    return error(ErrorCode.INVALID, text)
+
+
+for _kind in (KeyspacesNode, CosmosNode):
+    _kind.__module__ = "cassandra.testing.fake"

@@ -1,0 +1,91 @@
+"""The meaning of a request: the parts that are compared to find its recorded response.
+
+Stream ids, client timestamps, ids of prepared statements, and the order across connections differ
+from run to run, so they are ignored. The parts that decide about the response are compared: the
+CQL, the values, the keyspace, consistency levels, the page, and whether the response may omit the
+column metadata.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from cassandra.testing.fake.primitives import NOT_SET, Opcode
+from cassandra.testing.fake.requests import Request
+
+__all__ = ["ANSWERED", "Meaning", "masked_text", "meaning_of", "shown"]
+
+Meaning = dict[str, Any]
+
+ANSWERED = frozenset({Opcode.QUERY, Opcode.PREPARE, Opcode.EXECUTE, Opcode.BATCH})
+"""The requests that are recorded. A replay node answers all others, such as logins, without a
+recording.
+"""
+
+_PASSWORD = re.compile(r"(\b(?:hashed\s+)?password\s*=\s*)'(?:[^']|'')*'", re.IGNORECASE)
+_LONGEST_SHOWN = 300
+
+
+def masked_text(text: str | None) -> str | None:
+    """Return a statement without the passwords of roles."""
+    return None if text is None else _PASSWORD.sub(r"\1'***'", text)
+
+
+def _value(value: Any, is_masked: bool) -> str | None:
+    if value is None:
+        return None
+    if value is NOT_SET:
+        return "unset"
+    if is_masked:
+        return f"sha256:{hashlib.sha256(value).hexdigest()[:32]}"
+    data: str = value.hex()
+    return f"0x{data}"
+
+
+def _values(values: Sequence[Any], is_masked: bool) -> list[str | None]:
+    return [_value(value, is_masked) for value in values]
+
+
+def meaning_of(request: Request, keyspace: str | None, is_masked: bool) -> Meaning:
+    """Return the meaning of a request as a dict of JSON values.
+
+    :param request: a request whose opcode is in `ANSWERED`.
+    :param keyspace: the keyspace that its connection uses.
+    :param is_masked: True to replace bound values by digests.
+    """
+    skips = request.opcode != Opcode.PREPARE and request.skip_metadata
+    parts: Meaning = {
+        "kind": Opcode(request.opcode).name,
+        "text": masked_text(request.query),
+        "names": list(request.names),
+        "values": _values(request.values, is_masked),
+        "statements": [
+            {"text": masked_text(statement.query), "values": _values(statement.values, is_masked)}
+            for statement in request.statements
+        ],
+        "batch_type": request.batch_type,
+        "keyspace": request.keyspace or keyspace,
+        "consistency": request.consistency,
+        "serial_consistency": request.serial_consistency,
+        "page_size": request.page_size,
+        "paging_state": _value(request.paging_state, False),
+        "skips_columns": skips or None,
+        "traced": request.traced or None,
+    }
+    # Only write parts that the request has.
+    return {name: part for name, part in parts.items() if part not in (None, [])}
+
+
+def shown(meaning: Meaning) -> str:
+    """Return a meaning for an error message: the statement, its parameters, and the other parts."""
+    text = meaning.get("text") or "; ".join(
+        str(statement["text"]) for statement in meaning.get("statements", ())
+    )
+    rest = {name: part for name, part in meaning.items() if name not in ("kind", "text")}
+    details = ", ".join(f"{name}={part!r}" for name, part in rest.items())
+    if len(details) > _LONGEST_SHOWN:
+        details = f"{details[:_LONGEST_SHOWN]}..."
+    return f"{meaning['kind']} {text!r} with {details or 'nothing else'}"

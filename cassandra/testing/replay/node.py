@@ -1,0 +1,156 @@
+"""A node that replays recorded responses."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import deque
+from typing import Any
+
+from cassandra.testing.fake.answers import error
+from cassandra.testing.fake.node import FakeNode
+from cassandra.testing.fake.refusals import ErrorCode
+from cassandra.testing.fake.requests import Request
+from cassandra.testing.replay.meaning import ANSWERED, Meaning, meaning_of, shown
+from cassandra.testing.replay.recording import Exchange, Recording
+from cassandra.testing.replay.sniffing import prepared_id, used_keyspace
+from cassandra.testing.wire import Reader
+
+__all__ = ["ReplayNode"]
+
+_NEAREST = 3  # maximum number of recorded requests that an error lists
+
+
+class ReplayNode(FakeNode):
+    """Plays the node of a recording in this process. Applications connect to it as to a real node.
+
+    Requests are matched by their meaning, not by their order: by CQL, values, keyspace, consistency
+    level and page. If a request was recorded several times, its responses are returned in that
+    order, and then the last one repeatedly. A request that was not recorded gets an
+    `InvalidRequest`, which names the request and the file. It is also kept in `refused`, and
+    `check` raises an error for it.
+
+    :param recording: the file, or a `Recording`.
+    :param port: the port to listen on; 0 for a free port.
+    :raises RecordingError: if the file is not a recording.
+    :raises OSError: if the file cannot be read.
+
+    .. versionadded:: 4.0
+    """
+
+    def __init__(self, recording: Recording | str | os.PathLike[str], port: int = 0) -> None:
+        self.path = "the recording"
+        if not isinstance(recording, Recording):
+            self.path = os.fspath(recording)
+            recording = Recording.load(recording)
+        version = recording.protocol_version or 5
+        super().__init__(port=port, max_version=version)
+        self.supported = recording.supported
+        self.recording = recording
+        self.refused: list[str] = []
+        self._texts: dict[bytes, str] = {}
+        self._answers: dict[str, deque[tuple[int, Exchange]]] = {}
+        # By the number of the exchange that preceded them.
+        self._events: dict[int, list[Exchange]] = {}
+        self._read(recording)
+
+    def _read(self, recording: Recording) -> None:
+        last = -1
+        for number, exchange in enumerate(recording.exchanges):
+            if exchange.request is None:
+                self._events.setdefault(last, []).append(exchange)
+                continue
+            last = number
+            self._answers.setdefault(_key(exchange.request), deque()).append((number, exchange))
+            if exchange.request["kind"] == "PREPARE":
+                query_id = prepared_id(*exchange[1:])
+                if query_id is not None:
+                    self._texts[query_id] = exchange.request["text"]
+
+    @property
+    def contact_points(self) -> list[str]:
+        """The address to connect to."""
+        return [self.address]
+
+    @property
+    def is_replay(self) -> bool:
+        """True, because nothing is recorded."""
+        return True
+
+    def start(self) -> ReplayNode:
+        """Start to listen. The port stays the same when the node is started again."""
+        super().start()
+        return self
+
+    def __enter__(self) -> ReplayNode:
+        return self.start()
+
+    def text_of(self, query_id: bytes) -> str | None:
+        """Return the CQL of a statement that was prepared in the recording.
+
+        :param query_id: the id of the statement.
+        """
+        return self._texts.get(query_id)
+
+    def check(self) -> None:
+        """Raise an error if requests were refused.
+
+        :raises AssertionError: if there are refused requests. The message names all of them.
+        """
+        if self.refused:
+            raise AssertionError("\n".join(self.refused))
+
+    def _answer(self, request: Request) -> None:
+        connection = request.connection
+        if request.opcode not in ANSWERED or not connection.ready:
+            super()._answer(request)
+            return
+        primed = self._script.answer_to(request)
+        if primed is not None:
+            primed.perform(request)
+            return
+        meaning = meaning_of(request, connection.keyspace, self.recording.is_masked)
+        answers = self._answers.get(_key(meaning))
+        if not answers:
+            self._refuse(request, meaning)
+            return
+        number, exchange = answers[0]
+        if len(answers) > 1:
+            answers.popleft()
+        connection.keyspace = used_keyspace(*exchange[1:]) or connection.keyspace
+        connection.send(request.stream, exchange.opcode, exchange.flags, exchange.body)
+        for event in self._events.pop(number, ()):
+            self._push(Reader(event.body).string(), event.body)
+
+    def _refuse(self, request: Request, meaning: Meaning) -> None:
+        text = f"not in {self.path}: {shown(meaning)}"
+        if request.version != self.recording.protocol_version:
+            text += (
+                f"; it was recorded with protocol version {self.recording.protocol_version}, and "
+                f"this is version {request.version}"
+            )
+        near = self._nearest(meaning)
+        if near:
+            text += "; recorded with this text: " + " | ".join(near)
+        self.refused.append(text)
+        error(ErrorCode.INVALID, text).perform(request)
+
+    def _nearest(self, meaning: Meaning) -> list[str]:
+        """Return the recorded requests with the same CQL."""
+        text: Any = meaning.get("text")
+        same = [
+            shown(exchange.request)
+            for exchange in self.recording.exchanges
+            if exchange.request is not None
+            and text
+            and exchange.request.get("text") == text
+            and exchange.request["kind"] == meaning["kind"]
+        ]
+        return list(dict.fromkeys(same))[:_NEAREST]
+
+
+def _key(meaning: Meaning) -> str:
+    return json.dumps(meaning, sort_keys=True)
+
+
+ReplayNode.__module__ = "cassandra.testing"

@@ -1,0 +1,373 @@
+"""A proxy in front of a real node that records an application's requests and their responses.
+
+Bytes are passed on unchanged, with one exception: we remove compression from SUPPORTED, because we
+could not read compressed messages. A request gets its position in the recording when it is sent,
+and its response when that arrives. Requests without a response at the end are left out. Logins are
+not recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, cast
+
+from cassandra.testing.fake.connection import METADATA_IDS, TABLET_VERSIONS
+from cassandra.testing.fake.looping import Listening, NodeThread
+from cassandra.testing.fake.primitives import Opcode, WireError, string
+from cassandra.testing.fake.refusals import ErrorCode
+from cassandra.testing.fake.requests import Request
+from cassandra.testing.replay.meaning import ANSWERED, Meaning, meaning_of
+from cassandra.testing.replay.recording import Exchange, Recording
+from cassandra.testing.replay.sniffing import (
+    Envelope,
+    Sniffer,
+    bytes_of,
+    prepared_id,
+    read_supported,
+    used_keyspace,
+    without_compression,
+)
+
+__all__ = ["Recorder"]
+
+
+class Recorder:
+    """Records a run against a real node. The application connects to `contact_points` and `port`.
+
+    Use it as a context manager, or call `start` and `stop`, which writes the file. A driver
+    connects directly to the other nodes of a cluster, which bypasses the recorder. So record
+    against a cluster of one node.
+
+    :param path: the file to write. An existing file is replaced.
+    :param contact_point: the address of the real node.
+    :param port: the port of the real node.
+    :param mask_values: True to replace bound values by digests. Values in results and in CQL are
+        written unchanged.
+    :param ssl_context: the TLS context for the node. The application connects to the recorder
+        without TLS.
+
+    .. versionadded:: 4.0
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        contact_point: str = "127.0.0.1",
+        port: int = 9042,
+        *,
+        mask_values: bool = False,
+        ssl_context: ssl.SSLContext | None = None,
+    ) -> None:
+        self.path = path
+        self.address = "127.0.0.1"
+        self._port = 0
+        self.is_masked = mask_values
+        self.upstream = (contact_point, port)
+        self.ssl_context = ssl_context
+        self.texts: dict[bytes, str] = {}
+        self.supported: Mapping[str, list[str]] = {}
+        self.protocol_version = 0
+        self.faults: list[Exception] = []
+        self._entries: list[list[Any]] = []  # [meaning, response or None]
+        self._links: set[_Program] = set()
+        self._thread: NodeThread | None = None
+        self._listener: Listening | None = None
+
+    @property
+    def port(self) -> int:
+        """The port to connect to.
+
+        :raises RuntimeError: if the recorder was not started yet.
+        """
+        if not self._port:
+            raise RuntimeError("this Recorder is not running: write `with Recorder(...) as node:`")
+        return self._port
+
+    @property
+    def contact_points(self) -> list[str]:
+        """The address to connect to."""
+        return [self.address]
+
+    @property
+    def is_replay(self) -> bool:
+        """False, because a real node responds."""
+        return False
+
+    def start(self) -> Recorder:
+        """Start to listen on a free port.
+
+        :raises RuntimeError: if it was already started.
+        """
+        if self._thread is not None:
+            raise RuntimeError(f"the recorder of {self.path} is running already")
+        self._thread = thread = NodeThread("cassandra-recorder")
+        listener = thread.bound_socket(self.address, 0)
+        self._listener = listener
+        self._port = listener.getsockname()[1]
+        thread.call(thread.listen, listener, lambda: _Program(self, thread.loop), None)
+        return self
+
+    def stop(self) -> Recording:
+        """Close all connections, write the file, and return the recording.
+
+        :raises RuntimeError: if it is not running.
+        :raises OSError: if the file cannot be written.
+        :raises WireError: if the bytes did not follow the protocol. Nothing is written then.
+        """
+        recording = self._end()
+        if self.faults:
+            raise self.faults[0]
+        recording.save(self.path)
+        return recording
+
+    def discard(self) -> None:
+        """Close all connections without writing a file.
+
+        :raises RuntimeError: if it is not running.
+        """
+        self._end()
+
+    def _end(self) -> Recording:
+        thread, listener = self._thread, self._listener
+        if thread is None or listener is None:
+            raise RuntimeError(f"the recorder of {self.path} is not running")
+        self._thread = None
+
+        def close() -> None:
+            thread.stop_listening(listener)
+            for link in list(self._links):
+                link.abort()
+
+        thread.call(close)
+        thread.settle()
+        thread.stop()
+        exchanges = [
+            Exchange(meaning, *answer) for meaning, answer in self._entries if answer is not None
+        ]
+        return Recording(self.protocol_version, self.supported, exchanges, self.is_masked)
+
+    def __enter__(self) -> Recorder:
+        return self.start()
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        # A failed run would record its failure.
+        if error is None:
+            self.stop()
+        else:
+            self.discard()
+
+    # -- for its connections -----------------------------------------------------------------------
+
+    def text_of(self, query_id: bytes) -> str | None:
+        """Return the CQL of a prepared statement.
+
+        :param query_id: the id that the node assigned.
+        """
+        return self.texts.get(query_id)
+
+    def add(self, meaning: Meaning) -> list[Any]:
+        """Add a request, and return the list into which its response is put.
+
+        :param meaning: the meaning of the request.
+        """
+        entry = [meaning, None]
+        self._entries.append(entry)
+        return entry
+
+    def add_event(self, envelope: Envelope) -> None:
+        """Add an event.
+
+        :param envelope: the message. If several connections have registered, each receives it.
+        """
+        answer = (envelope.opcode, envelope.flags, envelope.body)
+        self._entries.append([None, answer])
+
+
+class _Node(asyncio.Protocol):
+    """The side of a connection that faces the node."""
+
+    def __init__(self, program: _Program) -> None:
+        self._program = program
+
+    def data_received(self, data: bytes) -> None:
+        self._program.on_node_data(data)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._program.close()
+
+
+class _Program(asyncio.Protocol):
+    """The side of a connection that faces the application. It also parses the messages."""
+
+    def __init__(self, recorder: Recorder, loop: asyncio.AbstractEventLoop) -> None:
+        self._recorder = recorder
+        self._loop = loop
+        self._transport: asyncio.Transport | None = None
+        self._node: asyncio.Transport | None = None
+        self._connecting: asyncio.Task[None] | None = None
+        self._waiting: list[bytes] = []
+        self._requests, self._answers = Sniffer(), Sniffer()
+        self._in_flight: dict[int, tuple[Request, list[Any] | None]] = {}
+        self._keyspace: str | None = None
+        self._failure: str | None = None  # why the node cannot be reached
+        self._options: Mapping[str, str] = {}
+
+    # -- attributes that `Request` needs -----------------------------------------------------------
+
+    @property
+    def node(self) -> Any:
+        """The object that knows the CQL of prepared statements."""
+        return SimpleNamespace(text_of=self._recorder.text_of)
+
+    @property
+    def has_metadata_ids(self) -> bool:
+        """True if EXECUTE carries the id of the result columns."""
+        return self._requests.is_framed or METADATA_IDS in self._options
+
+    @property
+    def has_tablet_versions(self) -> bool:
+        """True if EXECUTE ends with a byte of the tablet's version."""
+        return TABLET_VERSIONS in self._options
+
+    # -- bytes -------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._recorder._links.add(self)
+        self._connecting = self._loop.create_task(self._connect())
+
+    async def _connect(self) -> None:
+        host, port = self._recorder.upstream
+        try:
+            node, _ = await self._loop.create_connection(
+                lambda: _Node(self), host, port, ssl=self._recorder.ssl_context
+            )
+        except OSError as error:
+            # If we only closed the connection, the driver would ask whether the node expects TLS.
+            self._failure = f"the node to record, {host}:{port}, cannot be reached: {error}"
+            self._refuse_requests()
+            return
+        self._node = node
+        node.writelines(self._waiting)
+        self._waiting.clear()
+
+    def data_received(self, data: bytes) -> None:
+        if self._node is None:
+            self._waiting.append(data)
+        else:
+            self._node.write(data)
+        self._guard(self._read_requests, data)
+        if self._failure is not None:
+            self._refuse_requests()
+
+    def _refuse_requests(self) -> None:
+        """Answer each request with the reason that there is no node, and close the connection."""
+        if not self._in_flight:
+            return  # the application has not sent its first request yet
+        body = int(ErrorCode.SERVER_ERROR).to_bytes(4, "big") + string(self._failure or "")
+        for stream, (request, _) in self._in_flight.items():
+            answer = Envelope(request.version, 0, stream, Opcode.ERROR, body)
+            self._write(bytes_of(answer))
+        self._in_flight.clear()
+        self.close()
+
+    def on_node_data(self, data: bytes) -> None:
+        """Called when bytes from the node arrive."""
+        if self._answers.is_framed:
+            self._write(data)
+        self._guard(self._read_answers, data)
+
+    def _write(self, data: bytes) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
+    def _guard(self, read: Any, data: bytes) -> None:
+        try:
+            read(data)
+        except (WireError, UnicodeDecodeError) as error:
+            self._recorder.faults.append(error)
+            self.abort()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._recorder._links.discard(self)
+        if self._node is not None:
+            self._node.close()
+
+    def close(self) -> None:
+        """Close the application's side after everything is written."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Close both sides immediately."""
+        if self._connecting is not None:
+            self._connecting.cancel()
+        for transport in (self._transport, self._node):
+            if transport is not None:
+                transport.abort()
+
+    # -- parsing -----------------------------------------------------------------------------------
+
+    def _read_requests(self, data: bytes) -> None:
+        self._requests.feed(data)
+        while (envelope := self._requests.next()) is not None:
+            version, flags, stream, opcode, body = envelope
+            connection: Any = self
+            request = Request(connection, version, flags, stream, opcode, body, 0)
+            entry = None
+            if opcode == Opcode.STARTUP:
+                request.parse()
+                self._options = request.options
+            elif opcode in ANSWERED:
+                request.parse()
+                self._recorder.protocol_version = version
+                entry = self._recorder.add(
+                    meaning_of(request, self._keyspace, self._recorder.is_masked)
+                )
+            self._in_flight[stream] = (request, entry)
+
+    def _read_answers(self, data: bytes) -> None:
+        self._answers.feed(data)
+        while (envelope := self._answers.next()) is not None:
+            was_framed = self._answers.is_framed
+            if envelope.opcode == Opcode.SUPPORTED:
+                self._recorder.supported = {**read_supported(envelope.body), "COMPRESSION": []}
+                body = without_compression(envelope.body)
+                envelope = envelope._replace(body=body)
+            # If there are frames, the bytes have been passed on unchanged.
+            if not was_framed:
+                self._write(bytes_of(envelope))
+            self._on_answer(envelope)
+            if not was_framed and self._answers.is_framed:
+                return
+
+    def _on_answer(self, envelope: Envelope) -> None:
+        if envelope.opcode == Opcode.EVENT:
+            self._recorder.add_event(envelope)
+            return
+        request, entry = self._in_flight.pop(envelope.stream, (None, None))
+        if request is None:
+            return
+        answer = (envelope.opcode, envelope.flags, envelope.body)
+        has_started = envelope.opcode in (Opcode.READY, Opcode.AUTHENTICATE)
+        if request.opcode == Opcode.STARTUP and request.version >= 5 and has_started:
+            self._requests.begin_frames()
+            rest = self._answers.begin_frames()
+            if rest:
+                self._write(rest)
+                self._read_answers(rest)
+        if entry is None:
+            return
+        entry[1] = answer
+        if request.opcode == Opcode.PREPARE:
+            query_id = prepared_id(*answer)
+            if query_id is not None and request.query is not None:
+                self._recorder.texts[query_id] = request.query
+        self._keyspace = used_keyspace(*answer) or self._keyspace
+
+
+Recorder.__module__ = "cassandra.testing"

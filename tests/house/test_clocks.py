@@ -1,0 +1,105 @@
+"""The driver reads time only from its environment or `cassandra._clocks`, which simulations
+replace.
+
+A seed would not decide the time of any other clock.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.house.test_layers import TREES
+
+# The folder in the clone, since an installed package has no sources.
+ACCEL = Path(__file__).parents[2] / "cassandra" / "_accel"
+
+# Functions that read a clock of the system, by the module or class that contains them.
+READERS = {
+    "time": {
+        "clock_gettime", "clock_gettime_ns", "ctime", "gmtime", "localtime", "monotonic",
+        "monotonic_ns", "perf_counter", "perf_counter_ns", "time", "time_ns",
+    },
+    "datetime": {"now", "today", "utcnow"},
+    "date": {"today"},
+    "uuid": {"uuid1"},
+}  # fmt: skip
+
+# Modules that may read the system's clock, and the reason.
+REASONS = {
+    "cassandra._clocks": "the one place for those without an engine",
+    "cassandra._compat.connection_parts": "timers of cassandra-driver that nothing here starts",
+    "cassandra._compat.stats": "times calls of the application, for cassandra-driver's metrics",
+    "cassandra._imports": "waits for another thread of the interpreter, in real time",
+    "cassandra.client.cloud": "downloads before there is a loop; certificates expire in real time",
+    "cassandra.clock": "the default, which a simulated cluster replaces",
+    "cassandra.engine.core": "compares its clock with the system's",
+    "cassandra.engine.environment": "the one place for the engine",
+    "cassandra.engine.loop": "a simulated loop's own time is taken first",
+    "cassandra.engine.observers": "the default, which the engine replaces by its environment's",
+    "cassandra.engine.timer_wheel": "the default, which the engine replaces by its environment's",
+    "cassandra.policies.adaptive": "the default, until the policy is attached to an engine",
+    "cassandra.policies.percentile": "the default, until the policy is attached to an engine",
+    "cassandra.ssl_session_cache": "OpenSSL says by the system's clock when sessions end",
+    "cassandra.util.intervals": "limits lines in the log of the whole process",
+}
+
+# Tools for real machines may read any clock.
+TOOLS = ("cassandra.testing", "cassandra.doctor")
+
+# Compiled modules that import such a function as the default of a replaceable clock.
+COMPILED = {"clock", "happy_path", "observed"}
+
+
+def clock_readers(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Yield (name, line) of each mention of a clock of the system."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            # This covers `datetime.datetime.now` as well as `datetime.now`.
+            owner = getattr(node.value, "id", None) or getattr(node.value, "attr", None)
+            if node.attr in READERS.get(str(owner), ()):
+                yield f"{owner}.{node.attr}", node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if alias.name in READERS.get(str(node.module), ()):
+                    yield f"{node.module}.{alias.name}", node.lineno
+
+
+def test_clocks_are_read_in_few_places() -> None:
+    wrong = [
+        f"{module}, line {line}: {name}; call cassandra._clocks or the environment's clock"
+        for module, tree in TREES.items()
+        if module not in REASONS and not module.startswith(TOOLS)
+        for name, line in clock_readers(tree)
+    ]
+    assert wrong == []
+
+
+def test_each_exception_is_needed() -> None:
+    assert [module for module in REASONS if not [*clock_readers(TREES[module])]] == []
+
+
+def test_compiled_modules_read_no_other_clock() -> None:
+    sources = ACCEL.glob("*.pyx")
+    readers = {path.stem for path in sources if "from time import" in path.read_text()}
+    assert readers == COMPILED
+    assert not [
+        path.name for path in ACCEL.glob("*.p[yx][xd]") if "clock_gettime" in path.read_text()
+    ]
+
+
+def test_readers_of_clocks_are_found() -> None:
+    source = """
+import datetime, time
+from time import monotonic
+clock = time.time_ns
+def f(loop):
+    return loop.time(), datetime.datetime.now(), datetime.date.today(), self.time()
+"""
+    assert sorted(clock_readers(ast.parse(source))) == [
+        ("date.today", 6),
+        ("datetime.now", 6),
+        ("time.monotonic", 3),
+        ("time.time_ns", 4),
+    ]

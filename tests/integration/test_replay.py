@@ -1,0 +1,49 @@
+"""A run against a real node is recorded, and replayed without the node."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import Cluster
+from cassandra.query import SimpleStatement, tuple_factory
+from cassandra.testing import LocalCluster, Recorder, ReplayNode
+
+pytestmark = pytest.mark.integration
+
+
+def program(server: Any) -> list[Any]:
+    with Cluster(server.contact_points, port=server.port) as cluster:
+        session = cluster.connect()
+        session.row_factory = tuple_factory
+        session.execute("DROP KEYSPACE IF EXISTS replayed")
+        session.execute(
+            "CREATE KEYSPACE replayed WITH replication = "
+            "{'class': 'SimpleStrategy', 'replication_factor': 1}"
+        )
+        session.set_keyspace("replayed")
+        session.execute("CREATE TABLE t (k int PRIMARY KEY, v text)")
+        insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
+        for key in range(5):
+            session.execute(insert, (key, f"value {key}"))
+        read = session.prepare("SELECT k, v FROM t WHERE k = ?")
+        pages = session.execute(SimpleStatement("SELECT k FROM t", fetch_size=2))
+        return [
+            [session.execute(read, (key,)).all() for key in range(6)],
+            sorted(pages),
+            sorted(cluster.metadata.keyspaces["replayed"].tables),
+        ]
+
+
+def test_a_real_node_is_played(node: LocalCluster, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    (host,) = node.contact_points
+    with Recorder(path, host, node.port) as recorder:
+        seen = program(recorder)
+    assert seen[1] == [(key,) for key in range(5)]
+    for _ in range(2):
+        with ReplayNode(path) as played:
+            assert program(played) == seen
+            played.check()

@@ -1,0 +1,200 @@
+"""Steps of applications that use the object mapper.
+
+Each request of a step is an operation. A row has the number of the first operation in its key
+``op``, and the others follow in the order of `VERBS`, so that the store can derive the operation
+from the verb.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from cassandra.cqlengine import columns
+from cassandra.cqlengine.connection import register_connection, unregister_connection
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.query import BatchQuery
+from tests.simulation.mapped_table import VERBS
+from tests.simulation.plan import Line
+from tests.simulation.store import KEYSPACES
+
+if TYPE_CHECKING:
+    from tests.simulation.clients import Clients, Operation, User
+
+__all__ = ["Mapped"]
+
+
+def _model_of(keyspace: str) -> Any:
+    class Row(Model):
+        __keyspace__ = keyspace
+        __table_name__ = "m"
+        k = columns.Integer(partition_key=True)
+        op = columns.Integer(primary_key=True)
+        v = columns.Integer()
+
+    return Row
+
+
+_MODELS = {keyspace: _model_of(keyspace) for keyspace in KEYSPACES}
+
+
+class Mapped:
+    """Runs the steps of a life that use the mapper.
+
+    :param clients: all users of the life.
+    """
+
+    def __init__(self, clients: Clients) -> None:
+        self._clients = clients
+        self._life = clients.life
+        self._names: dict[User, str] = {}
+
+    def close(self) -> None:
+        """Remove the sessions of the life from the mapper's registry."""
+        for name in self._names.values():
+            unregister_connection(name)
+        self._names.clear()
+
+    def _connection(self, user: User) -> str:
+        """Return the name that a user's session has in the mapper's registry."""
+        if user not in self._names:
+            # Works for both APIs: `BlockingCluster` wraps the blocking session.
+            session = getattr(user.session, "_session", user.session)
+            name = f"user {len(self._names)}"
+            register_connection(name, session=session)
+            self._names[user] = name
+        return self._names[user]
+
+    def _objects(self, user: User, keyspace: str) -> Any:
+        return _MODELS[keyspace].objects.using(connection=self._connection(user))
+
+    def _begin(self, user: User, line: Line, keyspace: str, verbs: int = 1) -> list[Operation]:
+        """Return new operations for the first `verbs` verbs."""
+        begun = [
+            self._clients.begin(
+                user, line.what, idempotent=verb == "SELECT", write=verb != "SELECT"
+            )
+            for verb in VERBS[:verbs]
+        ]
+        for operation in begun:
+            operation.keyspaces = {keyspace}
+            operation.is_bound = True
+        return begun
+
+    async def _call(self, owner: Any, name: str, *done: Operation, **values: Any) -> Any:
+        """Call a method of the mapper: the awaitable method, or the blocking method in a thread."""
+        if self._life.threads is None:
+            result = await getattr(owner, f"a{name}")(**values)
+        else:
+            result = await asyncio.to_thread(getattr(owner, name), **values)
+        for operation in done:
+            operation.is_acknowledged = True
+        return result
+
+    async def do_mapped(self, user: User, line: Line) -> None:
+        """Create, change, read and delete an instance."""
+        keyspace = KEYSPACES[line.number % len(KEYSPACES)]
+        objects, key = self._objects(user, keyspace), line.number % 50
+        operations = self._begin(user, line, keyspace, len(VERBS))
+        create, update, read, delete = operations
+        try:
+            row = await self._call(objects, "create", create, k=key, op=create.number, v=1)
+            row.v = 2
+            await self._call(row, "save", update)
+            row_read = await self._call(objects.filter(k=key, op=create.number), "get", read)
+            if (row_read.k, row_read.op) != (key, create.number):
+                self._life.violate(
+                    f"op {read.number} got the answer to another question: {row_read}"
+                )
+            if row_read.v != 2:
+                self._life.violate(
+                    f"op {update.number} was acknowledged, and {row_read.v} was read"
+                )
+            await self._call(row_read, "delete", delete)
+        finally:
+            self._clients.end(user, *operations)
+
+    async def do_mapped_lwt(self, user: User, line: Line) -> None:
+        """Create an instance if it does not exist, and change it conditionally."""
+        keyspace = KEYSPACES[line.number % len(KEYSPACES)]
+        objects, key = self._objects(user, keyspace), line.number % 50
+        operations = self._begin(user, line, keyspace, 2)
+        create, update = operations
+        try:
+            rows = objects.if_not_exists()
+            await self._call(rows, "create", create, k=key, op=create.number, v=1)
+            chosen = objects.filter(k=key, op=create.number).iff(v=1)
+            await self._call(chosen, "update", update, v=2)
+        finally:
+            self._clients.end(user, *operations)
+
+    async def do_mapped_batch(self, user: User, line: Line) -> None:
+        """Create three instances with one request, with or without a relative timestamp."""
+        keyspace = KEYSPACES[line.number % len(KEYSPACES)]
+        begun = [self._begin(user, line, keyspace)[0] for _ in range(3)]
+        delay = datetime.timedelta(milliseconds=line.number) if line.number % 2 else None
+        connection = self._connection(user)
+
+        def batch() -> BatchQuery:
+            now = self._note_time(begun, delay)
+            batch_query = BatchQuery(timestamp=now, connection=connection)
+            for operation in begun:
+                operation.request = begun[0].number
+                rows = _MODELS[keyspace].batch(batch_query)
+                rows.create(k=line.number % 50, op=operation.number, v=1)
+            return batch_query
+
+        try:
+            await self._build_and_call(batch, "execute", begun)
+        finally:
+            self._clients.end(user, *begun)
+
+    async def do_mapped_later(self, user: User, line: Line) -> None:
+        """Create an instance with a relative timestamp."""
+        keyspace = KEYSPACES[line.number % len(KEYSPACES)]
+        objects = self._objects(user, keyspace)
+        begun = self._begin(user, line, keyspace)
+        delay = datetime.timedelta(milliseconds=line.number - 60)
+        values = {"k": line.number % 50, "op": begun[0].number, "v": 1}
+
+        def later() -> Any:
+            return objects.timestamp(self._note_time(begun, delay))
+
+        try:
+            await self._build_and_call(later, "create", begun, **values)
+        finally:
+            self._clients.end(user, *begun)
+
+    async def do_mapped_many(self, user: User, line: Line) -> None:
+        """Create many instances at once."""
+        keyspace = KEYSPACES[line.number % len(KEYSPACES)]
+        objects = self._objects(user, keyspace)
+        begun = [self._begin(user, line, keyspace)[0] for _ in range(8)]
+        instances = [{"k": line.number % 50, "op": operation.number, "v": 1} for operation in begun]
+        try:
+            await self._call(objects, "create_many", *begun, rows=instances, concurrency=3)
+        finally:
+            self._clients.end(user, *begun)
+
+    def _note_time(
+        self, operations: list[Operation], delay: datetime.timedelta | None
+    ) -> datetime.timedelta | None:
+        """Record the timestamp that a request built at this moment must have."""
+        if delay is not None:
+            now = self._life.loop.wall_time_ns() // 1000
+            for operation in operations:
+                operation.timestamp = now + delay // datetime.timedelta(microseconds=1)
+        return delay
+
+    async def _build_and_call(
+        self, build: Callable[[], Any], name: str, done: list[Operation], **values: Any
+    ) -> None:
+        """`_call` a method of the object that `build` returns, with no time between the two."""
+        if self._life.threads is None:
+            await getattr(build(), f"a{name}")(**values)
+        else:
+            await asyncio.to_thread(lambda: getattr(build(), name)(**values))
+        for operation in done:
+            operation.is_acknowledged = True

@@ -1,0 +1,91 @@
+"""The table behind the steps that use the object mapper: ``m``, in each keyspace.
+
+Unlike other statements of a life, the mapper's statements name their keyspace.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cassandra.testing.fake import Message, rows, void
+
+if TYPE_CHECKING:
+    from cassandra.testing.fake.answers import Prepared
+
+__all__ = ["STAMP", "TABLE", "VERBS", "Write", "number_of", "prepared_of", "result_of"]
+
+TABLE = "m"
+VERBS = ("INSERT", "UPDATE", "SELECT", "DELETE")
+"""The verbs of the requests about one row, in the order of their operations."""
+STAMP = "[timestamp]"
+"""The name of a bind marker for a timestamp."""
+
+_TABLE = re.compile(r"\b(?:INTO|FROM|UPDATE) (k[abc])\.m\b")
+_MARKER = re.compile(r'(?:"(\w+)" = |(TTL|TIMESTAMP|LIMIT) )\?')
+_INSERTED = re.compile(r"\(([^)]*)\) VALUES")
+
+
+class Write(NamedTuple):
+    """The last write of a row: its timestamp, and the value; None if it was deleted."""
+
+    timestamp: int
+    value: int | None
+
+
+def number_of(value: Any) -> int:
+    """Return the operation's number that a bound value contains."""
+    return int.from_bytes(value, "big", signed=True) if isinstance(value, bytes) else -1
+
+
+def prepared_of(
+    text: str,
+) -> tuple[str, list[tuple[str, str]], list[tuple[str, str]]] | None:
+    """Return the keyspace, the bind columns and the result's columns of a statement.
+
+    None if the statement is not about the table of the models.
+    """
+    table = _TABLE.search(text)
+    if table is None:
+        return None
+    inserted = _INSERTED.search(text)
+    names = re.findall(r'"(\w+)"', inserted[1]) if inserted is not None else []
+    names += [name or f"[{word.lower()}]" for name, word in _MARKER.findall(text)]
+    bound = [(name, "bigint" if name == STAMP else "int") for name in names]
+    selected = re.findall(r'"(\w+)"', text.partition(" FROM ")[0])
+    result = [(name, "int") for name in selected] if text.startswith("SELECT") else []
+    return table[1], bound, result
+
+
+def result_of(
+    cells: dict[tuple[str, int, int], Write],
+    prepared: Prepared,
+    values: Any,
+    timestamp: int,
+) -> Message:
+    """Execute a statement, where the greatest timestamp wins, and return its answer."""
+    text, names = prepared.query, [name for name, _ in prepared.columns]
+    k, op = (number_of(values[names.index(name)]) for name in ("k", "op"))
+    key = prepared.keyspace, k, op
+    old = cells.get(key)
+    value = old.value if old is not None else None
+    if text.startswith("SELECT"):
+        values_by_name = {"k": k, "op": op, "v": value}
+        row = tuple(values_by_name[name] for name, _ in prepared.result)
+        return rows(
+            list(prepared.result),
+            [row] if value is not None else [],
+            keyspace=prepared.keyspace,
+            table=TABLE,
+        )
+    is_conditional = " IF " in text
+    if is_conditional:
+        expected = None if "IF NOT EXISTS" in text else number_of(values[-1])
+        if value != expected:
+            return rows([("[applied]", "boolean")], [(False,)])
+        # For a conditional write, servers agree on a timestamp that is later than all before.
+        timestamp = max(timestamp, old.timestamp + 1 if old is not None else 0)
+    if old is None or timestamp > old.timestamp:
+        new = None if text.startswith("DELETE") else number_of(values[names.index("v")])
+        cells[key] = Write(timestamp, new)
+    return rows([("[applied]", "boolean")], [(True,)]) if is_conditional else void()

@@ -1,0 +1,25 @@
+"""Prepared statements without a server, for either implementation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cassandra.bulk.chunks import Column
+from cassandra.protocol.column_specs import ColumnMetadata
+from cassandra.query import PreparedStatement
+from tests.conftest import Twins
+
+
+def prepared_insert(
+    twins: Twins, columns: Sequence[Column], routing_key_indexes: Sequence[int]
+) -> PreparedStatement:
+    """Return a prepared INSERT of `columns`, whose values the given implementation binds.
+
+    It is a real statement with all attributes that the driver uses.
+    """
+    metadata = [ColumnMetadata("ks", "t", column.name, column.type) for column in columns]
+    statement = PreparedStatement(
+        metadata, b"id", routing_key_indexes, "INSERT", "ks", 5, None, None
+    )
+    statement.bind_plan = twins.bind.BindPlan(metadata, routing_key_indexes)
+    return statement

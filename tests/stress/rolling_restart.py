@@ -1,0 +1,168 @@
+"""A rolling restart of three nodes under load, with real sockets: no request may fail.
+
+python -m tests.stress.rolling_restart [--rate 20000] [--rounds 2] [--hard]
+
+The fake nodes run in another process. They announce that they will stop (GRACEFUL_DISCONNECT), wait
+for requests in flight, stop, and come back. Statements are not idempotent, so the driver may not
+send any of them twice. With ``--hard`` the nodes announce nothing, to show the effect of the event.
+The program exits with 1 if a request failed, or if the nodes got more or fewer requests than were
+made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import collections
+import subprocess
+import sys
+import time
+from typing import Any
+
+from cassandra import aio
+from cassandra.policies import ExponentialReconnectionPolicy
+from cassandra.testing.fake import FakeCluster, FakeNode, Opcode
+
+INSERT = "INSERT INTO t (k) VALUES (?)"
+VOID = b"\0\0\0\1"
+TICK = 0.005  # seconds
+GRACE = 20.0  # seconds that a node waits for its clients
+
+
+class QuickNode(FakeNode):
+    """A node that answers an EXECUTE without parsing it."""
+
+    executed = 0
+
+    def on_request(
+        self, connection: Any, version: int, flags: int, stream: int, opcode: int, body: bytes
+    ) -> None:
+        if opcode == Opcode.EXECUTE and self._prepared:
+            QuickNode.executed += 1
+            connection.send(stream, Opcode.RESULT, 0, VOID)
+            return
+        super().on_request(connection, version, flags, stream, opcode, body)
+
+
+def serve(hard: bool) -> None:
+    """Run the nodes, and obey the commands on standard input, one per line."""
+    with FakeCluster(3, node_class=QuickNode, graceful_disconnect=not hard) as nodes:
+        print(nodes.port, *nodes.contact_points, flush=True)
+        for line in sys.stdin:
+            command, index = line.split()
+            node = nodes[int(index)]
+            if command == "stop":
+                if not hard:
+                    node.drain(GRACE)
+                    node.wait_for(lambda node: not node.connections, GRACE + 5.0)
+                nodes.stop_node(node)
+            elif command == "start":
+                nodes.start_node(node)
+            print(QuickNode.executed, flush=True)
+
+
+class Load:
+    """Requests at a steady rate, whether answers come or not."""
+
+    def __init__(self, session: aio.Session, rate: int) -> None:
+        self.session = session
+        self.rate = rate
+        self.made = 0
+        self.outcomes: collections.Counter[str] = collections.Counter()
+        self.slowest = 0.0
+        self.is_over = False
+
+    async def run(self, prepared: Any) -> None:
+        """Make requests until `is_over`, and wait for the last of them."""
+        begun = time.monotonic()
+        pending: set[asyncio.Future[Any]] = set()
+        while not self.is_over:
+            due = int((time.monotonic() - begun) * self.rate)
+            for _ in range(due - self.made):
+                self.made += 1
+                future = asyncio.ensure_future(self.session.execute(prepared, (self.made,)))
+                pending.add(future)
+                future.add_done_callback(self.done(time.monotonic(), pending))
+            await asyncio.sleep(TICK)
+        self.seconds = time.monotonic() - begun
+        while pending:
+            await asyncio.wait(pending)
+
+    def done(self, begun: float, pending: set[asyncio.Future[Any]]) -> Any:
+        """Return a callback that counts an outcome."""
+
+        def count(future: asyncio.Future[Any]) -> None:
+            pending.discard(future)
+            error = future.exception()
+            self.outcomes["ok" if error is None else type(error).__name__] += 1
+            self.slowest = max(self.slowest, time.monotonic() - begun)
+
+        return count
+
+
+async def drive(nodes: subprocess.Popen[str], options: argparse.Namespace) -> int:
+    """Run the load while each node is restarted; return the exit status."""
+    assert nodes.stdin is not None
+    assert nodes.stdout is not None
+    port, *addresses = nodes.stdout.readline().split()
+
+    async def tell(command: str) -> int:
+        assert nodes.stdin is not None
+        assert nodes.stdout is not None
+        nodes.stdin.write(command + "\n")
+        nodes.stdin.flush()
+        return int(await asyncio.to_thread(nodes.stdout.readline))
+
+    async with aio.Cluster(
+        addresses,
+        port=int(port),
+        reconnection_policy=ExponentialReconnectionPolicy(0.5, 5.0),
+        status_event_refresh_window=0.5,
+    ) as cluster:
+        session = await cluster.connect(wait_for_all_pools=True)
+        prepared = await session.prepare(INSERT)
+        load = Load(session, options.rate)
+        task = asyncio.ensure_future(load.run(prepared))
+        for number in range(3 * options.rounds):
+            await asyncio.sleep(1.0)
+            host = cluster.metadata.get_host(addresses[number % 3], int(port))
+            await tell(f"stop {number % 3}")
+            await asyncio.sleep(1.0)
+            await tell(f"start {number % 3}")
+            while not host or not host.is_up:  # noqa: ASYNC110 (nothing tells of it here)
+                await asyncio.sleep(0.05)
+        load.is_over = True
+        await task
+        executed = await tell("count 0")
+    print(
+        f"{load.made:,} requests in {load.seconds:.1f} s ({load.made / load.seconds:,.0f}/s), "
+        f"{3 * options.rounds} restarts: {dict(load.outcomes)}, the nodes executed {executed:,}; "
+        f"the slowest took {load.slowest * 1000:.0f} ms"
+    )
+    return int(load.outcomes["ok"] != load.made or executed != load.made)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rate", type=int, default=20_000, help="requests a second")
+    parser.add_argument("--rounds", type=int, default=2, help="restarts of each node")
+    parser.add_argument("--hard", action="store_true", help="nodes stop without a word")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        serve(options.hard)
+        return 0
+    command = [sys.executable, "-m", "tests.stress.rolling_restart", "--serve"]
+    if options.hard:
+        command.append("--hard")
+    nodes = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        return asyncio.run(drive(nodes, options))
+    finally:
+        assert nodes.stdin is not None
+        nodes.stdin.close()
+        nodes.wait(30.0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

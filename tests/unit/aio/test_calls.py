@@ -1,0 +1,77 @@
+"""Calls of asyncio before they are awaited: as context managers, in tasks, mocked, and misused."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from cassandra import aio
+from cassandra.aio.calls import Call
+from tests.unit.aio.conftest import READ
+
+
+async def test_a_block_of_a_connect(cluster: aio.Cluster) -> None:
+    async with cluster.connect("shop") as session:
+        assert session.keyspace == "shop"
+        assert (await session.execute(READ)).one().k == 1
+    assert session.is_shutdown
+    assert not cluster.is_shutdown
+    with pytest.raises(KeyError):
+        async with cluster.connect() as failing:
+            raise KeyError("of the block")
+    assert failing.is_shutdown
+
+
+async def test_a_connect_in_a_task(cluster: aio.Cluster) -> None:
+    task = asyncio.create_task(cluster.connect())
+    assert "Cluster.connect" in repr(task)
+    assert (await (await asyncio.wait_for(task, 30)).execute(READ)).one().k == 1
+    cancelled = asyncio.create_task(cluster.connect())
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled
+
+
+@pytest.mark.parametrize("attribute", ["execute", "prepare"])
+async def test_a_session_that_is_not_there_yet(cluster: aio.Cluster, attribute: str) -> None:
+    connecting: Any = cluster.connect()
+    with pytest.raises(AttributeError, match=r"connect\(\) has not been awaited, .*" + attribute):
+        getattr(connecting, attribute)
+    connecting.close()
+
+
+async def test_a_report_that_is_not_there_yet(cluster: aio.Cluster) -> None:
+    session = await cluster.connect()
+    loading: Any = session.load("shop.t", [(1,)])
+    with pytest.raises(AttributeError, match=r"load\(\) has not been awaited, .*'rows'"):
+        loading.rows  # noqa: B018
+    loading.close()
+
+
+async def test_the_calls_count_as_coroutine_functions() -> None:
+    calls = (aio.Cluster.connect, aio.Session.load, aio.Session.unload)
+    for call in calls:
+        assert inspect.iscoroutinefunction(call) or asyncio.iscoroutinefunction(call)
+    cluster = mock.create_autospec(aio.Cluster)
+    cluster.connect.return_value = "session"
+    assert await cluster.connect(cluster) == "session"
+
+
+async def test_errors_go_into_the_coroutine() -> None:
+    async def answer() -> int:
+        try:
+            await asyncio.sleep(0)
+        except KeyError:
+            return 2
+        return 1
+
+    call = Call(answer(), "answer")
+    call.send(None)
+    with pytest.raises(StopIteration) as stopped:
+        call.throw(KeyError())
+    assert stopped.value.value == 2

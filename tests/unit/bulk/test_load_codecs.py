@@ -1,0 +1,105 @@
+"""In bulk work, converters apply to rows of the application, while files contain CQL values."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import Cluster
+from cassandra.codecs import Converter
+from cassandra.query import tuple_factory
+from cassandra.testing.fake import FakeCluster, FakeNode, Request, void
+from cassandra.testing.fake.answers import Answer
+from tests.unit.bulk.test_load import INSERT, node
+from tests.unit.bulk.test_scan import COLUMNS, EXPECTED, QUERY, Table, no_fault, nodes, settings
+
+__all__ = ["node", "nodes"]
+
+LOUD: Converter[str, str] = Converter(str.lower, str.upper)
+
+
+@pytest.fixture
+def record_inserts(node: FakeNode) -> list[Any]:
+    values: list[Any] = []
+
+    def insert(request: Request) -> Answer:
+        values.append(request.values[1])
+        return void()
+
+    node.prime(INSERT, insert)
+    return values
+
+
+def load(node: FakeNode, source: Any) -> None:
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        session.codecs.register_column("ks.t.name", LOUD)
+        session.codecs.register_class(bytes, bytes.decode)
+        prepared = session.prepare(INSERT)
+        prepared.is_idempotent = True
+        session.load(prepared, source)
+
+
+def test_rows_of_the_application(node: FakeNode, record_inserts: list[Any]) -> None:
+    load(node, [(1, "ADA"), {"id": 2, "name": "BOB"}])
+    assert sorted(record_inserts) == [b"ada", b"bob"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("rows.csv", "id,name\n1,ADA\n"), ("rows.jsonl", '{"id": 1, "name": "ADA"}\n')],
+)
+def test_files(
+    node: FakeNode, record_inserts: list[Any], tmp_path: Path, name: str, text: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    load(node, tmp_path / name)
+    assert record_inserts == [b"ADA"]
+
+
+def test_tables(node: FakeNode, record_inserts: list[Any]) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    load(node, pyarrow.table({"id": [1], "name": ["ADA"]}))
+    assert record_inserts == [b"ADA"]
+
+
+def prime(nodes: FakeCluster) -> None:
+    marker = ("partition key token", "bigint")
+    for each in nodes.nodes:
+        prepared = each.prime_prepare(QUERY, [marker, marker], COLUMNS)
+        prepared.keyspace, prepared.table = "a", "t0"
+    nodes.prime(QUERY, Table(no_fault))
+
+
+def register(cluster: Any) -> None:
+    # The bounds of a range are numbers of this type, too.
+    cluster.codecs.register_type("bigint", Converter(lambda value: 1 // 0))
+    cluster.codecs.register_type("int", Converter(None, str))
+
+
+def test_scans_and_unloads(nodes: FakeCluster, tmp_path: Path) -> None:
+    prime(nodes)
+    with Cluster(**settings(nodes)) as cluster:
+        register(cluster)
+        session = cluster.connect()
+        session.row_factory = tuple_factory
+        pairs = [(int(k), int(c)) for k, c in session.scan("a.t0")]
+        assert sorted(pairs) == EXPECTED
+        assert all(isinstance(item, str) for row in session.scan("a.t0") for item in row)
+        (path,) = session.unload("a.t0", tmp_path, format="jsonl").files
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert sorted((row["id"], row["c0"]) for row in rows) == EXPECTED
+
+
+async def test_scans_by_asyncio(nodes: FakeCluster) -> None:
+    prime(nodes)
+    async with aio.Cluster(**settings(nodes)) as cluster:
+        register(cluster)
+        session = await cluster.connect()
+        session.row_factory = tuple_factory
+        pairs = [(int(k), int(c)) async for k, c in session.scan("a.t0")]
+    assert sorted(pairs) == EXPECTED

@@ -1,0 +1,116 @@
+"""Loads warn of timestamps that count seconds, microseconds or nanoseconds."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import Cluster
+from cassandra.testing.fake import FakeNode
+
+INSERT = "INSERT INTO t (id, at, till) VALUES (?, ?, ?)"
+COLUMNS = [("id", "int"), ("at", "timestamp"), ("till", "timestamp")]
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as running:
+        running.prime_prepare(INSERT, COLUMNS, pk_indexes=[0])
+        yield running
+
+
+def warned(node: FakeNode, source: Any, **options: Any) -> list[str]:
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        with warnings.catch_warnings(record=True) as records:
+            warnings.simplefilter("always")
+            session.load(session.prepare(INSERT), source, **options)
+    return [str(one.message) for one in records if one.category is RuntimeWarning]
+
+
+def test_seconds_in_a_csv_file(node: FakeNode, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(
+        "id,at,till\n1,,2026-11-26 10:00:00\n2,1700000000,1700000000\n"
+        + "".join(f"{n},{1700000000 + n},\n" for n in range(3, 300))
+    )
+    (text,) = warned(node, path)
+    assert text == (
+        f"{path}, line 3: column 'at' is a timestamp, which is counted in milliseconds, and "
+        "1700000000 milliseconds are a moment of January or February 1970: if these are seconds, "
+        "multiply them by 1000 (its other rows are not looked at)"
+    )
+
+
+def test_each_column_and_each_load_has_one(node: FakeNode, tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("id,begin,till\n1,1700000000,1700000000000000\n")
+    for _ in range(2):
+        texts = warned(node, tmp_path / "*.csv", columns={"begin": "at", "till": "till"})
+        assert len(texts) == 2
+        assert "a.csv, line 2: column 'at' is" in texts[0]
+        assert "column 'till' is" in texts[1]
+        assert "if these are microseconds, divide them by 1000" in texts[1]
+
+
+@pytest.mark.parametrize(
+    "line", ["1,1700000000000,2026-11-26", "1,0,-5", '1,"1969-07-20 20:17:40",', "1,,"]
+)
+def test_other_moments_are_not_warned_of(node: FakeNode, tmp_path: Path, line: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"id,at,till\n{line}\n")
+    assert warned(node, path) == []
+
+
+def test_a_file_without_a_header_and_a_format(node: FakeNode, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("1;1700000000;-\n")
+    (text,) = warned(node, path, header=False, delimiter=";", null="-")
+    assert "a.csv, line 1: column 'at'" in text
+    path.write_text("1,2026112610,2026112610\n")
+    assert warned(node, path, header=False, timestamp_format="%Y%m%d%H") == []
+
+
+def test_json_lines(node: FakeNode, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(
+        '{"id": 1, "at": null}\n{"id": 2, "at": 1700000000, "till": "1700000000000000000"}\n'
+    )
+    at, till = warned(node, path)
+    assert "a.jsonl, line 2: column 'at'" in at
+    assert "1700000000000000000 milliseconds are a moment after the year 9999" in till
+    assert "if these are nanoseconds, divide them by 1000000" in till
+
+
+def test_integer_columns_of_tables(node: FakeNode, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pyarrow = pytest.importorskip("pyarrow")
+    numpy = pytest.importorskip("numpy")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = {"id": [1, 2], "at": [1700000000, 1700000001], "till": [None, None]}
+    table = pyarrow.table(
+        columns,
+        schema=pyarrow.schema(
+            [("id", "int32"), ("at", "int64"), ("till", pyarrow.timestamp("ms"))]
+        ),
+    )
+    parquet.write_table(table, tmp_path / "a.parquet")
+    frame = pandas.DataFrame(
+        {"id": [1], "at": [1700000000], "till": pandas.to_datetime(["1970-01-15"])}
+    )
+    array = numpy.array(
+        [(1, 1700000000, 0)], dtype=[("id", "i4"), ("at", "i8"), ("till", "datetime64[ms]")]
+    )
+    for source, place in (
+        (table, "row 0"),
+        (frame, "row 0"),
+        (array, "row 0"),
+        (tmp_path / "a.parquet", "a.parquet, row 1"),
+    ):
+        texts = {text for text in warned(node, source) if text.find("column 'at'") > 0}
+        assert len(texts) == 1, source
+        assert f"{place}: column 'at' is a timestamp" in texts.pop()

@@ -1,0 +1,85 @@
+"""A statement for one host is executed as the statement inside it would be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import Cluster, ExecutionProfile, Session
+from cassandra.metadata.host import Host
+from cassandra.policies.balancing import DefaultLoadBalancingPolicy, RoundRobinPolicy
+from cassandra.query import BatchStatement, HostTargetingStatement, SimpleStatement
+from cassandra.testing.fake import FakeCluster, Opcode
+
+WRITE = "INSERT INTO t (k) VALUES (?)"
+DATA = (Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH)
+
+
+@pytest.fixture
+def nodes() -> Iterator[FakeCluster]:
+    with FakeCluster(3) as running:
+        for node in running.nodes:
+            node.prime_prepare(WRITE, [("k", "int")], pk_indexes=[0])
+        yield running
+
+
+@pytest.fixture
+def session(nodes: FakeCluster) -> Iterator[Session]:
+    profile = ExecutionProfile(load_balancing_policy=DefaultLoadBalancingPolicy(RoundRobinPolicy()))
+    with Cluster(
+        nodes.contact_points, port=nodes.port, execution_profiles={"targeting": profile}
+    ) as cluster:
+        yield cluster.connect(wait_for_all_pools=True)
+
+
+def execute(
+    nodes: FakeCluster, session: Session, statement: Any, host: Host, parameters: Any = None
+) -> Any:
+    """Execute `statement` on `host`; return the request that the host has got."""
+    before = {node.address: len(node.requests) for node in nodes.nodes}
+    target: Any = host.address
+    targeting = HostTargetingStatement(statement, target)
+    session.execute(targeting, parameters, execution_profile="targeting")
+    ((address, request),) = [
+        (node.address, request)
+        for node in nodes.nodes
+        for request in node.requests[before[node.address] :]
+        if request.opcode in DATA and "system" not in (request.query or "")
+    ]
+    assert address == host.address
+    return request
+
+
+@pytest.mark.parametrize("empty", [(), [], {}, None])
+def test_empty_parameters_give_percent_signs_no_meaning(
+    nodes: FakeCluster, session: Session, empty: Any
+) -> None:
+    text = "INSERT INTO t (v) VALUES ('100%% a')"
+    for host in session.cluster.metadata.all_hosts():
+        assert execute(nodes, session, SimpleStatement(text), host, empty).query == text
+
+
+def test_parameters_of_a_text(nodes: FakeCluster, session: Session) -> None:
+    for host in session.cluster.metadata.all_hosts():
+        statement = SimpleStatement("INSERT INTO t (v) VALUES (%s)")
+        request = execute(nodes, session, statement, host, ("100%",))
+        assert request.query == "INSERT INTO t (v) VALUES ('100%')"
+
+
+def test_a_text_with_markers(nodes: FakeCluster, session: Session) -> None:
+    for number, host in enumerate(session.cluster.metadata.all_hosts()):
+        request = execute(nodes, session, SimpleStatement(WRITE), host, (number,))
+        assert (request.opcode, request.values[0][-1]) == (Opcode.EXECUTE, number)
+
+
+def test_bound_statements_and_batches(nodes: FakeCluster, session: Session) -> None:
+    bound = session.prepare(WRITE).bind((1,))
+    for host in session.cluster.metadata.all_hosts():
+        assert execute(nodes, session, bound, host).values[0][-1] == 1
+        batch = BatchStatement().add(WRITE, (2,)).add(bound)
+        request = execute(nodes, session, batch, host)
+        assert [statement.values[0][-1] for statement in request.statements] == [2, 1]
+        with pytest.warns(RuntimeWarning, match="the parameters are ignored: a BoundStatement"):
+            execute(nodes, session, bound, host, (5,))

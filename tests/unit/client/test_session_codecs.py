@@ -1,0 +1,285 @@
+"""Converters through both APIs: values that are sent and read, and effects of a later change."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import pickle
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import Cluster, Session
+from cassandra.codecs import CodecRegistry, Converter
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.encoder import Encoder
+from cassandra.errors import DecodeError
+from cassandra.query import (
+    BatchStatement,
+    PreparedStatement,
+    SimpleStatement,
+    dict_factory,
+    named_tuple_factory,
+    ordered_dict_factory,
+    tuple_factory,
+)
+from cassandra.testing.fake import FakeNode, Request, Udt, rows, void
+from cassandra.testing.fake.answers import Answer
+from cassandra.testing.fake.primitives import Opcode
+
+INSERT = "INSERT INTO ks.t (k, c, price) VALUES (?, ?, ?)"
+SELECT = "SELECT k, c, price FROM ks.t WHERE k = ?"
+READ = "SELECT k, c, price FROM ks.t"
+MONEY = Udt("ks", "money", (("amount", "bigint"), ("currency", "text")))
+COLUMNS: list[tuple[str, Any]] = [("k", "text"), ("c", "text"), ("price", MONEY)]
+PLAIN = ("a", "red", {"amount": 5, "currency": "EUR"})
+
+
+class Color(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclasses.dataclass(frozen=True)
+class Money:
+    amount: int
+    currency: str
+
+
+ROW = ("a", Color.RED, Money(5, "EUR"))
+
+
+def register(registry: CodecRegistry) -> None:
+    color: Converter[Color, str] = Converter(lambda value: value.value, Color)
+    money: Converter[Money, Any] = Converter(
+        dataclasses.asdict, lambda value: Money(value.amount, value.currency)
+    )
+    registry.register_column("ks.t.c", color)
+    registry.register_type("money", money)
+
+
+class Table:
+    """Fake table that keeps inserted values, and always returns one row."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.queries: list[Any] = []
+
+    def insert(self, request: Request) -> Answer:
+        statements: list[Any] = [statement.values for statement in request.statements] or [
+            request.values
+        ]
+        self.values += [list(values) for values in statements]
+        self.queries += request.queries
+        return void()
+
+
+@pytest.fixture
+def table() -> Table:
+    return Table()
+
+
+@pytest.fixture(params=[3, 4, 5])
+def node(request: pytest.FixtureRequest, table: Table) -> Iterator[FakeNode]:
+    with FakeNode(max_version=request.param) as node:
+        node.prime_prepare(INSERT, COLUMNS, pk_indexes=[0])
+        node.prime_prepare(SELECT, COLUMNS[:1], result=COLUMNS, pk_indexes=[0])
+        node.prime(re.compile("INSERT"), table.insert)
+        for query in (SELECT, READ):
+            node.prime(query, rows(COLUMNS, [PLAIN]))
+        yield node
+        assert node.malformed == []
+
+
+@pytest.fixture
+def cluster(node: FakeNode) -> Iterator[Cluster]:
+    with Cluster([node.address], port=node.port) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def session(cluster: Cluster) -> Session:
+    session = cluster.connect()
+    register(session.codecs)
+    session.row_factory = tuple_factory
+    return session
+
+
+SENT = [b"a", b"red", b"\0\0\0\x08" + (5).to_bytes(8, "big") + b"\0\0\0\x03EUR"]
+
+
+def test_prepared_statements_and_texts(session: Session, table: Table) -> None:
+    session.execute(session.prepare(INSERT), ROW)
+    session.execute(INSERT, ROW)
+    session.execute(INSERT, dict(zip(("k", "c", "price"), ROW, strict=True)))
+    assert table.values == [SENT] * 3
+    prepared = session.prepare(SELECT)
+    for _ in range(2):  # the second answer is decoded with the cached columns
+        assert session.execute(prepared, ("a",)).all() == [ROW]
+        assert session.execute_async(prepared, ("a",)).result().all() == [ROW]
+        assert session.execute(READ).all() == [ROW]
+
+
+async def test_the_asyncio_api(node: FakeNode, table: Table) -> None:
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        register(cluster.codecs)
+        session = await cluster.connect()
+        session.row_factory = tuple_factory
+        await session.execute(await session.prepare(INSERT), ROW)
+        prepared = await session.prepare(SELECT)
+        for _ in range(2):
+            assert (await session.execute(prepared, ("a",))).all() == [ROW]
+            assert [row async for row in await session.execute(READ)] == [ROW]
+    assert table.values == [SENT]
+
+
+def test_all_row_factories_and_row_types(session: Session) -> None:
+    @dataclasses.dataclass
+    class Order:
+        k: str
+        c: Color
+        price: Money
+
+    prepared = session.prepare(SELECT)
+    for query, values in ((READ, None), (prepared, ("a",))):
+        for factory in (named_tuple_factory, dict_factory, ordered_dict_factory, tuple_factory):
+            session.row_factory = factory
+            (row,) = session.execute(query, values)
+            assert tuple(row.values() if isinstance(row, dict) else row) == ROW
+        (order,) = session.execute(query, values, row_type=Order)
+        assert order == Order(*ROW)
+
+
+def test_batches_and_many_rows(session: Session, table: Table) -> None:
+    prepared = session.prepare(INSERT)
+    batch = BatchStatement()
+    batch.add(prepared, ROW)
+    batch.add(INSERT, ROW)
+    batch.add_many(prepared, [ROW, ROW])
+    session.execute(batch)
+    execute_concurrent_with_args(session, prepared, [ROW] * 3)
+    assert table.values == [SENT] * 7
+
+
+def test_routing_keys_are_those_of_the_written_values(session: Session, node: FakeNode) -> None:
+    prepared = session.prepare(SELECT)
+    if node.max_version == 3:
+        pytest.skip("servers of version 3 do not say where the key is")
+    session.codecs.register_column("ks.t.k", Converter(str.lower, str.upper))
+    assert prepared.bind(("A",)).routing_key == b"a"
+
+
+def test_parameters_of_texts_by_class(session: Session, table: Table) -> None:
+    session.codecs.register_class(Color, lambda color: color.value)
+    text = "INSERT INTO ks.t (k, c) VALUES (%s, %s)"
+    session.execute(text, (Color.BLUE, [Color.RED]))
+    session.execute(SimpleStatement(text), (Color.BLUE, [Color.RED]))
+    batch = BatchStatement(session=session)
+    batch.add(text, (Color.BLUE, [Color.RED]))
+    session.execute(batch)
+    session.encoder = Encoder()  # the application replaces the encoder
+    session.execute(text, (Color.BLUE, [Color.RED]))
+    assert table.queries == ["INSERT INTO ks.t (k, c) VALUES ('blue', ['red'])"] * 4
+
+
+def test_bound_values_by_class(session: Session, table: Table) -> None:
+    session.codecs.register_class(Color, lambda color: color.value)
+    session.codecs.unregister_column("ks.t.c")
+    session.execute(session.prepare(INSERT), (Color.BLUE, Color.RED, Money(5, "EUR")))
+    assert table.values == [[b"blue", *SENT[1:]]]
+
+
+def test_a_prepared_statement_follows(cluster: Cluster, session: Session, table: Table) -> None:
+    insert, select = session.prepare(INSERT), session.prepare(SELECT)
+    bound = insert.bind(ROW)
+    assert session.execute(select, ("a",)).all() == [ROW]
+    session.codecs.register_column("ks.t.c", Converter(str.lower, str.upper))
+    cluster.codecs.register_column("ks.t.k", Converter(str.lower, str.upper))
+    for _ in range(2):
+        assert session.execute(select, ("A",)).all() == [("A", "RED", ROW[2])]
+        assert session.execute(READ).all() == [("A", "RED", ROW[2])]
+    session.execute(insert, ("A", "RED", ROW[2]))
+    session.execute(bound)  # the values stay as they were bound
+    assert table.values == [SENT, SENT]
+    session.codecs.unregister_column("ks.t.c")
+    assert session.execute(select, ("A",)).all() == [("A", "red", ROW[2])]
+
+
+def test_sessions_are_apart_but_for_the_cluster(cluster: Cluster, session: Session) -> None:
+    other = cluster.connect()
+    other.row_factory = tuple_factory
+    (row,) = other.execute(READ)
+    assert row[1] == "red"
+    assert session.execute(READ).all() == [ROW]
+    # A statement uses the converters of the session that prepared it.
+    assert other.execute(session.prepare(SELECT), ("a",)).all() == [ROW]
+    cluster.codecs.register_column("ks.t.c", Converter(None, str.upper))
+    assert other.execute(READ).all()[0][1] == "RED"
+    assert session.execute(READ).all() == [ROW]
+
+
+def test_registered_classes_of_user_defined_types_come_first(session: Session) -> None:
+    seen = []
+
+    def money_of(value: Any) -> Money:
+        seen.append(type(value))
+        return Money(value["amount"], value["currency"])
+
+    session.codecs.register_type("ks.money", Converter(dataclasses.asdict, money_of))
+    session.cluster._add_user_type("ks", "money", dict, [])
+    prepared = session.prepare(SELECT)
+    for query, values in ((READ, None), (prepared, ("a",)), (prepared, ("a",))):
+        assert session.execute(query, values).all() == [ROW]
+    assert set(seen) == {dict}
+
+
+def test_columnar_forms_have_the_values_of_cql(session: Session) -> None:
+    pytest.importorskip("pyarrow")
+    prepared = session.prepare(SELECT)
+    for query, values in ((READ, None), (prepared, ("a",))):
+        assert session.execute(query, values).to_arrow().to_pylist() == [
+            dict(zip(("k", "c", "price"), PLAIN, strict=True))
+        ]
+
+
+def test_tables_to_bind_have_the_values_of_cql(session: Session, table: Table) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    prepared = session.prepare(INSERT)
+    columns = {"k": ["a"], "c": ["red"], "price": [PLAIN[2]]}
+    batch = BatchStatement()
+    batch.add_many(prepared, pyarrow.table(columns))
+    session.execute(batch)
+    assert table.values == [SENT]
+
+
+def test_errors_name_the_column(session: Session) -> None:
+    prepared = session.prepare(INSERT)
+    with pytest.raises(ValueError, match=r'column "c" \(varchar, .*cannot convert \'red\' \(str\)'):
+        session.execute(prepared, PLAIN)
+    session.codecs.register_column("ks.t.c", Converter(None, int))
+    with pytest.raises(
+        DecodeError, match=r'row 0, column "c" \(varchar\): int cannot convert \'red\''
+    ):
+        session.execute(READ).all()
+
+
+def test_a_copy_has_no_converters(session: Session) -> None:
+    prepared = session.prepare(SELECT)
+    copied: PreparedStatement = pickle.loads(pickle.dumps(prepared))
+    assert copied.codecs is None
+    assert "native_type" not in copied.result_metadata[1].type.__dict__
+
+
+def test_a_statement_that_a_node_has_forgotten(session: Session, node: FakeNode) -> None:
+    prepared = session.prepare(SELECT)
+    node.forget_prepared()
+    assert session.execute(prepared, ("a",)).all() == [ROW]
+    # The statement's columns have changed since.
+    node.prime_prepare(SELECT, [("k", "blob")], result=COLUMNS, pk_indexes=[0])
+    node.forget_prepared()
+    session.codecs.register_column("ks.t.k", Converter(str.encode, bytes.decode))
+    opcodes = [request.opcode for request in node.requests if request.opcode == Opcode.PREPARE]
+    assert len(opcodes) >= 2

@@ -1,0 +1,92 @@
+"""Instances of registered classes become literals in simple statements."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+from typing import Any
+
+import pytest
+
+from cassandra.codecs import CodecRegistry
+from cassandra.cqltypes import EncodeValueError
+from cassandra.encoder import Encoder
+
+
+class Color(enum.Enum):
+    RED = "red"
+
+
+class Moment(datetime.datetime):
+    """A library's subclass of datetime."""
+
+
+@pytest.fixture
+def registry() -> CodecRegistry:
+    registry = CodecRegistry()
+    registry.register_class(Color, lambda color: color.name)
+    return registry
+
+
+def test_values_are_converted_inside_collections_too(registry: CodecRegistry) -> None:
+    encoder = Encoder()
+    registry.serve(encoder)
+    literal = encoder.cql_encode_all_types
+    assert literal(Color.RED) == "'RED'"
+    assert literal([Color.RED, {Color.RED: None}]) == "['RED', {'RED': NULL}]"
+
+
+def test_a_converter_may_return_its_own_class() -> None:
+    registry = CodecRegistry(CodecRegistry())
+    encoder = Encoder()
+    registry.serve(encoder)
+    registry.register_class(str, str.upper)
+    registry.register_class(Moment, lambda moment: moment.date())
+    registry.register_class(Color, lambda color: color)
+    assert encoder.cql_encode_all_types("a'b") == "'A''B'"
+    assert encoder.cql_encode_all_types(Moment(2020, 1, 2)) == "'2020-01-02'"
+    assert encoder.cql_encode_all_types(Color.RED) == "Color.RED"
+
+
+def test_an_error_names_the_value(registry: CodecRegistry) -> None:
+    encoder = Encoder()
+    registry.serve(encoder)
+    registry.register_class(int, lambda number: None)
+    with pytest.raises(EncodeValueError, match=r"made None of 5 \(int\)"):
+        encoder.cql_encode_all_types(5)
+
+
+def test_entries_go_with_their_converter(registry: CodecRegistry) -> None:
+    encoder = Encoder()
+    before = dict(encoder.mapping)
+    registry.serve(encoder)
+    registry.register_class(Moment, lambda moment: "x")
+    registry.register_class(str, str.upper)
+    for cls in (Color, Moment, str):
+        registry.unregister_class(cls)
+    assert encoder.mapping == before
+
+
+def test_an_entry_of_the_application_stays(registry: CodecRegistry) -> None:
+    encoder = Encoder()
+    registry.serve(encoder)
+    custom: Any = lambda color: "own"  # noqa: E731
+    encoder.mapping[Color] = custom
+    registry.unregister_class(Color)
+    assert encoder.mapping[Color] is custom
+
+
+def test_a_new_converter_takes_the_place_of_the_old(registry: CodecRegistry) -> None:
+    encoder = Encoder()
+    registry.serve(encoder)
+    registry.register_class(Color, lambda color: color.value)
+    assert encoder.cql_encode_all_types(Color.RED) == "'red'"
+
+
+def test_an_encoder_without_a_mapping_is_left_alone(registry: CodecRegistry) -> None:
+    class Own:
+        """An application's replacement for the encoder."""
+
+    custom: Any = Own()
+    registry.serve(custom)
+    registry.register_class(int, str)

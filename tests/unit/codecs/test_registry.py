@@ -1,0 +1,153 @@
+"""The registry checks registrations, passes them to sessions, and reports changes."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cassandra.codecs import CodecRegistry, Converter
+from cassandra.cqltypes import UTF8Type
+
+A: Converter[Any, Any] = Converter(str)
+B: Converter[Any, Any] = Converter(repr)
+
+
+class Statement:
+    """Fake statement that counts how often its plans were rebuilt."""
+
+    def __init__(self) -> None:
+        self.renewed = 0
+
+    def renew_codecs(self) -> None:
+        self.renewed += 1
+
+
+def test_without_converters_there_is_nothing_to_look_at() -> None:
+    cluster = CodecRegistry()
+    session = CodecRegistry(cluster)
+    assert cluster.converters is session.converters is None
+    session.register_type("text", A)
+    session.unregister_type(UTF8Type)
+    assert session.converters is None
+
+
+def test_a_session_inherits_and_overrides() -> None:
+    cluster = CodecRegistry()
+    cluster.register_type("text", A)
+    session, other = CodecRegistry(cluster), CodecRegistry(cluster)
+    session.register_type("varchar", B)
+    cluster.register_column("ks.t.c", A)
+    cluster.register_class(int, str)
+    for registry, converter in ((session, B), (other, A), (cluster, A)):
+        converters = registry.converters
+        assert converters is not None
+        assert converters.of_type(UTF8Type) is converter
+        assert converters.columns == {("ks", "t", "c"): A}
+        assert converters.of_class(bool) is str
+        assert converters.of_class(float) is None
+    session.unregister_type("text")
+    assert session.converters is not None
+    assert session.converters.of_type(UTF8Type) is A
+
+
+def test_the_nearest_class_and_the_more_precise_type_count() -> None:
+    class Base: ...
+
+    class Inner(Base): ...
+
+    registry = CodecRegistry()
+    registry.register_class(Base, str)
+    registry.register_class(Inner, Converter(repr))
+    registry.register_type("money", A)
+    registry.register_type("shop.money", B)
+    converters = registry.converters
+    assert converters is not None
+    assert converters.of_class(Inner) is repr
+    assert converters.of_class(Base) is str
+    assert [str(pattern) for pattern, _ in converters.types] == ["shop.money", "money"]
+
+
+def test_statements_follow_changes_here_and_above() -> None:
+    cluster = CodecRegistry()
+    session, other = CodecRegistry(cluster), CodecRegistry(cluster)
+    statement, others = Statement(), Statement()
+    session.follow(statement)
+    other.follow(others)
+    session.register_type("text", A)
+    assert (statement.renewed, others.renewed) == (1, 0)
+    cluster.register_column("ks.t.c", A)
+    assert (statement.renewed, others.renewed) == (2, 1)
+    del statement
+    gc.collect()
+    cluster.register_class(int, str)
+    assert others.renewed == 2
+
+
+def test_a_refused_registration_changes_nothing() -> None:
+    registry = CodecRegistry()
+    statement = Statement()
+    registry.follow(statement)
+    unwanted: Any = str
+    not_a_class: Any = "int"
+    refused: list[Callable[[], None]] = [
+        lambda: registry.register_type("text", unwanted),
+        lambda: registry.register_type("timstamp", A),
+        lambda: registry.register_column("ks.t.c", unwanted),
+        lambda: registry.register_column("t.c", A),
+        lambda: registry.register_class(not_a_class, str),
+        lambda: registry.register_class(int, not_a_class),
+        lambda: registry.register_class(int, Converter(from_cql=int)),
+        lambda: registry.register_class(object, str),
+    ]
+    for register in refused:
+        with pytest.raises((TypeError, ValueError)):
+            register()
+    assert registry.converters is None
+    assert statement.renewed == 0
+
+
+def test_errors_name_what_was_to_be_registered() -> None:
+    registry = CodecRegistry()
+    unwanted: Any = 5
+    with pytest.raises(TypeError, match=r"the converter of CQL type list<text> must be .* 5 \(int"):
+        registry.register_type("list<text>", unwanted)
+    with pytest.raises(TypeError, match=r"the converter of column ks\.t\.c must be"):
+        registry.register_column("ks.t.c", unwanted)
+    with pytest.raises(TypeError, match="to_cql for int must be a function or a Converter"):
+        registry.register_class(int, unwanted)
+
+
+def test_only_what_is_there_is_unregistered() -> None:
+    cluster = CodecRegistry()
+    cluster.register_type("text", A)
+    cluster.register_column("ks.t.c", A)
+    cluster.register_class(int, str)
+    session = CodecRegistry(cluster)
+    for registry, is_there in ((session, False), (cluster, True), (cluster, False)):
+        for unregister, key in (
+            (registry.unregister_type, "text"),
+            (registry.unregister_column, "ks.t.c"),
+            (registry.unregister_class, int),
+        ):
+            call: Any = unregister
+            if is_there:
+                call(key)
+            else:
+                with pytest.raises(KeyError, match="no converter is registered here for the"):
+                    call(key)
+
+
+def test_registrations_of_a_registry() -> None:
+    registry = CodecRegistry()
+    assert repr(registry) == "<CodecRegistry of no converters>"
+    registry.register_type("list<text>", A)
+    registry.register_column("ks.t.c", B)
+    registry.register_class(int, str)
+    assert dict(registry.types) == {"list<text>": A}
+    assert dict(registry.columns) == {("ks", "t", "c"): B}
+    assert dict(registry.classes) == {int: str}
+    assert repr(registry) == "<CodecRegistry of list<text>, ks.t.c, int>"
+    assert repr(CodecRegistry(registry)).endswith("no converters, with those of the cluster>")

@@ -1,0 +1,80 @@
+"""Converters for names that the schema does not have are warned of."""
+
+from __future__ import annotations
+
+import warnings
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.codecs import CodecRegistry, Converter
+from cassandra.codecs.schema_names import missing_column, missing_type
+from cassandra.codecs.type_patterns import pattern_of
+
+A: Converter[Any, Any] = Converter(str)
+SHOP = SimpleNamespace(
+    tables={"carts": SimpleNamespace(columns={"id": 1, "total": 2})},
+    views={"by_day": SimpleNamespace(columns={"day": 1})},
+    user_types={"money": 1},
+)
+KEYSPACES = {"shop": SHOP}
+
+
+@pytest.mark.parametrize(
+    ("column", "text"),
+    [
+        (("shop", "carts", "total"), None),
+        (("shop", "by_day", "day"), None),
+        (
+            ("shop", "carts", "totl"),
+            "there is no column 'totl' in table shop.carts; did you mean 'total'?",
+        ),
+        (
+            ("shop", "cart", "total"),
+            "there is no table 'cart' in keyspace 'shop'; did you mean 'carts'?",
+        ),
+        (("market", "carts", "total"), "there is no keyspace 'market'"),
+    ],
+)
+def test_columns(column: tuple[str, str, str], text: str | None) -> None:
+    assert missing_column(column, KEYSPACES) == text
+
+
+@pytest.mark.parametrize(
+    ("cql_type", "text"),
+    [
+        ("text", None),
+        ("money", None),
+        ("list<frozen<shop.money>>", None),
+        ("monney", "there is no user-defined type 'monney'; did you mean 'money'?"),
+        (
+            "map<text, frozen<shop.mony>>",
+            "there is no user-defined type 'mony' in keyspace 'shop'; did you mean 'money'?",
+        ),
+        ("sop.money", "there is no keyspace 'sop'; did you mean 'shop'?"),
+    ],
+)
+def test_types(cql_type: str, text: str | None) -> None:
+    assert missing_type(pattern_of(cql_type), KEYSPACES) == text
+
+
+def test_a_registry_warns_once_the_schema_is_known() -> None:
+    metadata: Any = SimpleNamespace(keyspaces={})
+    cluster = CodecRegistry(metadata=metadata)
+    cluster.register_type("monney", A)
+    cluster.register_column("shop.carts.total", A)
+    session = CodecRegistry(cluster)
+    metadata.keyspaces = KEYSPACES
+    with pytest.warns(
+        RuntimeWarning, match="no effect until its name is there: .* 'monney'"
+    ) as all:
+        cluster.check_names()
+    assert len(all) == 1
+    assert all[0].filename == __file__
+    with pytest.warns(RuntimeWarning, match="no column 'x' in table shop"):
+        session.register_column("shop.carts.x", A)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cluster.check_names()
+        session.register_column("shop.carts.id", A)

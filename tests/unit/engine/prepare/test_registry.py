@@ -1,0 +1,67 @@
+"""Prepared statements in use are found by their id."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cassandra.engine.prepare.registry import StatementRegistry
+from cassandra.query.prepared import PreparedStatement
+
+
+def statement(query_id: bytes) -> PreparedStatement:
+    return PreparedStatement([], query_id, None, "SELECT 1", "ks", 5, None, None)
+
+
+def test_one_of_several_with_the_same_id_is_enough() -> None:
+    registry = StatementRegistry()
+    statements: list[Any] = [statement(b"a") for _ in range(3)]
+    for prepared in statements:
+        registry.add(prepared)
+        registry.add(prepared)
+    del prepared
+    while statements:
+        assert any(registry.by_id(b"a") is prepared for prepared in statements)
+        assert len(list(registry.each_once())) == 1
+        del statements[0]
+    assert registry.by_id(b"a") is None
+    assert list(registry.each_once()) == []
+
+
+def test_a_statement_whose_id_has_changed_is_found_by_the_new_one() -> None:
+    registry = StatementRegistry()
+    first, second = statement(b"a"), statement(b"b")
+    registry.add(first)
+    registry.add(second)
+    first.query_id = b"b"
+    second.query_id = b"c"
+    assert registry.by_id(b"a") is None
+    for _ in range(2):
+        assert registry.by_id(b"b") is first
+        assert registry.by_id(b"c") is second
+    assert {prepared.query_id for prepared in registry.each_once()} == {b"b", b"c"}
+
+
+def test_all_statements_with_an_id() -> None:
+    registry = StatementRegistry()
+    first, second, third, other = [statement(query_id) for query_id in (b"a", b"a", b"a", b"b")]
+    added = [registry.add(prepared) for prepared in (first, second, third, other)]
+    assert added == [first, first, first, other]
+    assert registry.all_with(b"a") == [first, second, third]
+    first.query_id = b"c"
+    assert registry.all_with(b"a") == [second, third]
+    later = statement(b"a")
+    assert registry.add(later) is later
+    assert registry.all_with(b"c") == [first]
+    assert len(registry) == 5
+
+
+def test_statements_dropped_during_an_iteration_are_skipped() -> None:
+    registry = StatementRegistry()
+    statements: list[Any] = [statement(b"%d" % number) for number in range(3)]
+    for added in statements:
+        registry.add(added)
+    iterator = registry.each_once()
+    assert next(iterator) is statements[0]
+    del added, statements[1]
+    registry.add(statement(b"later"))
+    assert [prepared.query_id for prepared in iterator] == [b"2"]

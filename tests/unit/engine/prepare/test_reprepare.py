@@ -1,0 +1,157 @@
+"""Statements that a host has forgotten are prepared again, without a socket."""
+
+from __future__ import annotations
+
+import uuid
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.cqltypes import Int32Type
+from cassandra.engine.prepare.reprepare import Reprepare
+from cassandra.errors import BindColumnsChanged, ConnectionException, InvalidRequest, ProtocolError
+from cassandra.protocol.column_specs import ColumnMetadata
+from cassandra.protocol.opcodes import ERROR, PREPARE, READY, RESULT
+from cassandra.query import BatchStatement, PreparedStatement
+from cassandra.testing.fake import FakeNode
+from tests.unit.engine.faults import connected
+from tests.unit.engine.partners import connection
+from tests.unit.protocol.wire import int32, short, string
+
+TEXT = "SELECT v FROM t WHERE k = ?"
+
+
+def prepared() -> PreparedStatement:
+    columns = [ColumnMetadata("ks", "t", "k", Int32Type)]
+    return PreparedStatement(columns, b"old", [0], TEXT, "ks", 4, None, None)
+
+
+def answer(name: str = "k", code: int = 9) -> bytes:
+    """Return a PREPARED with one bind column (native_protocol_v4.spec, section 4.2.5.4)."""
+    bind = int32(1) + int32(1) + int32(1) + short(0) + string("ks") + string("t")
+    return int32(4) + short(3) + b"new" + bind + string(name) + short(code) + int32(4) + int32(0)
+
+
+class RecordingRequest:
+    """Fake request that records its notifications."""
+
+    done = False
+    _retry_handle: Any = None
+    session = SimpleNamespace(
+        core=SimpleNamespace(
+            random=Random(1), preparer=SimpleNamespace(all_with=lambda query_id: [])
+        )
+    )
+
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+        self.request_body = SimpleNamespace(renew=lambda old, prepared: self.calls.append(old))
+
+    def resend(self, attempt: Any) -> None:
+        self.calls.append(("resend", attempt))
+
+    def fail(self, error: BaseException) -> None:
+        self.calls.append(type(error))
+
+    def on_reprepare_failed(self, attempt: Any, error: Exception) -> None:
+        self.calls.append((attempt, error))
+
+
+def begun(**attributes: Any) -> tuple[RecordingRequest, PreparedStatement, Reprepare, Any]:
+    request, statement = RecordingRequest(), prepared()
+    sent: list[Any] = []
+    through = connection(version=4, sent=sent, gate=None, **{"keyspace": "ks", **attributes})
+    step = Reprepare(request, "attempt", statement, through)  # type: ignore[arg-type]
+    if "send" not in attributes:
+        through.send = lambda *what: sent.append(what)
+    return request, statement, step, through
+
+
+def test_the_request_goes_on_with_the_new_id() -> None:
+    request, statement, step, through = begun()
+    step.start()
+    assert through.sent == [(step, PREPARE, 0, int32(len(TEXT)) + TEXT.encode())]
+    step.on_response(through, RESULT, 0, answer())
+    assert statement.query_id == b"new"
+    assert request.calls == [b"old", ("resend", "attempt")]
+
+
+def test_a_refusal_is_the_requests_error() -> None:
+    request, statement, step, through = begun()
+    step.on_response(through, ERROR, 0, int32(0x2200) + string("no such table"))
+    assert (request.calls, statement.query_id) == ([InvalidRequest], b"old")
+
+
+def test_an_answer_to_something_else() -> None:
+    request, _, step, through = begun()
+    step.on_response(through, READY, 0, b"")
+    assert request.calls == [ProtocolError]
+    assert through.closed
+
+
+def test_a_lost_connection_is_for_the_next_host() -> None:
+    error = ConnectionException("lost")
+
+    def send(*what: Any) -> None:
+        raise error
+
+    request, _, step, through = begun(send=send)
+    step.start()
+    step.on_connection_lost(through, error)
+    assert request.calls == [("attempt", error)] * 2
+
+
+def test_a_request_that_is_over_wants_nothing() -> None:
+    request, statement, step, through = begun()
+    request.done = True
+    step.on_response(through, RESULT, 0, answer())
+    assert (request.calls, statement.query_id) == ([], b"old")
+
+
+WRITE = "INSERT INTO t (k, v) VALUES (?, ?)"
+
+
+def prime(node: FakeNode, cql_type: str) -> None:
+    """Drop the table, and create it again with another type of the same column."""
+    node.prime_prepare(WRITE, [("k", "int"), ("v", cql_type)], pk_indexes=[0])
+    node.forget_prepared()
+
+
+@pytest.mark.simulated
+@pytest.mark.parametrize("prepares_again", [False, True], ids=["executed", "prepared again"])
+async def test_all_statements_with_the_same_id_are_guarded(prepares_again: bool) -> None:
+    """The server gives them the same id, and would accept bytes of the old types."""
+    with FakeNode() as node:
+        prime(node, "int")
+        async with connected(node) as (_, session):
+            statements = [await session.prepare(WRITE) for _ in range(3)]
+            prime(node, "bigint")
+            renewed = await session.prepare(WRITE) if prepares_again else None
+            for prepared in statements:
+                for _ in range(2):
+                    await session.execute(prepared, (1, 7))
+                    values: Any = node.queries()[-1].values
+                    assert len(values[1]) == 8
+            prime(node, "uuid")
+            if renewed is not None:
+                renewed = await session.prepare(WRITE)
+                await session.execute(renewed, (1, uuid.uuid4()))
+            for prepared in statements:
+                with pytest.raises(BindColumnsChanged):
+                    await session.execute(prepared, (1, 7))
+
+
+@pytest.mark.simulated
+async def test_a_batch_of_statements_with_the_same_id() -> None:
+    with FakeNode() as node:
+        prime(node, "int")
+        async with connected(node) as (_, session):
+            first, second = await session.prepare(WRITE), await session.prepare(WRITE)
+            prime(node, "bigint")
+            batch = BatchStatement().add(first, (1, 7)).add(second, (2, 7)).add(first, (3, 7))
+            for _ in range(2):
+                await session.execute(batch)
+                sent: list[Any] = [statement.values for statement in node.queries()[-1].statements]
+                assert [(key[-1], len(value)) for key, value in sent] == [(1, 8), (2, 8), (3, 8)]

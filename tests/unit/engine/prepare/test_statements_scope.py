@@ -1,0 +1,73 @@
+"""`prepare_scope` decides on which hosts statements are prepared before their execution."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import Cluster
+from cassandra.policies import DCAwareRoundRobinPolicy
+from cassandra.testing.fake import FakeCluster
+from tests.unit.engine.faults import connected
+from tests.waiting import until_on_loop
+
+INSERT = "INSERT INTO ks.t (k) VALUES (?)"
+
+
+def remote(used: int = 1) -> dict[str, Any]:
+    return {"load_balancing_policy": DCAwareRoundRobinPolicy("a", used_hosts_per_remote_dc=used)}
+
+
+def datacenters_with_statement(nodes: FakeCluster) -> list[str]:
+    return [node.datacenter for node in nodes.nodes if INSERT in node.prepared]
+
+
+@pytest.mark.simulated
+@pytest.mark.parametrize(
+    ("scope", "used", "expected"),
+    [
+        (None, 1, ["a", "a"]),
+        ("local_dc", 1, ["a", "a"]),
+        ("all", 1, ["a", "a", "b"]),
+        ("all", 0, ["a", "a"]),  # remote hosts are ignored
+    ],
+)
+async def test_statements_are_prepared_ahead_in_their_scope(
+    scope: str | None, used: int, expected: list[str]
+) -> None:
+    settings: dict[str, Any] = {} if scope is None else {"prepare_scope": scope}
+    with FakeCluster({"a": 2, "b": 1}) as nodes:
+        async with connected(nodes, remote(used), **settings) as (_, session):
+            prepared = await session.prepare(INSERT)
+            assert datacenters_with_statement(nodes) == expected
+            # The same applies to nodes that come back and have forgotten the statement.
+            for node in nodes.nodes[1:]:
+                nodes.stop_node(node)
+            await until_on_loop(lambda: len(session._engine.pools) == 1)
+            for node in nodes.nodes[1:]:
+                nodes.start_node(node)
+            await until_on_loop(lambda: len(session._engine.pools) == (2 if not used else 3))
+            await until_on_loop(lambda: len(datacenters_with_statement(nodes)) >= len(expected))
+            await asyncio.sleep(1.0)
+            assert datacenters_with_statement(nodes) == expected
+            assert prepared.query_string == INSERT
+
+
+@pytest.mark.simulated
+async def test_a_remote_host_learns_of_it_when_it_is_executed_there() -> None:
+    with FakeCluster({"a": 1, "b": 1}) as nodes:
+        async with connected(nodes, remote()) as (cluster, session):
+            prepared = await session.prepare(INSERT)
+            host = cluster.metadata.get_host(nodes[1].address, nodes.port)
+            await session.execute(prepared, (1,), host=host)
+            assert datacenters_with_statement(nodes) == ["a", "b"]
+
+
+@pytest.mark.parametrize("cluster", [Cluster, aio.Cluster])
+@pytest.mark.parametrize("scope", ["local", "ALL", "", 1])
+def test_other_scopes_are_refused(cluster: Any, scope: object) -> None:
+    with pytest.raises(ValueError, match='prepare_scope must be "local_dc" or "all", but is'):
+        cluster(prepare_scope=scope)

@@ -1,0 +1,360 @@
+"""Requests can name a host and a shard, or a token, in both APIs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.engine.targets import Target, make_target, named_host
+from cassandra.metadata import BytesToken, MD5Token, Metadata, Murmur3Token, ReplicaShard
+from cassandra.policies import DCAwareRoundRobinPolicy, RoundRobinPolicy, TokenAwarePolicy
+from cassandra.query import SimpleStatement
+from cassandra.testing.fake import FakeCluster, Scylla, rows
+from cassandra.testing.fake.tokens import token_of
+from tests.unit.engine.faults import connected
+from tests.waiting import until, until_on_loop
+
+SHARDS = [7, 5, 8]
+TEXT = "SELECT v FROM vn.t"
+SELECT = "SELECT v FROM {}.t WHERE k = ?"
+TOKENS = [-(2**63), -(2**61), -1, 0, 12345, 2**62, 2**63 - 1]
+
+
+@pytest.fixture
+def nodes() -> Iterator[FakeCluster]:
+    with FakeCluster(3, scylla=Scylla(SHARDS)) as running:
+        scylla = running.scylla
+        scylla.keyspace("vn", replication_factor=2)
+        scylla.table("vn", "t")
+        scylla.keyspace("tb", replication_factor=2, tablets=True)
+        scylla.table("tb", "t", tablets=8)
+        yield running
+
+
+@pytest.fixture
+def session(nodes: FakeCluster) -> Iterator[Session]:
+    with Cluster(nodes.contact_points, port=nodes.port) as cluster:
+        session = cluster.connect("vn", wait_for_all_pools=True)
+        until(lambda: connected_shards(cluster) == sum(SHARDS))
+        yield session
+
+
+def connected_shards(cluster: Any) -> int:
+    return sum(stats["connected"] for stats in cluster.shard_aware_stats().values())
+
+
+def hosts_of(nodes: FakeCluster, cluster: Any) -> list[Any]:
+    """Return the driver's hosts, in the order of the nodes."""
+    hosts = {host.host_id: host for host in cluster.metadata.all_hosts()}
+    return [hosts[node.host_id] for node in nodes.nodes]
+
+
+def arrivals(nodes: FakeCluster, *texts: str) -> list[tuple[int, Any]]:
+    """Return (node, shard) of each request with one of these texts, and forget them."""
+    arrived = [
+        (index, request.connection.shard)
+        for index, node in enumerate(nodes.nodes)
+        for text in texts or (TEXT,)
+        for request in node.queries(text)
+    ]
+    for node in nodes.nodes:
+        node.forget_requests()
+    return arrived
+
+
+# -- a host and its shard --------------------------------------------------------------------------
+
+
+def test_each_shard_of_each_host(nodes: FakeCluster, session: Session) -> None:
+    prepared = session.prepare(SELECT.format("vn"))
+    for index, host in enumerate(hosts_of(nodes, session.cluster)):
+        for shard in range(SHARDS[index]):
+            session.execute(TEXT, host=host, shard=shard)
+            session.execute_async(TEXT, host=host, shard=shard).result()
+            session.execute(prepared, (1,), host=host, shard=shard)
+            assert arrivals(nodes, TEXT, SELECT.format("vn")) == [(index, shard)] * 3
+
+
+async def test_each_shard_with_asyncio(nodes: FakeCluster) -> None:
+    async with connected(nodes) as (cluster, session):
+        await until_on_loop(lambda: connected_shards(cluster) == sum(SHARDS))
+        prepared = await session.prepare(SELECT.format("vn"))
+        for index, host in enumerate(hosts_of(nodes, cluster)):
+            for shard in range(SHARDS[index]):
+                await session.execute(TEXT, host=host, shard=shard)
+                await session.execute(prepared, (1,), host=host, shard=shard)
+                assert arrivals(nodes, TEXT, SELECT.format("vn")) == [(index, shard)] * 2
+
+
+def test_pages_stay_on_the_shard(nodes: FakeCluster, session: Session) -> None:
+    pages = iter([rows([("v", "int")], [(1,)], paging_state=b"more"), rows([("v", "int")], [(2,)])])
+    nodes.nodes[1].prime(TEXT, lambda request: next(pages))
+    host = hosts_of(nodes, session.cluster)[1]
+    result = session.execute(SimpleStatement(TEXT, fetch_size=1), host=host, shard=3)
+    assert [row.v for row in result] == [1, 2]
+    assert arrivals(nodes) == [(1, 3), (1, 3)]
+
+
+def test_a_shard_without_a_connection_is_replaced_by_another(
+    nodes: FakeCluster, session: Session
+) -> None:
+    host = hosts_of(nodes, session.cluster)[0]
+    pool = session._engine.pools[host]
+    table: Any = pool.shards
+    (owner,) = [each for each in pool.connections if table.pick(2) is each]
+    table.remove(owner)  # as if it had been closed
+    session.execute(TEXT, host=host, shard=2)
+    ((index, _),) = arrivals(nodes)
+    assert index == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"shard": 7}, ValueError, r"shard=7: .* has no such shard, but 7 shards, 0 to 6"),
+        ({"shard": -1}, ValueError, "shard=-1: .* has no such shard"),
+        ({"shard": True}, TypeError, "shard must be an int, but is bool: True"),
+        ({"shard": "1"}, TypeError, "shard must be an int, but is str: '1'"),
+        ({"shard": 1, "host": None}, ValueError, "shard=1 needs a host: write host="),
+        ({"shard": 1, "host": "10.0.0.1"}, TypeError, "host must be a Host"),
+        ({"shard": 1, "token": 5}, ValueError, "shard=1 and token=5: name one of the two"),
+        ({"token": 1.5}, TypeError, "token must be an int or a Murmur3Token, but is float: 1.5"),
+        ({"token": False}, TypeError, "token must be an int or a Murmur3Token, but is bool"),
+        ({"token": 2**63}, ValueError, "token=9223372036854775808 is not on the ring"),
+        ({"token": MD5Token(5)}, TypeError, "token must be a Murmur3Token, .* <MD5Token: 5>"),
+    ],
+)
+async def test_mistakes(
+    nodes: FakeCluster, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    async with connected(nodes) as (cluster, session):
+        options = {"host": hosts_of(nodes, cluster)[0], **options}
+        with pytest.raises(error, match=message):
+            session.execute(TEXT, **options)
+    assert arrivals(nodes) == []
+
+
+def test_mistakes_are_raised_by_the_call(nodes: FakeCluster, session: Session) -> None:
+    host = hosts_of(nodes, session.cluster)[0]
+    for execute in (session.execute, session.execute_async):
+        with pytest.raises(ValueError, match="has no such shard"):
+            execute(TEXT, host=host, shard=50)
+    assert arrivals(nodes) == []
+
+
+def test_hosts_without_shards() -> None:
+    with (
+        FakeCluster(1) as nodes,
+        Cluster(nodes.contact_points, port=nodes.port) as cluster,
+    ):
+        session = cluster.connect()
+        (host,) = cluster.metadata.all_hosts()
+        with pytest.raises(ValueError, match=r"shard=0: .* has no shards that the driver knows of"):
+            session.execute(TEXT, host=host, shard=0)
+
+
+# -- tokens ----------------------------------------------------------------------------------------
+
+
+def owners(cluster: Any, token: int, keyspace: str = "vn", table: str | None = None) -> Any:
+    """Return {host: shard} of a token's replicas."""
+    return dict(cluster.metadata.get_replica_shards(keyspace, token, table))
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_a_token_leads_to_its_shard(nodes: FakeCluster, session: Session, token: int) -> None:
+    hosts = hosts_of(nodes, session.cluster)
+    replicas = owners(session.cluster, token)
+    assert len(replicas) == 2
+    for _ in range(6):
+        session.execute(TEXT, token=token)
+        session.execute(TEXT, token=Murmur3Token(token))
+    seen = arrivals(nodes)
+    assert len(seen) == 12
+    assert all(replicas.get(hosts[index]) == shard for index, shard in seen)
+    assert {index for index, _ in seen} == {hosts.index(host) for host in replicas}
+
+
+async def test_tokens_with_asyncio(nodes: FakeCluster) -> None:
+    async with connected(nodes) as (cluster, session):
+        await until_on_loop(lambda: connected_shards(cluster) == sum(SHARDS))
+        await session.set_keyspace("vn")
+        hosts = hosts_of(nodes, cluster)
+        for token in TOKENS:
+            await session.execute(TEXT, token=token)
+            ((index, shard),) = arrivals(nodes)
+            assert owners(cluster, token)[hosts[index]] == shard
+
+
+def test_a_token_counts_more_than_the_statement_s_partition(
+    nodes: FakeCluster, session: Session
+) -> None:
+    prepared = session.prepare(SELECT.format("vn"))
+    hosts = hosts_of(nodes, session.cluster)
+    for key in range(20):
+        session.execute(prepared, (1,), token=token_of(key.to_bytes(4, "big")))
+        ((index, shard),) = arrivals(nodes, SELECT.format("vn"))
+        replicas = owners(session.cluster, token_of(key.to_bytes(4, "big")))
+        assert replicas[hosts[index]] == shard
+
+
+def test_tablets(nodes: FakeCluster, session: Session) -> None:
+    prepared = session.prepare(SELECT.format("tb"))
+    keys = [key.to_bytes(4, "big") for key in range(40)]
+    assert session.cluster.metadata.get_replica_shards("tb", keys[0], "t") == []
+    unknown = list(range(40))
+    for _ in range(100):  # tablets are learnt when a request meets another node or shard
+        for key in unknown:
+            session.execute(prepared, (key,))
+        unknown = [
+            key
+            for key in unknown
+            if len(owners(session.cluster, token_of(keys[key]), "tb", "t")) < 2
+        ]
+        if not unknown:
+            break
+    hosts = hosts_of(nodes, session.cluster)
+    arrivals(nodes)
+    for tablet_key in keys:
+        replicas = owners(session.cluster, token_of(tablet_key), "tb", "t")
+        assert len(replicas) == 2
+        assert dict(session.cluster.metadata.get_replica_shards("tb", tablet_key, "t")) == replicas
+        session.execute(prepared, (1,), token=token_of(tablet_key))
+        ((index, shard),) = arrivals(nodes, SELECT.format("tb"))
+        assert replicas[hosts[index]] == shard
+
+
+def test_a_token_and_a_host(nodes: FakeCluster, session: Session) -> None:
+    hosts = hosts_of(nodes, session.cluster)
+    for token in TOKENS:
+        replicas = owners(session.cluster, token)
+        for index, host in enumerate(hosts):
+            if host in replicas:
+                session.execute(TEXT, host=host, token=token)
+                assert arrivals(nodes) == [(index, replicas[host])]
+            else:
+                message = f"token={token} contradict each other: the replicas of this token in"
+                with pytest.raises(ValueError, match=message):
+                    session.execute_async(TEXT, host=host, token=token)
+    assert arrivals(nodes) == []
+
+
+async def test_a_contradiction_with_asyncio(nodes: FakeCluster) -> None:
+    async with connected(nodes) as (cluster, session):
+        await session.set_keyspace("vn")
+        replicas = owners(cluster, 0)
+        (other,) = (host for host in hosts_of(nodes, cluster) if host not in replicas)
+        with pytest.raises(ValueError, match="token=0 contradict each other"):
+            session.execute(TEXT, host=other, token=0)
+
+
+@pytest.mark.parametrize(
+    "policy", [RoundRobinPolicy, lambda: TokenAwarePolicy(RoundRobinPolicy())], ids=["rr", "token"]
+)
+def test_tokens_on_cassandra(policy: Any) -> None:
+    with FakeCluster(3) as nodes:
+        profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(policy())}
+        with Cluster(nodes.contact_points, port=nodes.port, execution_profiles=profiles) as cluster:
+            session = cluster.connect(wait_for_all_pools=True)
+            hosts = hosts_of(nodes, cluster)
+            ring = cluster.metadata.token_map
+            assert ring is not None
+            for token, owner in ring.token_to_host_owner.items():
+                for _ in range(4):
+                    session.execute(TEXT, token=token)
+                    session.execute_async(TEXT, token=token.value).result()
+                # Without a keyspace, the owner of the token's range comes first.
+                assert arrivals(nodes) == [(hosts.index(owner), 0)] * 8
+
+
+def test_the_next_host_is_tried(nodes: FakeCluster, session: Session) -> None:
+    hosts = hosts_of(nodes, session.cluster)
+    first, second = (host for host, _ in session.cluster.metadata.get_replica_shards("vn", 0))
+    # A lightweight transaction goes to the first replica first.
+    statement = SimpleStatement("UPDATE vn.t SET v = 'a' WHERE k = 1 IF v = 'b'")
+    (third,) = set(hosts) - {first, second}
+    for _ in range(6):
+        session.execute(statement, token=0)
+    assert (
+        arrivals(nodes, statement.query_string or "")
+        == [(hosts.index(first), owners(session.cluster, 0)[first])] * 6
+    )
+    nodes.nodes[hosts.index(first)].stop()
+    until(lambda: not first.is_up)
+    for _ in range(4):
+        session.execute(TEXT, token=0)
+    assert Counter(index for index, _ in arrivals(nodes)) == {hosts.index(second): 4}
+    nodes.nodes[hosts.index(second)].stop()
+    until(lambda: not second.is_up)
+    session.execute(TEXT, token=0)
+    assert [index for index, _ in arrivals(nodes)] == [hosts.index(third)]
+
+
+def test_near_replicas_come_before_far_ones() -> None:
+    with FakeCluster({"here": 2, "there": 2}) as nodes:
+        policy = DCAwareRoundRobinPolicy("here", used_hosts_per_remote_dc=2)
+        profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(policy)}
+        with Cluster(nodes.contact_points, port=nodes.port, execution_profiles=profiles) as cluster:
+            session = cluster.connect(wait_for_all_pools=True)
+            ring = cluster.metadata.token_map
+            assert ring is not None
+            for token, owner in ring.token_to_host_owner.items():
+                future = session.execute_async(TEXT, token=token)
+                future.result()
+                # Without a keyspace the owner is only a guess, which is not worth a remote host.
+                near = future.coordinator_host
+                assert near is not None
+                assert near.datacenter == "here"
+                assert (near is owner) is (owner.datacenter == "here")
+
+
+# -- rings -----------------------------------------------------------------------------------------
+
+
+def test_without_a_ring() -> None:
+    with (
+        FakeCluster(1) as nodes,
+        Cluster(nodes.contact_points, port=nodes.port, token_metadata_enabled=False) as cluster,
+    ):
+        session = cluster.connect()
+        with pytest.raises(ValueError, match=r"token=5: the token ring is not known, .* not read"):
+            session.execute(TEXT, token=5)
+        assert cluster.metadata.get_replica_shards("ks", 5) == []
+
+
+def metadata_of(partitioner: str, *tokens: str) -> Metadata:
+    metadata = Metadata()
+    metadata.partitioner = partitioner
+    if tokens:
+        host: Any = type("Own", (), {"endpoint": "h", "datacenter": "d", "rack": "r"})()
+        host.address, host.sharding_info, host.tokens = "10.0.0.1", None, ()
+        metadata.rebuild_token_map(partitioner, {host: tokens})
+    return metadata
+
+
+@pytest.mark.parametrize(
+    ("metadata", "token", "outcome"),
+    [
+        (metadata_of("Murmur3Partitioner"), 5, "no host has told of tokens"),
+        (metadata_of("x.Own"), 5, "the partitioner of the cluster is 'x.Own'"),
+    ],
+)
+def test_why_a_ring_is_not_known(metadata: Metadata, token: Any, outcome: str) -> None:
+    with pytest.raises(ValueError, match=outcome):
+        make_target(metadata, None, None, token)
+
+
+def test_hosts_named_by_targets() -> None:
+    host: Any = object()
+    assert ReplicaShard(host, None).shard is None
+    assert named_host(None) is None
+    assert named_host(host) is host
+    assert named_host(Target(host, 1, None)) is host
+    target = Target(None, None, Murmur3Token(5))
+    assert (named_host(target), target.murmur3) == (None, 5)
+    assert repr(target) == "<Target: host=None, shard=None, token=<Murmur3Token: 5>>"
+    assert Target(None, None, BytesToken(b"a")).murmur3 is None

@@ -1,0 +1,446 @@
+"""Nodes announce that they will stop (GRACEFUL_DISCONNECT, Cassandra's CEP-59), and no request
+fails.
+
+No statement is idempotent, so the driver may not send any of them twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.engine.connection import Connection
+from cassandra.engine.endpoint import DefaultEndPoint
+from cassandra.errors import ConnectionException, NoHostAvailable
+from cassandra.policies import ConstantReconnectionPolicy, ExponentialReconnectionPolicy
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeCluster,
+    FakeNode,
+    Opcode,
+    Request,
+    delay,
+    error,
+    hold,
+    void,
+)
+from cassandra.testing.fake.answers import Answer, Prepared, message, set_keyspace
+from tests.unit.engine.faults import READ, HostEvents, connected, number
+from tests.waiting import until_on_loop
+
+pytestmark = pytest.mark.simulated
+
+EVENT = "GRACEFUL_DISCONNECT"
+INSERT = "INSERT INTO t (k) VALUES (?)"
+SLOW = "INSERT INTO slow (k) VALUES (1)"
+
+
+def start_three_nodes(**settings: Any) -> FakeCluster:
+    nodes = FakeCluster(3, graceful_disconnect=True, **settings).start()
+    for index, node in enumerate(nodes.nodes):
+        node.prime(READ, number(index))
+    return nodes
+
+
+def patient(nodes: FakeNode | FakeCluster, **settings: Any) -> Any:
+    """Return a cluster whose hosts are tried again after a second, not after a moment."""
+    return connected(nodes, reconnection_policy=ConstantReconnectionPolicy(1.0, None), **settings)
+
+
+def host_of(cluster: aio.Cluster, node: FakeNode) -> Any:
+    return cluster.metadata.get_host(node.address, node.port)
+
+
+async def place_of(session: aio.Session) -> int:
+    """Return the number of the node that answers."""
+    row = (await session.execute(READ)).one()
+    return int(row[0])
+
+
+# -- negotiation -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+async def test_each_connection_listens(version: int) -> None:
+    with start_three_nodes(max_version=version) as nodes:
+        async with connected(nodes, connections_per_host=2):
+            for node in nodes.nodes:
+                assert [EVENT in each.event_types for each in node.connections] == [True] * len(
+                    node.connections
+                )
+            assert sum(len(node.connections) for node in nodes.nodes) == 7
+
+
+@pytest.mark.parametrize("offer", [None, ["false"], []])
+async def test_a_node_that_does_not_offer_it_is_not_asked(offer: list[str] | None) -> None:
+    with FakeNode() as node:
+        if offer is not None:
+            node.supported[EVENT] = offer
+        async with connected(node):
+            assert node.count(Opcode.REGISTER) == 1  # of the control connection
+
+
+async def test_graceful_disconnect_can_be_switched_off() -> None:
+    with start_three_nodes() as nodes:
+        async with connected(nodes, graceful_disconnect_enabled=False) as (_, session):
+            assert [node.send_event(EVENT) for node in nodes.nodes] == [0, 0, 0]
+            for node in nodes.nodes:
+                for connection in node.connections:
+                    connection.event_types = (EVENT,)
+                node.send_event(EVENT)
+            await asyncio.sleep(1.0)
+            assert await place_of(session) == 0
+
+
+async def test_a_node_that_offers_it_and_refuses_is_used_without() -> None:
+    with start_three_nodes() as nodes:
+        for node in nodes.nodes:
+            node.prime(
+                lambda request: EVENT in request.event_types,
+                error(ErrorCode.PROTOCOL_ERROR, f"Event {EVENT} not valid for protocol version 4"),
+            )
+        async with connected(nodes) as (_, session):
+            assert await place_of(session) == 0
+            assert [node.send_event(EVENT) for node in nodes.nodes] == [0, 0, 0]
+
+
+# -- one node --------------------------------------------------------------------------------------
+
+
+async def test_requests_in_flight_end_and_others_go_elsewhere() -> None:
+    with start_three_nodes() as nodes:
+        first = nodes[0]
+        answers = hold(void())
+        first.prime(SLOW, answers)
+        async with patient(nodes) as (cluster, session):
+            events = HostEvents()
+            cluster.register_listener(events)
+            running = asyncio.ensure_future(session.execute(SLOW, timeout=None))
+            await until_on_loop(lambda: answers.held)
+            assert first.drain() == len(first.connections)
+            await events.expect("down", first.address)
+            host = host_of(cluster, first)
+            assert (host.state, host.is_up) == ("draining", False)
+            assert [await place_of(session) for _ in range(5)] == [1] * 5
+            # All other connections are closed by then.
+            await until_on_loop(lambda: len(first.connections) == 1)
+            assert not running.done()
+            answers.release()
+            await running
+            await until_on_loop(lambda: not first.connections)
+            first.stop()
+            nodes.start_node(first)
+            await events.expect("up", first.address)
+            assert host.state == "up"
+            assert await place_of(session) == 0
+
+
+async def test_the_control_connection_moves_while_the_old_one_serves() -> None:
+    with start_three_nodes() as nodes:
+        async with patient(nodes) as (cluster, _):
+            before = cluster._core.control.connection
+            node = next(
+                each
+                for each in nodes.nodes
+                if any(len(c.event_types) > 1 for c in each.connections)
+            )
+            node.drain()
+            await until_on_loop(lambda: cluster._core.control.connection is not before)
+            assert before.closed
+            # there was a control connection all the time
+            assert cluster._core.control.connection is not None
+            assert not cluster._core.control.connection.is_draining
+            assert cluster._core.control.host != host_of(cluster, node)
+
+
+async def test_a_host_is_tried_again_by_the_reconnection_policy_only() -> None:
+    """A draining host is tried again only by the reconnection policy, since it would soon close new
+    connections.
+    """
+    with start_three_nodes() as nodes:
+        first = nodes[0]
+        async with patient(nodes) as (cluster, session):
+            loop = asyncio.get_running_loop()
+            begun, opened = loop.time(), first.opened
+            first.send_event(EVENT)  # the node does nothing else
+            await until_on_loop(lambda: first.opened > opened)
+            assert loop.time() - begun >= 1.0
+            host = host_of(cluster, first)
+            await until_on_loop(lambda: host.is_up)
+            assert await place_of(session) == 0
+
+
+async def test_an_event_may_come_twice() -> None:
+    with start_three_nodes() as nodes:
+        first = nodes[0]
+        answers = hold(void())
+        first.prime(SLOW, answers)
+        async with patient(nodes, metrics_enabled=True) as (cluster, session):
+            running = asyncio.ensure_future(session.execute(SLOW, timeout=None))
+            await until_on_loop(lambda: answers.held)
+            first.send_event(EVENT)
+            host = host_of(cluster, first)
+            await until_on_loop(lambda: host.state == "draining")
+            await until_on_loop(lambda: host.is_up)
+            # The event comes late, on an old connection, after the node is back.
+            first.send_event(EVENT)
+            await until_on_loop(lambda: host.state == "draining")
+            old = [each for each in first.connections if EVENT in each.event_types]
+            await until_on_loop(lambda: host.is_up)
+            assert cluster.metrics.graceful_disconnects == 2
+            for connection in old:
+                if connection in first.connections:
+                    connection.send(
+                        -1, Opcode.EVENT, 0, len(EVENT).to_bytes(2, "big") + EVENT.encode()
+                    )
+            await asyncio.sleep(0.5)
+            assert host.is_up
+            assert cluster.metrics.graceful_disconnects == 2
+            answers.release()
+            await running
+
+
+async def test_a_node_that_closes_before_it_answers() -> None:
+    """If a node closes instead of waiting as announced, the requests in flight fail as usual."""
+    with start_three_nodes() as nodes:
+        first = nodes[0]
+        answers = hold(void())
+        first.prime(SLOW, answers)
+        async with patient(nodes) as (cluster, session):
+            running = asyncio.ensure_future(session.execute(SLOW, timeout=None))
+            await until_on_loop(lambda: answers.held)
+            first.drain(grace=0.2)
+            with pytest.raises(ConnectionException):
+                await running
+            assert await place_of(session) == 1
+            await until_on_loop(lambda: host_of(cluster, first).state == "down")
+
+
+async def test_a_request_whose_time_is_over_does_not_hold_a_connection() -> None:
+    with start_three_nodes() as nodes:
+        first = nodes[0]
+        answers = hold(void())
+        first.prime(SLOW, answers)
+        async with patient(nodes) as (_, session):
+            running = asyncio.ensure_future(session.execute(SLOW, timeout=0.5))
+            await until_on_loop(lambda: answers.held)
+            first.drain()
+            assert isinstance((await asyncio.gather(running, return_exceptions=True))[0], Exception)
+            await until_on_loop(lambda: not first.connections)
+
+
+async def test_requests_that_wait_for_room_go_elsewhere() -> None:
+    """Requests that wait for a free stream go to other hosts, even at the end of
+    their query plan.
+    """
+    with start_three_nodes() as nodes:
+        for node in nodes.nodes:
+            node.prime(SLOW, delay(0.3, void()))
+        async with patient(nodes) as (_, session):
+            for pool in session._engine.pools.values():
+                for connection in pool.connections:
+                    connection.set_stream_limit(2)
+            running = [asyncio.ensure_future(session.execute(SLOW)) for _ in range(12)]
+            first = host_of(session.cluster, nodes[0])
+            await until_on_loop(lambda: session._engine.pools[first].waiting == 6)
+            nodes[0].drain()
+            await asyncio.gather(*running)
+            assert len(nodes.queries(SLOW)) == 12
+
+
+async def test_a_single_node_that_drains_is_down() -> None:
+    with FakeNode(graceful_disconnect=True) as node:
+        async with patient(node) as (cluster, session):
+            await session.execute(SLOW)
+            node.drain()
+            host = host_of(cluster, node)
+            await until_on_loop(lambda: host.is_up is False)
+            with pytest.raises(NoHostAvailable, match="is empty; every host is down") as empty:
+                await session.execute(SLOW)
+            (reason,) = empty.value.errors.values()
+            assert "will stop soon (GRACEFUL_DISCONNECT)" in str(reason)
+            with pytest.raises(NoHostAvailable) as caught:
+                await session.execute(SLOW, host=host)
+            assert "will stop soon (GRACEFUL_DISCONNECT)" in str(caught.value)
+            await until_on_loop(lambda: not node.connections)
+            node.stop()
+            node.start()
+            await until_on_loop(lambda: host.is_up and cluster._core.control.connection)
+            await session.execute(SLOW)
+
+
+# -- at bad moments --------------------------------------------------------------------------------
+
+
+async def test_an_event_while_a_connection_is_opened() -> None:
+    """The event comes before the answer to REGISTER."""
+    with start_three_nodes() as nodes:
+        first = nodes[0]
+
+        def tell(request: Request) -> Answer:
+            body = len(EVENT).to_bytes(2, "big") + EVENT.encode()
+            request.connection.send(-1, Opcode.EVENT, 0, body)
+            return message(Opcode.READY, b"")
+
+        prime = first.prime(Opcode.REGISTER, tell)
+        async with connected(nodes) as (cluster, session):
+            assert await place_of(session) == 1
+            assert cluster._core is not None
+            assert cluster._core.control.host != host_of(cluster, first)
+            prime.remove()
+            await until_on_loop(lambda: host_of(cluster, first).is_up)
+            assert await place_of(session) == 0
+
+
+async def test_an_event_while_a_statement_is_prepared_again() -> None:
+    with start_three_nodes() as nodes:
+        first = nodes[0]
+        answers = hold()
+        async with patient(nodes) as (_, session):
+            prepared = await session.prepare(INSERT)
+            first.forget_prepared()
+            first.prime(Opcode.PREPARE, answers)
+            running = asyncio.ensure_future(session.execute(prepared, (1,)))
+            await until_on_loop(lambda: answers.held)
+            first.drain()
+            await until_on_loop(lambda: len(first.connections) == 1)
+            answers.release(
+                lambda request: message(
+                    Opcode.RESULT, Prepared(INSERT, [("k", "int")]).body(request)
+                )
+            )
+            await running
+            assert [request.connection.node for request in nodes.queries(INSERT)][-1] is nodes[1]
+
+
+async def test_an_event_while_the_statement_is_not_prepared() -> None:
+    """If UNPREPARED comes on a draining connection, another host gets the request."""
+    with start_three_nodes() as nodes:
+        first = nodes[0]
+        answers = hold()
+        async with patient(nodes) as (_, session):
+            prepared = await session.prepare(INSERT)
+            first.prime(Opcode.EXECUTE, answers)
+            running = asyncio.ensure_future(session.execute(prepared, (1,)))
+            await until_on_loop(lambda: answers.held)
+            count = first.count(Opcode.PREPARE)
+            first.drain()
+            await until_on_loop(lambda: len(first.connections) == 1)
+            answers.release(error(ErrorCode.UNPREPARED, "not prepared", query_id=prepared.query_id))
+            await running
+            assert first.count(Opcode.PREPARE) == count
+
+
+@pytest.mark.parametrize("version", [4, 5])
+async def test_an_event_during_a_use(version: int) -> None:
+    with start_three_nodes(max_version=version) as nodes:
+        first = nodes[0]
+        answers = hold()
+        first.prime("USE other", answers, times=1)
+        async with patient(nodes) as (_, session):
+            use = asyncio.ensure_future(session.execute("USE other"))
+            await until_on_loop(lambda: answers.held)
+            late = [asyncio.ensure_future(session.execute(SLOW)) for _ in range(5)]
+            await asyncio.sleep(0.1)
+            first.drain()
+            await asyncio.sleep(0.1)
+            answers.release(set_keyspace("other"))
+            await use
+            await asyncio.gather(*late)
+            assert session.keyspace == "other"
+            assert len(nodes.queries(SLOW)) == 5
+
+
+# -- a rolling restart -----------------------------------------------------------------------------
+
+WORKERS = 40
+
+
+class _Load:
+    """Workers that insert, one row after the other, until they are stopped."""
+
+    def __init__(self, session: aio.Session) -> None:
+        self.session = session
+        self.done = 0
+        self.errors: list[Exception] = []
+        self.is_over = False
+
+    async def run(self, restart: Callable[[], Awaitable[None]]) -> None:
+        prepared = await self.session.prepare(INSERT)
+        workers = [asyncio.ensure_future(self.work(prepared, number)) for number in range(WORKERS)]
+        try:
+            await restart()
+        finally:
+            self.is_over = True
+            await asyncio.gather(*workers)
+
+    async def work(self, prepared: Any, number: int) -> None:
+        while not self.is_over:
+            try:
+                # Each fourth request is a simple statement, which is slow.
+                await self.session.execute(*((prepared, (self.done,)) if number % 4 else (SLOW,)))
+                self.done += 1
+            except Exception as failure:
+                self.errors.append(failure)
+
+
+async def is_up(host: Any) -> None:
+    await until_on_loop(lambda: host.is_up)
+
+
+async def restart_all(nodes: FakeCluster, cluster: aio.Cluster) -> None:
+    for node in nodes.nodes:
+        await asyncio.sleep(0.5)
+        node.drain(grace=30.0)
+        await node.wait_until(lambda node: not node.connections)
+        nodes.stop_node(node)
+        await asyncio.sleep(1.0)
+        nodes.start_node(node)
+        host = host_of(cluster, node)
+        await is_up(host)
+
+
+@pytest.mark.parametrize("version", [4, 5])
+@pytest.mark.parametrize("scylla", [None, 2], ids=["cassandra", "shards"])
+async def test_a_rolling_restart_under_load(version: int, scylla: int | None) -> None:
+    if scylla is not None and version == 5:
+        pytest.skip("ScyllaDB speaks version 4")
+    with start_three_nodes(max_version=version, scylla=scylla) as nodes:
+        for node in nodes.nodes:
+            node.prime(Opcode.EXECUTE, lambda request: delay(0.003, _executed(request)))
+            node.prime(SLOW, delay(0.4, void()))
+        policy = ExponentialReconnectionPolicy(0.5, 60.0)
+        async with connected(nodes, reconnection_policy=policy) as (cluster, session):
+            load = _Load(session)
+            await load.run(lambda: restart_all(nodes, cluster))
+            assert load.errors == []
+            assert load.done > 5000
+            assert [node.malformed for node in nodes.nodes] == [[]] * 3
+            # No statement was executed twice.
+            executed = [
+                request
+                for request in nodes.requests
+                if SLOW in request.queries or (request.opcode == Opcode.EXECUTE and request.query)
+            ]
+            assert len(executed) == load.done
+
+
+def _executed(request: Request) -> Any:
+    if request.query is None:
+        return error(ErrorCode.UNPREPARED, "not prepared", query_id=request.query_id or b"")
+    return void()
+
+
+def test_a_connection_says_why_it_takes_no_requests() -> None:
+    loop = asyncio.new_event_loop()
+    try:
+        connection = Connection(DefaultEndPoint("10.0.0.1"), 5, loop)
+        connection.start_draining()
+        assert not connection.is_open_to_requests
+        assert "GRACEFUL_DISCONNECT" in str(connection.refusal())
+    finally:
+        loop.close()

@@ -1,0 +1,318 @@
+"""Plans of columns that have converters, in both implementations."""
+
+from __future__ import annotations
+
+import enum
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from cassandra.codecs import CodecRegistry, Converter
+from cassandra.column_encryption.policies import AES256ColumnEncryptionPolicy
+from cassandra.cqltypes import EncodeValueError, LongType, UserType, UTF8Type, lookup_casstype
+from cassandra.cqltypes.base import _KnownCodecs
+from cassandra.cqltypes.calls import withdraw
+from cassandra.errors import DecodeError
+from cassandra.policies import ColDesc
+from cassandra.protocol import converted, encrypted
+from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
+from cassandra.protocol.converted import bound_columns, converting, is_converted
+from cassandra.sentinels import UNSET_VALUE
+from tests.conftest import Twins
+
+
+class Color(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Money(NamedTuple):
+    amount: int
+    currency: str
+
+
+COLOR: Converter[Color, str] = Converter(lambda color: color.value, Color)
+MONEY: Converter[Money, Any] = Converter(
+    lambda money: {"amount": money.amount, "currency": money.currency},
+    lambda value: Money(value.amount, value.currency),
+)
+UDT = UserType.make_udt_class("ks", "money", ("amount", "currency"), (LongType, UTF8Type))
+
+
+@pytest.fixture
+def registry(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Iterator[CodecRegistry]:
+    # Types cache their codecs, and methods with codecs (see `calls`). They must belong to one
+    # implementation.
+    withdraw()
+    monkeypatch.setattr("cassandra._impl.codecs", twins.codecs)
+    monkeypatch.setattr("cassandra._impl.rows", twins.rows)
+    _KnownCodecs.current += 1
+    yield CodecRegistry()
+    withdraw()
+    _KnownCodecs.current += 1
+
+
+def column(cql_type: Any, name: str = "c", keyspace: str = "ks") -> ColumnMetadata:
+    return ColumnMetadata(keyspace, "t", name, lookup_casstype(cql_type))
+
+
+class Plans:
+    """The bind plan and the row plan of a column."""
+
+    def __init__(self, twins: Twins, registry: CodecRegistry, *columns: ColumnMetadata) -> None:
+        assert registry.converters is not None
+        self.plain = twins.bind.BindPlan(columns)
+        self.bind_plan = twins.bind.BindPlan(bound_columns(columns, registry.converters))
+        self.metadata = converting(ResultMetadata(columns), registry.converters)
+
+    def bind(self, *values: Any) -> list[Any]:
+        encoded: list[Any] = self.bind_plan.bind(values, 5).values()
+        return encoded
+
+    def plain_bytes(self, *values: Any) -> list[Any]:
+        encoded: list[Any] = self.plain.bind(values, 5).values()
+        return encoded
+
+    def read(self, *values: Any) -> tuple[Any, ...]:
+        """Return the decoded values of a row of plain values."""
+        body = self.plain.bind(values, 5).data
+        (row,) = self.metadata.row_plan.tuples(body, 0, 1)
+        result: tuple[Any, ...] = row
+        return result
+
+
+@pytest.fixture
+def plans(twins: Twins, registry: CodecRegistry) -> Callable[..., Plans]:
+    return lambda *columns: Plans(twins, registry, *columns)
+
+
+@pytest.mark.parametrize(
+    ("cql_type", "value", "plain"),
+    [
+        ("UTF8Type", Color.RED, "red"),
+        ("ReversedType(UTF8Type)", Color.RED, "red"),
+        ("ListType(UTF8Type)", [Color.RED, Color.BLUE], ["red", "blue"]),
+        ("FrozenType(SetType(UTF8Type))", {Color.RED}, {"red"}),
+        ("MapType(UTF8Type, ListType(UTF8Type))", {Color.RED: [Color.BLUE]}, {"red": ["blue"]}),
+        ("TupleType(Int32Type, UTF8Type)", (1, Color.BLUE), (1, "blue")),
+        ("TupleType(Int32Type, UTF8Type)", (None, None), (None, None)),
+        ("VectorType(UTF8Type, 2)", [Color.RED, Color.BLUE], ["red", "blue"]),
+        (UDT, {"amount": 1, "currency": Color.RED}, {"amount": 1, "currency": "red"}),
+    ],
+)
+def test_by_type_wherever_it_stands(
+    registry: CodecRegistry, plans: Any, cql_type: Any, value: Any, plain: Any
+) -> None:
+    registry.register_type("text", COLOR)
+    column_plans = plans(column(cql_type))
+    assert column_plans.bind(value) == column_plans.plain_bytes(plain)
+    (read,) = column_plans.read(plain)
+    assert column_plans.bind(read) == column_plans.plain_bytes(plain)
+    assert "Color" in repr(read) or plain == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("key", "cql_type", "value", "plain"),
+    [
+        ("money", UDT, Money(5, "EUR"), {"amount": 5, "currency": "EUR"}),
+        ("ks.money", UDT, Money(5, "EUR"), {"amount": 5, "currency": "EUR"}),
+    ],
+)
+def test_a_user_defined_type(
+    registry: CodecRegistry, plans: Any, key: str, cql_type: Any, value: Any, plain: Any
+) -> None:
+    registry.register_type(key, MONEY)
+    column_plans = plans(column(cql_type))
+    assert column_plans.bind(value) == column_plans.plain_bytes(plain)
+    assert column_plans.read(plain) == (value,)
+
+
+def test_the_outermost_type_counts(registry: CodecRegistry, plans: Any) -> None:
+    registry.register_type("text", COLOR)
+    registry.register_type("list<text>", Converter(lambda text: text.split(), " ".join))
+    list_plans = plans(column("ListType(UTF8Type)"))
+    assert list_plans.bind("a b") == list_plans.plain_bytes(["a", "b"])
+    assert list_plans.read(["a", "b"]) == ("a b",)
+    # The same applies to a list of such lists.
+    outer = plans(column("ListType(FrozenType(ListType(UTF8Type)))"))
+    assert outer.read([["a", "b"], ["c"]]) == (["a b", "c"],)
+
+
+def test_a_column_counts_before_its_type_and_classes(registry: CodecRegistry, plans: Any) -> None:
+    registry.register_type("text", Converter(str.upper, str.upper))
+    registry.register_class(str, lambda text: text + "!")
+    registry.register_column("ks.t.c", Converter(str.title, str.title))
+    both = plans(column("UTF8Type"), column("UTF8Type", "d"))
+    assert both.bind("a", "a") == [b"A", b"a!"]
+    assert both.read("ab", "ab") == ("Ab", "AB")
+
+
+def test_by_class_inside_of_values(registry: CodecRegistry, plans: Any) -> None:
+    registry.register_class(Color, lambda color: color.value)
+    many = plans(column("UTF8Type"), column("FrozenType(ListType(UTF8Type))"), column("Int32Type"))
+    assert many.bind(Color.RED, [Color.RED, "x"], 5) == many.plain_bytes("red", ["red", "x"], 5)
+    assert type(many.metadata) is ResultMetadata  # rows do not change
+
+
+def test_vectors_of_numbers_are_not_looked_into(registry: CodecRegistry, plans: Any) -> None:
+    registry.register_class(float, lambda number: 0.0)
+    vector = plans(column("VectorType(FloatType, 2)"))
+    assert vector.bind([1.0, 2.0]) == vector.plain_bytes([1.0, 2.0])
+
+
+def test_numbers_of_vectors_by_type(registry: CodecRegistry, plans: Any) -> None:
+    registry.register_type("float", Converter(lambda x: x / 2, lambda x: x * 2))
+    vector = plans(column("VectorType(FloatType, 2)"))
+    assert vector.bind([1.0, 2.0]) == vector.plain_bytes([0.5, 1.0])
+    assert vector.read([0.5, 1.0]) == ([1.0, 2.0],)
+    assert vector.metadata.with_vectors("list") is vector.metadata
+
+
+def test_nulls_and_unset_values_are_not_converted(registry: CodecRegistry, plans: Any) -> None:
+    registry.register_type("text", Converter(lambda value: 1 / 0, lambda value: 1 / 0))
+    text = plans(column("UTF8Type"))
+    assert text.bind(None) == [None]
+    assert text.bind(UNSET_VALUE) == [UNSET_VALUE]
+    assert text.read(None) == (None,)
+
+
+def test_empty_values(registry: CodecRegistry, plans: Any) -> None:
+    registry.register_type("text", Converter(None, lambda text: f"<{text}>"))
+    registry.register_type("int", Converter(None, lambda number: 1 / 0))
+    both = plans(column("UTF8Type"), column("Int32Type", "d"))
+    assert both.read("", None) == ("<>", None)
+    # An int of zero bytes, as old clients wrote it, is null.
+    assert both.metadata.row_plan.tuples(bytes(8), 0, 1) == [("<>", None)]
+
+
+def test_one_direction_alone(registry: CodecRegistry, plans: Any) -> None:
+    registry.register_column("ks.t.c", Converter(to_cql=str.upper))
+    registry.register_column("ks.t.d", Converter(from_cql=str.upper))
+    both = plans(column("UTF8Type"), column("UTF8Type", "d"))
+    assert both.bind("a", "a") == [b"A", b"a"]
+    assert both.read("a", "a") == ("a", "A")
+
+
+def test_markers_of_in_and_those_of_no_column(registry: CodecRegistry, plans: Any) -> None:
+    registry.register_column("ks.t.c", COLOR)
+    registry.register_type("bigint", Converter(lambda value: 1 / 0))
+    markers = plans(
+        column("ListType(UTF8Type)", "in(c)"),
+        column("ListType(UTF8Type)", "IN(d)"),
+        column("LongType", "partition key token"),
+        column("LongType", "[timestamp]"),
+    )
+    plain = markers.plain_bytes(["red"], ["x"], 5, 6)
+    assert markers.bind([Color.RED], ["x"], 5, 6) == plain
+
+
+def test_tables_of_the_servers_are_left_alone(registry: CodecRegistry, plans: Any) -> None:
+    registry.register_type("text", COLOR)
+    registry.register_column("system.local.key", Converter(None, str.upper))
+    for keyspace in ("system", "system_schema", "system_traces"):
+        system = plans(column("UTF8Type", keyspace=keyspace))
+        assert system.bind("x") == [b"x"]
+        assert system.read("x") == ("x",)
+    assert registry.converters is not None
+    local = ResultMetadata([ColumnMetadata("system", "local", "key", UTF8Type)])
+    assert is_converted(converting(local, registry.converters).columns[0].type)
+    assert plans(column("UTF8Type", keyspace="systematic")).read("red") == (Color.RED,)
+
+
+def test_errors_name_column_type_and_value(registry: CodecRegistry, plans: Any) -> None:
+    registry.register_type("text", COLOR)
+    registry.register_column("ks.t.n", Converter(lambda value: "x"))
+    markers = plans(column("ListType(UTF8Type)"), column("Int32Type", "n"))
+    with pytest.raises(EncodeValueError, match=r'column "c" .*element 1 .*convert 5 \(int\) to te'):
+        markers.bind([Color.RED, 5], None)
+    with pytest.raises(ValueError, match=r'"n" \(int, .*converted from 7 \(int\): \'x\' \(str\)'):
+        markers.bind(None, 7)
+    with pytest.raises(DecodeError, match=r'row 0, column "c" .*Color cannot convert \'green\''):
+        markers.read(["green"], None)
+    registry.register_type("text", Converter(lambda value: None))
+    nullable = plans(column("ListType(UTF8Type)"))
+    with pytest.raises(EncodeValueError, match="a converter has to return a value of text"):
+        nullable.bind([Color.RED])
+
+
+def test_without_a_converter_that_counts_it_is_the_same_metadata(registry: CodecRegistry) -> None:
+    metadata = ResultMetadata([column("UTF8Type")])
+    registry.register_type("int", COLOR)
+    assert converting(metadata, registry.converters) is metadata
+    assert converting(metadata, None) is metadata
+    registry.register_type("text", COLOR)
+    result = converting(metadata, registry.converters)
+    assert result is not metadata
+    assert result.native is metadata
+    assert converting(result, registry.converters) is result
+    assert converting(result, None) is metadata
+
+
+def test_metadata_is_the_servers_but_for_the_rows(registry: CodecRegistry) -> None:
+    metadata = ResultMetadata([column("UTF8Type")], b"raw", True, b"id")
+    registry.register_type("text", COLOR)
+    result = converting(metadata, registry.converters)
+    assert result.types == [UTF8Type]
+    assert list(result.page_columns) == list(metadata.columns)
+    assert result.page_reader("plan") == "plan"
+    assert result.columns_key != metadata.columns_key
+    assert result.for_user_types(None) is result
+    row_plan = result.row_plan
+    renamed = result.with_id(b"other")
+    assert renamed.metadata_id == b"other"
+    assert renamed.row_plan is row_plan
+    assert result.with_id(b"id") is result
+    as_arrays = result.with_vectors("array")
+    assert isinstance(as_arrays, converted.ConvertedMetadata)
+    assert as_arrays.vectors == "array"
+    assert as_arrays is result.with_vectors("array")
+    copied = pickle.loads(pickle.dumps(result))
+    assert type(copied) is ResultMetadata
+    assert copied.columns == metadata.columns
+
+
+@pytest.mark.parametrize("key", ["column", "type", "inner"])
+def test_encrypted_columns_are_converted_when_they_are_clear(
+    twins: Twins, registry: CodecRegistry, key: str
+) -> None:
+    policy = AES256ColumnEncryptionPolicy()
+    policy.add_column(
+        ColDesc("ks", "t", "c"), bytes(32), "list<text>" if key == "inner" else "text"
+    )
+    registry.register_class(Money, lambda money: money.currency)
+    if key == "column":
+        registry.register_column("ks.t.c", COLOR)
+    else:
+        registry.register_type("text", COLOR)
+    converters = registry.converters
+    assert converters is not None
+    server = [column("BytesType")]
+    value: Any = [Color.RED] if key == "inner" else Color.RED
+    columns = bound_columns(encrypted.bound_columns(server, policy), converters)
+    block = twins.bind.BindPlan(columns).bind((value,), 5)
+    clear = policy.decrypt(ColDesc("ks", "t", "c"), block.values()[0])
+    assert clear.endswith(b"red")
+    metadata = converting(encrypted.decrypting(ResultMetadata(server), policy), converters)
+    assert metadata.row_plan.tuples(block.data, 0, 1) == [(value,)]
+    # A second decryption starts again with the server's types.
+    again = converting(encrypted.decrypting(metadata, policy), converters)
+    assert again.row_plan.tuples(block.data, 0, 1) == [(value,)]
+    plan = twins.bind.BindPlan(columns)
+    with pytest.raises(ValueError, match="values of encrypted columns are not shown") as caught:
+        plan.bind(("secret",) if key != "inner" else (["secret"],), 5)
+    assert "secret" not in str(caught.value)
+
+
+def test_an_encrypted_column_by_in(twins: Twins, registry: CodecRegistry) -> None:
+    policy = AES256ColumnEncryptionPolicy()
+    column_description = ColDesc("ks", "t", "c")
+    policy.add_column(column_description, bytes(32), "text")
+    registry.register_column("ks.t.c", COLOR)
+    assert registry.converters is not None
+    markers = encrypted.bound_columns([column("ListType(BytesType)", "in(c)")], policy)
+    columns = bound_columns(markers, registry.converters)
+    (data,) = twins.bind.BindPlan(columns).bind(([Color.RED],), 5).values()
+    (element,) = lookup_casstype("ListType(BytesType)").codec().decode(data)
+    assert policy.decrypt(column_description, element) == b"red"

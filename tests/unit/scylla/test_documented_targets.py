@@ -1,0 +1,41 @@
+"""The example in docs/scylladb.rst with a worker for each shard works."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from cassandra.cluster import Cluster
+from cassandra.testing.fake import FakeCluster, Scylla
+from tests.waiting import until
+
+GUIDE = Path(__file__).parents[3] / "docs" / "scylladb.rst"
+
+
+def example() -> str:
+    """Return the block of code that looks up replicas."""
+    blocks = re.findall(r"code-block:: python\n\n((?:   .*\n|\n)+)", GUIDE.read_text("utf-8"))
+    (block,) = [block for block in blocks if "get_replica_shards(" in block]
+    return textwrap.dedent(block)
+
+
+def test_each_row_goes_to_its_shard() -> None:
+    with FakeCluster(3, scylla=Scylla([7, 5, 8])) as nodes:
+        nodes.scylla.keyspace("ks", replication_factor=2)
+        nodes.scylla.table("ks", "t", {"k": "int", "v": "text"})
+        with Cluster(nodes.contact_points, port=nodes.port) as cluster:
+            session = cluster.connect(wait_for_all_pools=True)
+            until(
+                lambda: (
+                    sum(stats["connected"] for stats in cluster.shard_aware_stats().values()) == 20
+                )
+            )
+            names: dict[str, Any] = {"cluster": cluster, "session": session}
+            exec(example(), names)
+            arrivals = nodes.scylla.arrivals
+            assert (arrivals.right, arrivals.counted) == (100, 100)
+            hosts = {node.host_id: node for node in nodes.scylla.nodes}
+            for (host, shard), rows in names["work"].items():
+                assert hosts[host.host_id].arrivals.by_shard[shard] == len(rows)

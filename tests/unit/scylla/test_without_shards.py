@@ -1,0 +1,46 @@
+"""ScyllaDB nodes that do not report their shards (``allow_shard_aware_drivers: false``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra.protocol.features import ProtocolFeatures
+from cassandra.testing.fake import FakeCluster, Scylla
+from tests.unit.engine.faults import connected
+from tests.waiting import until_on_loop
+
+
+@pytest.mark.simulated
+@pytest.mark.parametrize("shard_aware", [True, False])
+async def test_schema_queries_are_those_for_scylladb(shard_aware: bool) -> None:
+    with FakeCluster(1, scylla=Scylla(2, shard_aware=shard_aware)) as nodes:
+        nodes.scylla.keyspace("ks")
+        nodes.scylla.table("ks", "t", {"k": "int"})
+        async with connected(nodes, metadata_request_timeout=7) as (cluster, session):
+            (host,) = cluster.metadata.all_hosts()
+            assert (host.sharding_info is not None) is shard_aware
+            assert "t" in cluster.metadata.keyspaces["ks"].tables
+            texts = [request.query or "" for request in nodes.requests]
+            of_schema = [text for text in texts if "system_schema." in text]
+            assert of_schema
+            assert all("USING TIMEOUT 7000ms" in text for text in of_schema)
+            assert not any("system_schema.indexes_" in text for text in texts)
+            pool = session._engine.pools[host]
+            await until_on_loop(lambda: len(pool.connections) == (2 if shard_aware else 1))
+            (control,) = (each for each in nodes[0].connections if each.event_types)
+            assert "DRIVER_CONFIG" in control.options  # only ScyllaDB gets this option
+
+
+@pytest.mark.parametrize(
+    ("supported", "is_scylla"),
+    [
+        ({"CQL_VERSION": ["3.4.7"], "GRACEFUL_DISCONNECT": ["true"]}, False),
+        ({"SCYLLA_LWT_ADD_METADATA_MARK": ["LWT_OPTIMIZATION_META_BIT_MASK=1"]}, True),
+        ({"TABLETS_ROUTING_V1": [""]}, True),
+        ({"SCYLLA_SHARD": ["0"]}, True),  # half of the values that are needed to compute shards
+    ],
+)
+def test_the_sign_is_any_option_of_its_own(supported: Any, is_scylla: bool) -> None:
+    assert ProtocolFeatures.parse_from_supported(supported).is_scylla is is_scylla

@@ -1,0 +1,106 @@
+"""A source tree whose compiled modules are of other sources says so."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+import pytest
+
+import cassandra
+from cassandra import _build_stamp, _impl
+from tests.conftest import LANE
+from tests.processes import run_python
+
+PACKAGE = Path(cassandra.__file__).parent
+REBUILD = "python setup.py build_ext --inplace"
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    (tmp_path / "codecs.pyx").write_text("cdef int a = 1\n")
+    (tmp_path / "codecs_arrays.pxi").write_text("# nothing\n")
+    (tmp_path / f"codecs{EXTENSION_SUFFIXES[0]}").write_bytes(b"ELF")
+    (tmp_path / "codecs.c").write_text("int a;\n")
+    return tmp_path
+
+
+def stamped(directory: Path) -> str:
+    name = os.fspath(directory)
+    _build_stamp.write_stamp(_build_stamp.source_lines(name), name)
+    return name
+
+
+def test_a_tree_that_was_not_built_is_unknown(directory: Path) -> None:
+    assert _build_stamp.changed_files(os.fspath(directory)) is None
+
+
+def test_a_build_of_these_sources(directory: Path) -> None:
+    name = stamped(directory)
+    assert _build_stamp.has_sources(name)
+    assert _build_stamp.changed_files(name) == []
+    assert _build_stamp.changed_files(name, thorough=True) == []
+
+
+def test_files_that_changed_are_named(directory: Path) -> None:
+    name = stamped(directory)
+    (directory / "codecs.pyx").write_text("cdef int b = 10\n")
+    (directory / "codecs_arrays.pxi").unlink()
+    assert _build_stamp.changed_files(name) == ["codecs.pyx", "codecs_arrays.pxi"]
+
+
+def test_a_file_of_the_same_size_is_found_by_its_digest(directory: Path) -> None:
+    name = stamped(directory)
+    (directory / "codecs.pyx").write_text("cdef int b = 1\n")
+    assert _build_stamp.changed_files(name) == []
+    assert _build_stamp.changed_files(name, thorough=True) == ["codecs.pyx"]
+
+
+def test_a_source_that_is_new(directory: Path) -> None:
+    name = stamped(directory)
+    (directory / "rows.pyx").write_text("")
+    assert _build_stamp.changed_files(name, thorough=True) == ["rows.pyx"]
+
+
+def test_a_compiled_module_that_was_copied_here(directory: Path) -> None:
+    name = stamped(directory)
+    module = f"codecs{EXTENSION_SUFFIXES[0]}"
+    (directory / module).write_bytes(b"ELF2")
+    assert _build_stamp.changed_files(name) == [module]
+
+
+def test_a_source_that_changed_during_the_build(directory: Path) -> None:
+    sources = _build_stamp.source_lines(os.fspath(directory))
+    (directory / "codecs.pyx").write_text("cdef int b = 10\n")
+    _build_stamp.write_stamp(sources, os.fspath(directory))
+    assert _build_stamp.changed_files(os.fspath(directory)) == ["codecs.pyx"]
+
+
+@pytest.mark.skipif(LANE != "c", reason="needs compiled modules")
+def test_an_import_names_the_sources_and_the_command(tmp_path: Path) -> None:
+    ignored = shutil.ignore_patterns("*.c", "__pycache__")
+    shutil.copytree(PACKAGE, tmp_path / "cassandra", ignore=ignored)
+    directory = tmp_path / "cassandra" / "_accel"
+    (directory / "codecs.pyx").touch()  # an installed wheel has no sources
+    stamped(directory)
+    environment = {"CASS_DRIVER_IMPL": "", "PYTHONPATH": os.fspath(tmp_path)}
+    code = "import cassandra; print(cassandra.implementation, cassandra.__file__)"
+    done = run_python(code, environment)
+    assert (done.stdout.split()[0], done.stderr) == ("c", "")
+    assert str(tmp_path) in done.stdout
+    with (directory / "codecs.pyx").open("a") as source:
+        source.write("# another commit\n")
+    done = run_python(code, environment)
+    assert done.stdout.split()[0] == "c"
+    assert "cassandra._accel was built from other sources (codecs.pyx" in done.stderr
+    assert REBUILD in done.stderr
+    # The Python modules are of these sources.
+    assert run_python(code, {**environment, "CASS_DRIVER_IMPL": "python"}).stderr == ""
+
+
+@pytest.mark.skipif(LANE != "c", reason="needs compiled modules")
+def test_the_modules_under_test_are_of_these_sources() -> None:
+    changed = _build_stamp.changed_files(thorough=True)
+    assert not changed, f"{_impl.other_sources(changed)}"

@@ -1,0 +1,131 @@
+"""Callers use the clocks of the system, or those of the simulation that runs them."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import time
+from typing import Any
+
+import pytest
+
+from cassandra import _clocks, aio
+from cassandra.cluster import Cluster
+from cassandra.cqlengine.statements import microseconds_of
+from cassandra.testing import FakeCluster
+from cassandra.testing.simulation import (
+    Network,
+    SimulatedLoop,
+    SimulatedThread,
+    SimulatedThreads,
+)
+from cassandra.timestamps import MonotonicTimestampGenerator
+
+SECOND = 10**9
+IN_TEN_SECONDS = datetime.timedelta(seconds=10)
+
+
+def test_without_a_simulation_they_are_the_systems() -> None:
+    before = time.time_ns(), time.monotonic()
+    between = _clocks.wall_time_ns(), _clocks.monotonic()
+    after = time.time_ns(), time.monotonic()
+    assert before[0] <= between[0] <= after[0]
+    assert before[1] <= between[1] <= after[1]
+
+    async def on_a_loop() -> int:
+        return _clocks.wall_time_ns()
+
+    assert asyncio.run(on_a_loop()) >= after[0]
+
+
+def test_on_a_simulated_loop_they_are_virtual() -> None:
+    loop = SimulatedLoop(1)
+
+    async def main() -> None:
+        wall, monotonic = _clocks.wall_time_ns(), _clocks.monotonic()
+        assert (wall, monotonic) == (loop.wall_time_ns(), loop.time())
+        loop.step_wall_clock(-7200)
+        assert _clocks.wall_time_ns() == wall - 7200 * SECOND
+        assert _clocks.monotonic() == monotonic
+
+    loop.run(main())
+    assert _clocks.wall_time_ns() >= time.time_ns() - 60 * SECOND
+
+
+def test_in_a_simulated_thread_they_are_virtual() -> None:
+    loop = SimulatedLoop(1)
+    Network(loop)
+    seen: list[tuple[Any, ...]] = []
+
+    def program() -> None:
+        seen.append((_clocks.wall_time_ns(), _clocks.monotonic()))
+        seen.append((loop.wall_time_ns(), loop.time()))
+
+    SimulatedThreads(loop).run(program)
+    assert seen[0] == seen[1]
+
+
+def test_the_mapper_counts_from_the_simulations_clock() -> None:
+    loop = SimulatedLoop(1)
+
+    async def main() -> None:
+        loop.step_wall_clock(86_400)
+        assert microseconds_of(IN_TEN_SECONDS) == loop.wall_time_ns() // 1000 + 10_000_000
+
+    loop.run(main())
+
+
+def stamp_of_a_life(generator: MonotonicTimestampGenerator | None, seed: int) -> tuple[int, int]:
+    """Return a timestamp of a simulated cluster, and its clock's time in microseconds."""
+    loop = SimulatedLoop(seed)
+    Network(loop)
+
+    async def main() -> tuple[int, int]:
+        with FakeCluster(1, thread=SimulatedThread(loop)) as fake:
+            cluster = aio.Cluster(
+                fake.contact_points, port=fake.port, timestamp_generator=generator
+            )
+            session = await cluster.connect()
+            # Each run's clock is ahead of that of the previous run.
+            loop.step_wall_clock(seed * 3600)
+            await session.execute("SELECT 1 FROM t")
+            await cluster.shutdown()
+            (request,) = [sent for sent in fake.requests if sent.query == "SELECT 1 FROM t"]
+            assert request.timestamp is not None
+            return request.timestamp, loop.wall_time_ns() // 1000
+
+    return loop.run(main())
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_a_generator_reads_the_clock_of_each_simulation(is_shared: bool) -> None:
+    generator = MonotonicTimestampGenerator() if is_shared else None
+    for seed in (1, 2, 3):
+        clock = generator or MonotonicTimestampGenerator()
+        stamp, now = stamp_of_a_life(clock, seed)
+        assert now - 10_000_000 < stamp <= now
+
+
+def test_a_generator_that_met_a_simulation_reads_the_systems_clock_outside() -> None:
+    generator = MonotonicTimestampGenerator()
+    stamp_of_a_life(generator, 1)
+    before = time.time_ns() // 1000
+    assert before <= generator() <= time.time_ns() // 1000 + 1
+
+
+def test_a_cluster_of_threads_draws_from_the_simulations_clock() -> None:
+    loop = SimulatedLoop(1)
+    Network(loop)
+
+    def program() -> None:
+        with Cluster(fake.contact_points, port=fake.port) as cluster:
+            session = cluster.connect()
+            loop.step_wall_clock(-3600)
+            before = loop.wall_time_ns() // 1000
+            session.execute("SELECT 1 FROM t")
+            (request,) = [sent for sent in fake.requests if sent.query == "SELECT 1 FROM t"]
+            assert request.timestamp is not None
+            assert before <= request.timestamp <= loop.wall_time_ns() // 1000
+
+    with FakeCluster(1, thread=SimulatedThread(loop)) as fake:
+        SimulatedThreads(loop).run(program, timeout=600)

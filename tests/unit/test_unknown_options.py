@@ -1,0 +1,124 @@
+"""The error for an unknown option of a call names the right place for its value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra._unknown_options import unknown_option
+from cassandra.cluster import Cluster, Session
+from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args
+from cassandra.query import BatchStatement, SimpleStatement
+from cassandra.testing.fake import FakeNode
+
+QUERY = "SELECT key FROM system.local"
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    with (
+        FakeNode() as node,
+        Cluster([node.address], port=node.port) as cluster,
+        cluster.connect() as session,
+    ):
+        yield session
+
+
+OPTIONS = {
+    "fetch_size": r"write SimpleStatement\(text, fetch_size=\.\.\.\), or prepared\.fetch_size",
+    "page_size": r"write SimpleStatement\(text, fetch_size=",
+    "consistency_level": r"or ExecutionProfile\(consistency_level=\.\.\.\) for many",
+    "consistency": r"write SimpleStatement\(text, consistency_level=",
+    "retry_policy": r"or ExecutionProfile\(retry_policy=",
+    "is_idempotent": r"write SimpleStatement\(text, is_idempotent=",
+    "keyspace": r"or session\.prepare\(text, keyspace=",
+    "row_factory": r"write row_type=SomeClass, session\.row_factory = dict_factory",
+    "params": "write parameters=",
+    "profile": "write execution_profile=",
+    "request_timeout": "write timeout=",
+    "timout": "did you mean timeout",
+    "fetchsize": r"did you mean fetch_size: write SimpleStatement\(text, fetch_size=",
+    "ttl": "write USING TTL",
+    "limit": "write LIMIT",
+    "callback": "execute_async returns a future with add_callbacks",
+    "k": r"values of markers are passed together: execute\w*\(query, {'k': \.\.\.}\)",
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_execute(session: Session, name: str) -> None:
+    text = rf"(?i)Session\.execute\w*\(\) has no option '{name}'.*{OPTIONS[name]}"
+    options: Any = {name: 1}
+    with pytest.raises(TypeError, match=text):
+        session.execute(QUERY, **options)
+    with pytest.raises(TypeError, match=text):
+        session.execute_async(QUERY, **options)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+async def test_execute_on_asyncio(name: str) -> None:
+    options: Any = {name: 1}
+    async with FakeNode() as node, aio.Cluster([node.address], port=node.port) as cluster:
+        session = await cluster.connect()
+        with pytest.raises(TypeError, match=f"(?i){OPTIONS[name]}"):
+            session.execute(QUERY, **options)
+        with pytest.raises(TypeError, match="it has custom_payload and keyspace"):
+            await session.prepare(QUERY, colour=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("timeout", "request_timeout of the default profile"),
+        ("consistency_level", r"prepared\.consistency_level = "),
+        ("trace", r"execute\(prepared, values, trace="),
+        ("colour", "it has custom_payload and keyspace"),
+    ],
+)
+def test_prepare(session: Session, name: str, text: str) -> None:
+    options: Any = {name: 1}
+    with pytest.raises(TypeError, match=rf"Session\.prepare\(\) has no option '{name}'.*{text}"):
+        session.prepare(QUERY, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("workers", "write concurrency="),
+        ("fetch_size", "setting of the statement"),
+        ("timeout", r"ExecutionProfile\(request_timeout=seconds\)"),
+        ("colour", "it has concurrency, "),
+    ],
+)
+def test_concurrent_execution(session: Session, name: str, text: str) -> None:
+    options: Any = {name: 1}
+    with pytest.raises(TypeError, match=rf"execute_concurrent\(\) has no option '{name}'.*{text}"):
+        execute_concurrent(session, [(QUERY, None)], **options)
+    with pytest.raises(TypeError, match=rf"_with_args\(\) has no option '{name}'.*{text}"):
+        execute_concurrent_with_args(session, QUERY, [()], **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("timeout", r"write session\.execute\(statement, timeout="),
+        ("parameters", r"write session\.execute\(statement, parameters="),
+        ("consistencylevel", "did you mean consistency_level"),
+        ("ttl", "USING TTL"),
+        ("colour", "has no option 'colour'$"),
+    ],
+)
+def test_statements(name: str, text: str) -> None:
+    options: Any = {name: 1}
+    with pytest.raises(TypeError, match=f"SimpleStatement.*'{name}'.*{text}|{text}"):
+        SimpleStatement(QUERY, **options)
+    with pytest.raises(TypeError, match=f"BatchStatement.*'{name}'.*{text}|{text}"):
+        BatchStatement(**options)
+
+
+def test_values_of_a_bound_statement() -> None:
+    assert "bound.fetch_size = " in str(unknown_option("PreparedStatement.bind", ["fetch_size"]))
+    assert "bind({'name': value})" in str(unknown_option("PreparedStatement.bind", ["k"]))

@@ -1,0 +1,32 @@
+"""For write timestamps in seconds or milliseconds, a warning names the factor."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+from cassandra._write_times import warn_of_early_write
+from cassandra.bulk import LoadOptions
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "advice"),
+    [
+        (1_795_683_336, "if these are seconds, multiply by 1_000_000"),
+        (1_795_683_336_000, "if these are milliseconds, multiply by 1_000"),
+    ],
+)
+def test_another_unit(timestamp: int, advice: str) -> None:
+    with pytest.warns(RuntimeWarning, match=f"timestamp={timestamp} .*{advice}"):
+        warn_of_early_write(timestamp)
+    with pytest.warns(RuntimeWarning, match=advice) as warned:
+        LoadOptions(timestamp=timestamp)
+    assert warned[0].filename == __file__
+
+
+@pytest.mark.parametrize("timestamp", [None, 0, 1, 5_000, 1_795_683_336_000_000, -1, True, "1"])
+def test_microseconds(timestamp: object) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_early_write(timestamp)

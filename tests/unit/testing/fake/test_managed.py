@@ -1,0 +1,183 @@
+"""Nodes of managed services, and the driver's handling of their oddities."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from cassandra import AuthenticationFailed, ConsistencyLevel, InvalidRequest, aio
+from cassandra.auth import Authenticator, AuthProvider
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.policies import RateLimitRetryPolicy
+from cassandra.protocol import OverloadedErrorMessage
+from cassandra.query import BatchStatement, BatchType, SimpleStatement
+from cassandra.testing.fake import CosmosNode, KeyspacesNode, rows
+
+QUORUM = ConsistencyLevel.LOCAL_QUORUM
+
+
+@pytest.fixture
+def keyspaces() -> Iterator[KeyspacesNode]:
+    with KeyspacesNode() as node:
+        yield node
+
+
+@pytest.fixture
+def session(keyspaces: KeyspacesNode) -> Iterator[Session]:
+    profile = ExecutionProfile(consistency_level=QUORUM)
+    profiles = {EXEC_PROFILE_DEFAULT: profile}
+    with Cluster([keyspaces.address], port=keyspaces.port, execution_profiles=profiles) as cluster:
+        yield cluster.connect()
+
+
+def test_an_unknown_partitioner_is_named_once(
+    keyspaces: KeyspacesNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    with (
+        caplog.at_level(logging.INFO, "cassandra.cluster"),
+        Cluster([keyspaces.address], port=keyspaces.port) as cluster,
+    ):
+        cluster.connect().execute("SELECT v FROM ks.t")
+        cluster.refresh_nodes()
+        assert cluster.metadata.token_map is None
+        assert cluster.metadata.get_replicas("ks", b"key") == []
+    named = [line for line in caplog.messages if "com.amazonaws.cassandra" in line]
+    assert len(named) == 1
+    assert "not routed by token" in named[0]
+
+
+def test_the_partitioner_is_not_reported_if_tokens_are_disabled(
+    keyspaces: KeyspacesNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    with (
+        caplog.at_level(logging.INFO, "cassandra.cluster"),
+        Cluster([keyspaces.address], port=keyspaces.port, token_metadata_enabled=False) as cluster,
+    ):
+        cluster.connect()
+    assert "com.amazonaws" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("statement", "level", "supported"),
+    [
+        ("INSERT INTO ks.t (id) VALUES (1)", ConsistencyLevel.ONE, "LOCAL_QUORUM"),
+        ("SELECT * FROM ks.t", ConsistencyLevel.QUORUM, "ONE, LOCAL_QUORUM, LOCAL_ONE"),
+    ],
+)
+def test_levels_that_are_refused(
+    session: Session, statement: str, level: int, supported: str
+) -> None:
+    with pytest.raises(InvalidRequest, match=f"levels are: {supported}"):
+        session.execute(SimpleStatement(statement, consistency_level=level))
+    session.execute(SimpleStatement(statement, consistency_level=QUORUM))
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "message"),
+    [
+        (BatchType.LOGGED, 1, "Logged batches are not supported"),
+        (BatchType.UNLOGGED, 31, "30 statements at most, this one has 31"),
+        (BatchType.UNLOGGED, 30, None),
+    ],
+)
+def test_batches(session: Session, kind: BatchType, count: int, message: str | None) -> None:
+    batch = BatchStatement(kind)
+    for number in range(count):
+        batch.add("INSERT INTO ks.t (id) VALUES (%s)", (number,))
+    if message is None:
+        session.execute(batch)
+        return
+    with pytest.raises(InvalidRequest, match=message):
+        session.execute(batch)
+
+
+def test_a_table_is_there_when_its_status_says_so(session: Session) -> None:
+    session.execute("CREATE TABLE ks.t (id int PRIMARY KEY)")
+    assert "ks" not in session.cluster.metadata.keyspaces
+    ask = "SELECT status FROM system_schema_mcs.tables WHERE keyspace_name = 'ks'"
+    assert [session.execute(ask).one().status for _ in range(3)] == [
+        "CREATING", "ACTIVE", "ACTIVE",
+    ]  # fmt: skip
+    session.cluster.refresh_schema_metadata()
+    assert "t" in session.cluster.metadata.keyspaces["ks"].tables
+
+
+def test_a_load_and_a_scan_need_no_ring(keyspaces: KeyspacesNode, session: Session) -> None:
+    test_a_table_is_there_when_its_status_says_so(session)
+    keyspaces.prime_prepare("INSERT INTO ks.t (id) VALUES (?)", [("id", "int")], pk_indexes=[0])
+    report = session.load("ks.t", [(number % 7,) for number in range(100)])
+    assert report.written == 100
+    keyspaces.prime('SELECT "id" FROM "ks"."t"', rows([("id", "int")], [(1,), (2,)]))
+    assert [row.id for row in session.scan("ks.t")] == [1, 2]
+
+
+class Signer(Authenticator):
+    """Signs like AWS's plugin, with a dummy signature."""
+
+    def __init__(self, signed: str) -> None:
+        self._signed = signed
+
+    def initial_response(self) -> bytes:
+        return b"SigV4\0\0"
+
+    def evaluate_challenge(self, challenge: bytes | None) -> bytes:
+        assert challenge is not None
+        assert challenge.startswith(b"nonce=")
+        return self._signed.encode()
+
+
+class SignerProvider(AuthProvider):
+    def __init__(self, signed: str) -> None:
+        self._signed = signed
+
+    def new_authenticator(self, host: str) -> Signer:
+        return Signer(self._signed)
+
+
+def test_a_login_by_signature() -> None:
+    with KeyspacesNode(sigv4=True) as node:
+        good = SignerProvider("signature=00,access_key=K,amzdate=2026-01-01T00:00:00.000Z")
+        with Cluster([node.address], port=node.port, auth_provider=good) as cluster:
+            cluster.connect().execute("SELECT v FROM ks.t")
+        bad = SignerProvider("sign")
+        with (
+            Cluster([node.address], port=node.port, auth_provider=bad) as cluster,
+            pytest.raises(AuthenticationFailed, match="signature is malformed"),
+        ):
+            cluster.connect()
+
+
+@pytest.fixture
+def cosmos() -> Iterator[CosmosNode]:
+    with CosmosNode() as node:
+        node.prime("SELECT v FROM t", rows([("v", "int")], [(7,)]))
+        yield node
+
+
+def test_a_policy_waits_as_long_as_cosmos_asks(cosmos: CosmosNode) -> None:
+    profile = ExecutionProfile(retry_policy=RateLimitRetryPolicy(max_num_retries=3))
+    with Cluster(
+        [cosmos.address], port=cosmos.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
+    ) as cluster:
+        session = cluster.connect()
+        insert = session.prepare("INSERT INTO t (v) VALUES (?)")  # not idempotent
+        cosmos.exceed_throughput(3, retry_after_ms=1)
+        session.execute(insert, (1,))
+        assert len(cosmos.queries()) == 4
+        cosmos.exceed_throughput(4, retry_after_ms=1)
+        with pytest.raises(OverloadedErrorMessage, match="RetryAfterMs=1"):
+            session.execute(insert, (1,))
+
+
+async def test_the_same_with_asyncio(cosmos: CosmosNode) -> None:
+    profile = ExecutionProfile(retry_policy=RateLimitRetryPolicy())
+    async with aio.Cluster(
+        [cosmos.address], port=cosmos.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
+    ) as cluster:
+        session = await cluster.connect()
+        batch = BatchStatement().add("INSERT INTO t (v) VALUES (1)")
+        cosmos.exceed_throughput(2, retry_after_ms=1)
+        await session.execute(batch)
+    assert len(cosmos.queries()) == 3

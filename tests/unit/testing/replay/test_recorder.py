@@ -1,0 +1,220 @@
+"""A run is recorded with a node, and replayed without it, in the blocking and the asyncio API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra import ConsistencyLevel, aio
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import Cluster
+from cassandra.errors import InvalidRequest, NoHostAvailable
+from cassandra.query import BatchStatement, SimpleStatement, tuple_factory
+from cassandra.testing import Recorder, Recording, ReplayNode
+from cassandra.testing.fake import ErrorCode, FakeNode, Request, error, paged, rows, sequence, void
+from cassandra.testing.fake.answers import Answer
+
+COLUMNS = [("k", "int"), ("v", "text")]
+READ = "SELECT k, v FROM ks.t"
+BY_KEY = "SELECT k, v FROM ks.t WHERE k = ?"
+PAGES = "SELECT k FROM ks.p"
+INSERT = "INSERT INTO ks.t (k, v) VALUES (?, ?)"
+COUNT = "SELECT k FROM ks.counted"
+WRONG = "SELECT nothing FROM ks.t"
+
+
+def by_key(request: Request) -> Answer:
+    (key,) = request.values
+    assert isinstance(key, bytes)
+    return rows(COLUMNS, [(int.from_bytes(key, "big"), "by key")])
+
+
+@pytest.fixture(params=[3, 4, 5])
+def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
+    with FakeNode(max_version=request.param) as node:
+        node.prime_prepare(BY_KEY, COLUMNS[:1], COLUMNS, [0])
+        node.prime_prepare(INSERT, COLUMNS, pk_indexes=[0])
+        node.prime(READ, rows(COLUMNS, [(1, "a"), (2, None)]))
+        node.prime(BY_KEY, by_key)
+        node.prime(PAGES, paged(COLUMNS[:1], [(number,) for number in range(5)]))
+        node.prime(INSERT, void())
+        node.prime(COUNT, sequence(*(rows(COLUMNS[:1], [(number,)]) for number in range(3))))
+        node.prime(WRONG, error(ErrorCode.INVALID, "Undefined column name nothing"))
+        yield node
+
+
+def settings(server: Any) -> dict[str, Any]:
+    return {"contact_points": server.contact_points, "port": server.port}
+
+
+def program(server: Any, **further: Any) -> list[Any]:
+    """Return everything that an application sees of a node."""
+    seen: list[Any] = []
+    with Cluster(**settings(server), **further) as cluster:
+        session = cluster.connect()
+        session.row_factory = tuple_factory
+        seen.append(session.execute(READ).all())
+        prepared = session.prepare(BY_KEY)
+        seen += [session.execute(prepared, (key,)).all() for key in (1, 2, 1)]
+        seen.append(session.execute(SimpleStatement(PAGES, fetch_size=2)).all())
+        batch = BatchStatement(consistency_level=ConsistencyLevel.QUORUM)
+        batch.add(session.prepare(INSERT), (1, "x"))
+        batch.add("INSERT INTO ks.t (k) VALUES (%s)", (5,))
+        session.execute(batch)
+        seen += [session.execute(COUNT).one() for _ in range(4)]
+        with pytest.raises(InvalidRequest, match="Undefined column name"):
+            session.execute(WRONG)
+        session.set_keyspace("ks")
+        seen.append(session.keyspace)
+    return seen
+
+
+async def program_of_asyncio(server: Any) -> list[Any]:
+    async with aio.Cluster(**settings(server)) as cluster:
+        session = await cluster.connect()
+        session.row_factory = tuple_factory
+        prepared = await session.prepare(BY_KEY)
+        rows_by_key = [(await session.execute(prepared, (key,))).all() for key in (1, 2)]
+        pages = await session.execute(SimpleStatement(PAGES, fetch_size=2))
+        return [*rows_by_key, [row async for row in pages]]
+
+
+def test_a_run_is_played_without_the_node(node: FakeNode, tmp_path: Path) -> None:
+    path = tmp_path / "new" / "run.jsonl"
+    with Recorder(path, node.address, node.port) as recorder:
+        assert not recorder.is_replay
+        seen = program(recorder)
+    node.stop()
+    for _ in range(2):
+        with ReplayNode(path) as played:
+            assert played.is_replay
+            assert program(played) == seen
+            assert program(played)[:5] == seen[:5]  # later queries repeat the last answers
+            played.check()
+
+
+async def test_a_run_of_asyncio(node: FakeNode, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    with Recorder(path, node.address, node.port) as recorder:
+        seen = await program_of_asyncio(recorder)
+    node.stop()
+    with ReplayNode(path) as played:
+        assert await program_of_asyncio(played) == seen
+        played.check()
+
+
+def test_requests_that_were_not_recorded_are_refused(node: FakeNode, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    with Recorder(path, node.address, node.port) as recorder:
+        program(recorder)
+    with ReplayNode(path) as played, Cluster(**settings(played)) as cluster:
+        session = cluster.connect()
+        with pytest.raises(InvalidRequest) as other_text:
+            session.execute("SELECT x FROM ks.other")
+        prepared = session.prepare(BY_KEY)
+        with pytest.raises(InvalidRequest) as other_value:
+            session.execute(prepared, (99,))
+        with pytest.raises(AssertionError, match="0x00000063"):
+            played.check()
+    assert f"not in {path}: QUERY 'SELECT x FROM ks.other' with" in str(other_text.value)
+    assert f"not in {path}: EXECUTE '{BY_KEY}' with" in str(other_value.value)
+    assert "0x00000063" in str(other_value.value)
+    assert "recorded with this text: EXECUTE" in str(other_value.value)
+    assert len(played.refused) == 2
+
+
+def test_values_can_be_masked(node: FakeNode, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    with Recorder(path, node.address, node.port, mask_values=True) as recorder:
+        seen = program(recorder)
+    text = path.read_text()
+    assert "0x00000001" not in text
+    assert "sha256:" in text
+    with ReplayNode(path) as played:
+        assert program(played) == seen
+        played.check()
+
+
+def test_passwords_are_not_written_down(node: FakeNode, tmp_path: Path) -> None:
+    node.require_password("ada", "lovelace")
+    statement = "CREATE ROLE r WITH PASSWORD = 'secret ''x'''"
+    node.prime(statement, void())
+    path = tmp_path / "run.jsonl"
+    login: Any = {"auth_provider": PlainTextAuthProvider("ada", "lovelace")}
+    with (
+        Recorder(path, node.address, node.port) as recorder,
+        Cluster(**settings(recorder), **login) as cluster,
+    ):
+        cluster.connect().execute(statement)
+    text = path.read_text()
+    assert "lovelace" not in text
+    assert b"lovelace".hex() not in text
+    assert "secret" not in text
+    with ReplayNode(path) as played, Cluster(**settings(played), **login) as cluster:
+        cluster.connect().execute(statement)
+        played.check()
+
+
+def test_events_come_after_the_same_answer(node: FakeNode, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    with (
+        Recorder(path, node.address, node.port) as recorder,
+        Cluster(**settings(recorder)) as cluster,
+    ):
+        session = cluster.connect()
+        session.execute(READ)
+        assert node.send_event("STATUS_CHANGE", "UP", "10.9.9.9", 9042) == 1
+        # The event comes before the answer to a later request.
+        cluster.refresh_nodes()
+    events = [exchange for exchange in Recording.load(path).exchanges if exchange.request is None]
+    assert len(events) == 1
+    with ReplayNode(path) as played, Cluster(**settings(played)) as cluster:
+        cluster.connect().execute(READ)
+        cluster.refresh_nodes()
+        played.wait_for(lambda _: not played._events)
+
+
+def test_a_run_that_fails_leaves_the_old_recording(node: FakeNode, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text("old")
+    recorder = Recorder(path, node.address, node.port)
+    with pytest.raises(ZeroDivisionError), recorder:
+        raise ZeroDivisionError
+    assert path.read_text() == "old"
+    with pytest.raises(RuntimeError, match="is not running"):
+        recorder.stop()
+    with recorder, pytest.raises(RuntimeError, match="running already"):
+        recorder.start()
+    assert json.loads(path.read_text())["format"] == "turbocql recording"
+
+
+def test_a_node_that_is_not_there(tmp_path: Path) -> None:
+    with FakeNode() as gone:
+        port = gone.port
+    with (
+        Recorder(tmp_path / "run.jsonl", "127.0.0.1", port) as recorder,
+        Cluster(**settings(recorder)) as cluster,
+        pytest.raises(NoHostAvailable),
+    ):
+        cluster.connect()
+
+
+def test_a_node_to_record_that_refuses_connections(tmp_path: Path) -> None:
+    node = FakeNode()
+    with node:
+        port = node.port
+    recorder = Recorder(tmp_path / "run", port=port)
+    with pytest.raises(RuntimeError, match="this Recorder is not running"):
+        print(recorder.port)
+    recorder.start()
+    try:
+        with Cluster(**settings(recorder)) as cluster, pytest.raises(NoHostAvailable) as raised:
+            cluster.connect()
+    finally:
+        recorder.discard()
+    assert f"the node to record, 127.0.0.1:{port}, cannot be reached: " in str(raised.value)
+    assert "TLS" not in str(raised.value)
