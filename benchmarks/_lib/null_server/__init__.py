@@ -200,11 +200,16 @@ def lz4_body(body: bytes) -> bytes:
 
 @contextlib.contextmanager
 def running(
-    address: str = "127.0.0.1", first: Sequence[Rule] = (), lz4: bool = False
+    address: str = "127.0.0.1",
+    first: Sequence[Rule] = (),
+    lz4: bool = False,
+    together: int = 1,
 ) -> Iterator[tuple[str, int]]:
     """Start the server; yield (address, port). The rules `first` come before the canned rules.
 
     :param lz4: offer LZ4 only, and compress every result. The client must accept it.
+    :param together: answer that many EXECUTE requests by one write, none earlier. Each connection
+        that makes requests must keep as many in flight.
     """
     with socket.socket() as probe:
         probe.bind((address, 0))
@@ -217,7 +222,7 @@ def running(
         all_rules = [*first, *canned()]
         rules.write_bytes(script(lz4_rules(all_rules), lz4_body) if lz4 else script(all_rules))
         server = subprocess.Popen(
-            [str(binary), str(rules), address, str(port)],
+            [str(binary), str(rules), address, str(port), str(together)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -1,10 +1,12 @@
 /* A server that answers at once: each request gets the first canned answer whose opcode and needle match.
  *
- *     null_server SCRIPT ADDRESS PORT
+ *     null_server SCRIPT ADDRESS PORT [TOGETHER]
  *
  * SCRIPT is a file of rules: request opcode (1 byte), needle length (4 bytes, big-endian), needle, answer opcode (1), answer flags (1),
  * answer length (4), answer body. Frames are those of protocol versions 3 and 4: version, flags, stream (2), opcode, length (4).
  * Requests may have bodies that LZ4 has compressed; an answer is sent as the script has it.
+ * Answers to EXECUTE wait until TOGETHER of them are there, and leave in one write: how many a client reads at once does then not
+ * depend on how fast the two processes are. A client that has fewer in flight waits in vain.
  * One thread, epoll. It prints "ready" when it listens and ends when its standard input is closed. */
 
 #define _GNU_SOURCE
@@ -20,7 +22,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { HEADER = 9, MAX_RULES = 64, MAX_BODY = 64 << 20, COMPRESSED = 1 };
+enum { HEADER = 9, MAX_RULES = 64, MAX_BODY = 64 << 20, COMPRESSED = 1, EXECUTE = 0x0A };
 
 struct rule {
     uint8_t request, answer, flags;
@@ -32,10 +34,11 @@ struct connection {
     int fd;
     uint8_t *in, *out;
     size_t in_size, in_capacity, out_size, out_capacity, out_sent;
+    int waiting; /* answers to EXECUTE that have not left */
 };
 
 static struct rule rules[MAX_RULES];
-static int rule_count;
+static int rule_count, together = 1;
 
 static uint32_t be32(const uint8_t *p) { return (uint32_t)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3]; }
 
@@ -118,6 +121,7 @@ static void answer(struct connection *c, const uint8_t *head, const uint8_t *bod
     p[5] = length >> 24, p[6] = length >> 16, p[7] = length >> 8, p[8] = length;
     memcpy(p + HEADER, rule ? rule->body : no_rule, length);
     c->out_size += HEADER + length;
+    c->waiting = head[4] == EXECUTE ? c->waiting + 1 : together;
 }
 
 /* Whether the connection is still of use. */
@@ -151,14 +155,17 @@ static int serve(struct connection *c, int poller) {
     }
     memmove(c->in, c->in + at, c->in_size - at);
     c->in_size -= at;
+    if (c->waiting < together) return 1;
+    c->waiting = 0;
     return flush(c, poller);
 }
 
 int main(int argc, char **argv) {
-    if (argc != 4) {
-        fprintf(stderr, "usage: null_server SCRIPT ADDRESS PORT\n");
+    if (argc < 4 || argc > 5) {
+        fprintf(stderr, "usage: null_server SCRIPT ADDRESS PORT [TOGETHER]\n");
         return 2;
     }
+    if (argc == 5) together = atoi(argv[4]);
     read_script(argv[1]);
     int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1;
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
