@@ -74,6 +74,7 @@ def all_rows(session: Session, table: str = "t") -> list[tuple[Any, ...]]:
                 raise
 
 
+@pytest.mark.long
 def test_a_scan_during_a_rolling_restart_has_each_row_once(
     session: Session, fragile: LocalCluster
 ) -> None:
@@ -167,6 +168,7 @@ def _wait_for_the_kill(part: Any) -> Any:
     return part
 
 
+@pytest.mark.long
 def test_tables_of_dask_while_a_node_is_killed(
     session: Session, fragile: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

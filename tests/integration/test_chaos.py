@@ -10,6 +10,7 @@ from tests.chaos.campaign import run
 pytestmark = pytest.mark.integration
 
 
+@pytest.mark.long
 def test_nothing_is_lost_doubled_crossed_or_hung(expendable: LocalCluster) -> None:
     verdict = run(40, seed=7, local=expendable)
     assert verdict.is_clean, verdict

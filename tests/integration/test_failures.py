@@ -200,6 +200,7 @@ def run_under_load(
     return load
 
 
+@pytest.mark.long
 def test_a_node_is_killed_and_comes_back(fragile: LocalCluster) -> None:
     def disturb(states: States, load: Load) -> None:
         address = fragile.nodes[1].address
@@ -245,6 +246,7 @@ def test_the_control_connections_node_is_killed(fragile: LocalCluster) -> None:
     run_under_load(fragile, disturb, Load)
 
 
+@pytest.mark.long
 def test_prepared_statements_survive_a_restart_of_every_node(fragile: LocalCluster) -> None:
     def disturb(states: States, load: Load) -> None:
         for number, node in enumerate(fragile.nodes, 1):
@@ -256,6 +258,7 @@ def test_prepared_statements_survive_a_restart_of_every_node(fragile: LocalClust
     run_under_load(fragile, disturb, Load)
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_writes_survive_a_kill_a_pause_and_a_restart(
     fragile: LocalCluster, record_property: Callable[[str, object], None]
 ) -> None:

@@ -176,6 +176,7 @@ class TestThreeNodes:
         assert cluster.nodes[2].pid != pid
         assert ask(cluster, 3, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
 
+    @pytest.mark.long
     def test_stopped_node_and_restart_of_a_running_one(self, cluster: LocalCluster) -> None:
         cluster.stop(2)
         assert cluster.nodes[1].state == "stopped"
@@ -185,6 +186,7 @@ class TestThreeNodes:
         assert cluster.nodes[1].pid != pid
         assert ask(cluster, 2, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
 
+    @pytest.mark.long
     def test_add_and_decommission(self, cluster: LocalCluster) -> None:
         number = len(cluster.nodes) + 1
         node = cluster.add_node(rack="rack2")

@@ -191,6 +191,7 @@ class Loader(threading.Thread):
         self.join(60)
 
 
+@pytest.mark.long
 def test_no_row_is_lost_while_a_node_comes_and_goes(spread: LocalCluster) -> None:
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("east"))
     with connected(spread, policy) as cluster, cluster.connect(wait_for_all_pools=True) as session:
