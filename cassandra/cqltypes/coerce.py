@@ -248,9 +248,15 @@ def _warn_of_unit(millis: int) -> None:
     """Warn if a number of milliseconds was probably meant as another unit."""
     # Milliseconds of 2100 to 9999 are between the two ranges of other units.
     if millis <= _SECONDS_OF_2100 or millis >= _MICROS_OF_2001:
-        advice = probable_timestamp_unit(millis)
-        if advice is not None:
-            warnings.warn(f"{advice}, or pass a datetime", RuntimeWarning, stacklevel=stack_level())
+        if probable_timestamp_unit(millis) is None:
+            return
+        # Python shows equal warnings of one line of the program once. The exact number would make
+        # the warnings of a column of such values differ, so that each of them would be shown.
+        rounded = round(millis, 3 - len(str(millis)))
+        advice = probable_timestamp_unit(rounded)
+        warnings.warn(
+            f"about {advice}, or pass a datetime", RuntimeWarning, stacklevel=stack_level()
+        )
 
 
 def probable_timestamp_unit(millis: int) -> str | None:

@@ -225,9 +225,18 @@ def test_seconds_in_place_of_milliseconds_are_warned_of(twins: Twins, value: flo
 )
 def test_parts_of_milliseconds_are_warned_of(twins: Twins, value: int, advice: str) -> None:
     timestamp = t.TimestampType.build_codec(twins.codecs)
-    with pytest.warns(RuntimeWarning, match=f"^{value} milliseconds are .*{advice}") as warned:
+    with pytest.warns(RuntimeWarning, match=f"^about 176\\d* milliseconds .*{advice}") as warned:
         assert timestamp.encode(value) == value.to_bytes(8, "big")
     assert warned[0].filename == __file__
+
+
+def test_a_column_of_seconds_warns_as_often_as_one_value(twins: Twins) -> None:
+    timestamp = t.TimestampType.build_codec(twins.codecs)
+    with pytest.warns(RuntimeWarning) as warned:
+        for second in range(1_764_000_000, 1_764_001_000):
+            timestamp.encode(second)
+    # Python shows equal warnings of one line once.
+    assert len({str(warning.message) for warning in warned}) == 1
 
 
 def test_a_timestamp_that_says_its_unit_is_not_warned_of(twins: Twins) -> None:
