@@ -175,10 +175,10 @@ class _ScanBase:
         self._point: Checkpoint | None = None
 
     def _check_collecting(self, method: str) -> None:
-        """Refuse a checkpoint for a method that returns all rows at once.
+        """Refuse a checkpoint for a method whose rows are used later than they are read.
 
-        Each page would be saved as used before the method returns. After an error the collected
-        rows are gone, and the next scan would skip them.
+        Each page would be saved as used before the caller has its rows. After an error these rows
+        are gone, and the next scan would skip them.
 
         :param method: the name of the method.
         :raises TypeError: if the scan has a checkpoint.
@@ -475,15 +475,16 @@ class Scan(_ScanBase):
         """Return a `pyarrow.RecordBatchReader`, which DuckDB, polars and pandas can read.
 
         :param options: see `cassandra.cluster.ResultSet.to_arrow`.
+        :raises TypeError: if the scan has a checkpoint.
         """
+        # Libraries take batches ahead of their use, and a batch that was taken counts as used.
+        self._check_collecting("reader")
         maker = Batches(options)
         pages = self.pages()
         # There is at least one page, since a range without rows has an empty page.
         page = next(pages, None)
         if page is None:
-            if self.checkpoint is None:
-                raise ValueError(NO_PAGE)
-            raise ValueError(f"the checkpoint {self.checkpoint!r} says that all was read already")
+            raise ValueError(NO_PAGE)
         first = maker.batch(page)
 
         def batches() -> Iterator[Any]:

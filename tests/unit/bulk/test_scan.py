@@ -255,6 +255,17 @@ async def test_methods_that_collect_rows_have_no_checkpoint(
     assert not path.exists()
 
 
+def test_a_reader_of_batches_has_no_checkpoint(nodes: FakeCluster, tmp_path: Path) -> None:
+    # Who reads from it, DuckDB for example, takes batches long before it uses them.
+    nodes.prime(QUERY, Table(no_fault))
+    with (
+        Cluster(**settings(nodes)) as cluster,
+        cluster.connect() as session,
+        pytest.raises(TypeError, match="reader does not have the option 'checkpoint'"),
+    ):
+        session.scan("a.t0", checkpoint=tmp_path / "point").reader()
+
+
 def test_a_stopped_iteration_repeats_its_last_page(nodes: FakeCluster, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     path = tmp_path / "point"
@@ -265,7 +276,7 @@ def test_a_stopped_iteration_repeats_its_last_page(nodes: FakeCluster, tmp_path:
 
     nodes.prime(QUERY, Table(fault))
     options: Any = {"splits": 4, "page_size": 100, "concurrency": 1, "checkpoint": path}
-    for form in ("__iter__", "arrow_batches", "reader"):
+    for form in ("__iter__", "arrow_batches"):
         path.unlink(missing_ok=True)
         is_damaged = True
         numbers: list[Any] = []
