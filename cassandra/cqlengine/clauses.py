@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from cassandra.cqlengine.copies import are_different
 from cassandra.cqlengine.errors import UnicodeMixin
 from cassandra.cqlengine.functions import QueryValue
 from cassandra.cqlengine.operators import (
@@ -386,7 +387,7 @@ class ListUpdateClause(ContainerUpdateClause):
         if previous and value and len(previous) < len(value):
             old, new = list(previous), list(value)
             for index in range(len(new) - len(old) + 1):
-                if new[index : index + len(old)] == old:
+                if not are_different(new[index : index + len(old)], old):
                     return self._extend_both_ends(name, new[:index], new[index + len(old) :])
         return [(f"{name} = {{}}", [value])]
 
@@ -422,7 +423,7 @@ class MapUpdateClause(ContainerUpdateClause):
         clauses = [
             (f"{name}[{{}}] = {{}}", [key, item])
             for key, item in value.items()
-            if key not in old or old[key] != item
+            if key not in old or are_different(old[key], item)
         ]
         # A null as the value deletes the key, so the same statement serves instead of a DELETE.
         clauses += [(f"{name}[{{}}] = {{}}", [key, None]) for key in old if key not in value]

@@ -12,7 +12,7 @@ from enum import Enum
 from cassandra.query.snapshots import CONSTANTS
 from cassandra.util import Date, Duration, Time
 
-__all__ = ["IMMUTABLE_CLASSES", "is_immutable", "snapshot"]
+__all__ = ["IMMUTABLE_CLASSES", "are_different", "is_immutable", "snapshot"]
 
 IMMUTABLE_CLASSES = CONSTANTS | {
     ipaddress.IPv4Address,
@@ -45,3 +45,22 @@ def snapshot(value: object) -> object:
     except (TypeError, copy.Error):
         # Files, locks and the like cannot be copied. Only an assignment changes such a value.
         return value
+
+
+def are_different(value: object, before: object) -> bool:
+    """Return True if two values differ. They may be or hold NumPy arrays, at any depth."""
+    try:
+        return bool(value != before)
+    except ValueError:
+        # NumPy compares element by element, and refuses to say whether that is true.
+        return bool(_plain(value) != _plain(before))
+
+
+def _plain(value: object) -> object:
+    """Return `value` with lists in place of arrays."""
+    if isinstance(value, (list, tuple)):
+        return list(map(_plain, value))
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    to_list = getattr(value, "tolist", None)
+    return value if to_list is None else to_list()

@@ -118,6 +118,11 @@ class Mapping:
             (name for name, column in columns.items() if column.discriminator_column), None
         )
         self.wires = tuple(column.wire for column in self.order)
+        # By position: whether a value other than None is stored as null; None if no value is.
+        self.null_checks = tuple(
+            None if type(column).is_null is Column.is_null else column.is_null
+            for column in self.order
+        )
         # (position, its bit, a converter, the converter if the value is validated next, whether
         # values may change in place); None for a converter if values are taken as they are.
         self.init = {

@@ -16,6 +16,7 @@ from cassandra._misspelt import ALIKE, nearest, warn_of_misspelt
 from cassandra.cqlengine import connection
 from cassandra.cqlengine.columns.annotated import columns_of_annotations
 from cassandra.cqlengine.columns.base import Column
+from cassandra.cqlengine.copies import are_different
 from cassandra.cqlengine.descriptors import (
     ColumnDescriptor,
     ConditionalDescriptor,
@@ -441,7 +442,7 @@ class BaseModel(metaclass=ModelMetaClass):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, BaseModel) or _origin(type(other)) is not _origin(type(self)):
             return False
-        return self.values() == other.values()
+        return not are_different(self.values(), other.values())
 
     def __ne__(self, other: object) -> bool:
         return not self == other

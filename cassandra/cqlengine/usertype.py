@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from cassandra.cqlengine import connection
 from cassandra.cqlengine.columns.annotated import columns_of_annotations
 from cassandra.cqlengine.columns.base import Column
-from cassandra.cqlengine.copies import snapshot
+from cassandra.cqlengine.copies import are_different, snapshot
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.naming import snake_case
 
@@ -270,7 +270,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         setattr(self, key, val)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self.values() == other.values()
+        return type(other) is type(self) and not are_different(self.values(), other.values())
 
     def __ne__(self, other: object) -> bool:
         return not self == other

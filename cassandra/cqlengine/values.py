@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra.cqlengine.copies import IMMUTABLE_CLASSES
+from cassandra.cqlengine.copies import IMMUTABLE_CLASSES, are_different
 from cassandra.cqlengine.options import DEFAULTS, Options
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def changed_positions(values: Values, mapping: Mapping) -> list[int]:
         if column.mutable:
             if _differs(column, value, before):
                 positions.append(position)
-        elif _are_different(value, before) and not (
+        elif are_different(value, before) and not (
             column.is_counter and (value or 0) == (before or 0)
         ):
             positions.append(position)
@@ -125,16 +125,7 @@ def changed_positions(values: Values, mapping: Mapping) -> list[int]:
 def _differs(column: Column[Any], value: object, before: object) -> bool:
     if column.is_null(value) and column.is_null(before):
         return False
-    return _are_different(column.to_python(value), column.to_python(before))
-
-
-def _are_different(value: object, before: object) -> bool:
-    difference: Any = value != before
-    try:
-        return bool(difference)
-    except ValueError:
-        # Arrays of numpy are compared element by element.
-        return bool(difference.any())
+    return are_different(column.to_python(value), column.to_python(before))
 
 
 def commit(values: Values, mapping: Mapping, *, is_insert: bool) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, overload
 from cassandra._imports import import_module
 from cassandra._misspelt import ALIKE_COLUMNS, nearest
 from cassandra.cqlengine.columns.mapped import Mapped
-from cassandra.cqlengine.copies import snapshot
+from cassandra.cqlengine.copies import are_different, snapshot
 from cassandra.cqlengine.errors import ValidationError
 from cassandra.util.cql_text import escape_name
 
@@ -58,7 +58,7 @@ class BaseValueManager:
     @property
     def changed(self) -> bool:
         """Return True if the value differs from the one before."""
-        return bool(self.value != self.previous_value)
+        return are_different(self.value, self.previous_value)
 
     @property
     def deleted(self) -> bool:

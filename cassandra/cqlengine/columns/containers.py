@@ -152,7 +152,7 @@ class BaseContainerColumn(BaseCollectionColumn[T]):
     def is_null(self, value: object) -> bool:
         # Servers store an empty collection as null unless it is frozen. Frozen collections are
         # treated alike, because null is read as an empty collection anyway.
-        return not value
+        return value is None or (hasattr(value, "__len__") and not len(value))
 
 
 class Set(BaseContainerColumn[set[T]], Generic[T]):
@@ -551,7 +551,7 @@ class UDTValueManager(BaseValueManager):
     @property
     def changed(self) -> bool:
         changed = getattr(self.value, "has_changed_fields", None)
-        return self.value != self.previous_value or bool(changed is not None and changed())
+        return super().changed or bool(changed is not None and changed())
 
     def reset_previous_value(self) -> None:
         if self.value is not None:

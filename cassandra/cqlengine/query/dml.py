@@ -127,12 +127,14 @@ def insertion(mapping: Mapping, values: Values) -> Write:
     """Return the INSERT of all values."""
     options = values.options
     # Nulls are written only if the application set them, because each null leaves a tombstone.
-    wires, explicit = mapping.wires, values.explicit if values.stored is None else 0
+    wires, null_checks = mapping.wires, mapping.null_checks
+    explicit = values.explicit if values.stored is None else 0
     mask = 0
     bound: list[Any] = []
     for position, value in enumerate(values):
+        is_null = null_checks[position]
         # None that was set is written as null: it deletes the row's value.
-        if not (value is None or (not value and mapping.order[position].is_null(value))):
+        if not (value is None or (is_null is not None and is_null(value))):
             wire = wires[position]
             bound.append(value if wire is None else wire(value))
             mask |= 1 << position

@@ -1,0 +1,98 @@
+"""NumPy arrays as values of vector columns: created, changed, compared, inside collections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import columns
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.query import BatchQuery
+
+from .conftest import FakeSession
+
+numpy = pytest.importorskip("numpy")
+
+
+class Document(Model):
+    __keyspace__ = "ks"
+    id = columns.Integer(primary_key=True)
+    vector = columns.Vector(columns.Float, 3)
+    chunks = columns.List(columns.Vector(columns.Float, 3))
+    by_name = columns.Map(columns.Text, columns.Vector(columns.Float, 3))
+    pair = columns.Tuple(columns.Integer, columns.Vector(columns.Float, 3))
+
+
+def array(*numbers: float) -> Any:
+    return numpy.array(numbers or (1, 2, 3), dtype="f4")
+
+
+def values() -> dict[str, Any]:
+    return {
+        "vector": array(),
+        "chunks": [array()],
+        "by_name": {"a": array()},
+        "pair": (1, array()),
+    }
+
+
+def test_an_instance_is_created_and_not_written_again(session: FakeSession) -> None:
+    document = Document.create(id=1, **values())
+    text, bound = session.last
+    assert text is not None
+    assert text.startswith("INSERT INTO ks.document")
+    assert bound[1].tolist() == [1, 2, 3]
+    assert document.get_changed_columns() == []
+    document.save()
+    assert len(session.done) == 1
+
+
+CHANGES: dict[str, tuple[str, Callable[[Document], object]]] = {
+    "another array": ("vector", lambda document: setattr(document, "vector", array(1, 2, 4))),
+    "null": ("vector", lambda document: setattr(document, "vector", None)),
+    "a list": ("vector", lambda document: setattr(document, "vector", [1, 2, 4])),
+    "in place": ("vector", lambda document: document.vector.__setitem__(0, 9)),
+    "in a list": ("chunks", lambda document: document.chunks[0].__setitem__(0, 9)),
+    "behind a list": ("chunks", lambda document: document.chunks.append(array(4, 5, 6))),
+    "in a map": ("by_name", lambda document: document.by_name["a"].__setitem__(0, 9)),
+    "a key of a map": ("by_name", lambda document: document.by_name.update(b=array())),
+    "in a tuple": ("pair", lambda document: document.pair[1].__setitem__(0, 9)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_is_written_once(session: FakeSession, change: str) -> None:
+    document = Document.create(id=1, **values())
+    column, apply = CHANGES[change]
+    apply(document)
+    assert document.get_changed_columns() == [column]
+    document.save()
+    document.save()
+    assert len(session.done) == 2
+    text, _ = session.last
+    assert text is not None
+    assert text.startswith(f'UPDATE ks.document SET "{column}"')
+
+
+def test_instances_are_compared_element_by_element(session: FakeSession) -> None:
+    document = Document(id=1, **values())
+    assert document == Document(id=1, **values())
+    assert document != Document(id=1, **(values() | {"vector": array(1, 2, 4)}))
+    assert document != Document(id=1, **(values() | {"vector": None}))
+    assert document != Document(id=1, **(values() | {"chunks": [array(), array()]}))
+
+
+def test_a_batch_has_the_array_as_it_was_when_it_was_saved(session: FakeSession) -> None:
+    document = Document(id=1, **values())
+    batch = BatchQuery()
+    document.batch(batch).save()
+    document.vector[0] = 9
+    document.chunks[0][0] = 9
+    document.by_name["a"][0] = 9
+    document.pair[1][0] = 9
+    (query,) = batch.queries
+    _, vector, chunks, by_name, pair = query.get_context().values()
+    for kept in (vector, chunks[0], by_name["a"], pair[1]):
+        assert kept.tolist() == [1, 2, 3]
