@@ -124,9 +124,7 @@ def compare(bench: Benchmark, rows: dict[str, dict[str, float | None]]) -> None:
     """Compare the counts with their last records, and append them if ``--record`` is given."""
     place = history.environment()
     names = {case.what: case.name for case in CASES if case.together > 1}
-    counts = {
-        names[what]: row["turbocql c"] or 0.0 for what, row in rows.items() if what in names
-    }
+    counts = {names[what]: row["turbocql c"] or 0.0 for what, row in rows.items() if what in names}
     recorded = history.last(place)
     if not recorded:
         bench.note(f"no record of {place}: nothing to compare with")
