@@ -408,6 +408,11 @@ class WrapperPolicy(LoadBalancingPolicy):
                 f"child_policy must be an instance, but is the class {child_policy.__name__}: "
                 f"write {child_policy.__name__}(...)"
             )
+        if not hasattr(child_policy, "make_query_plan"):
+            raise TypeError(
+                f"child_policy must be a policy, but is {child_policy!r} of type "
+                f"{type(child_policy).__name__}: write {_policy_of(child_policy)}"
+            )
         self._child_policy = child_policy
 
     def distance(self, host: Host) -> int:
@@ -444,14 +449,24 @@ class WhiteListRoundRobinPolicy(RoundRobinPolicy):
     """Round robin over the listed hosts only. The driver does not connect to other hosts.
 
     :param hosts: addresses or host names. A name is resolved when the policy is created.
+    :raises TypeError: if it is a single string.
+    :raises ValueError: if an address has a port.
     """
 
     def __init__(self, hosts: Sequence[str]) -> None:
         # A str is also a sequence, of its characters.
         if isinstance(hosts, str):
             raise TypeError(f"hosts must be a list of addresses: write [{hosts!r}]")
+        hosts = tuple(hosts)
+        for host in hosts:
+            # An address with more than one colon is IPv6.
+            if str(host).count(":") == 1:
+                address = str(host).partition(":")[0]
+                raise ValueError(
+                    f"hosts are addresses without ports, but one is {host!r}: write {address!r}"
+                )
         super().__init__()
-        self._allowed_hosts = tuple(hosts)
+        self._allowed_hosts = hosts
         self._allowed_addresses = frozenset(
             address for host in hosts for address in (str(host), *_addresses_of(str(host)))
         )
@@ -473,6 +488,15 @@ class WhiteListRoundRobinPolicy(RoundRobinPolicy):
     def on_up(self, host: Host) -> None:
         if self._allows(host):
             super().on_up(host)
+
+
+def _policy_of(value: object) -> str:
+    """Return what to write for a value that is not a policy."""
+    if isinstance(value, str):  # probably the name of a data centre
+        return f"DCAwareRoundRobinPolicy({value!r})"
+    if callable(value):  # a predicate
+        return "HostFilterPolicy(child_policy, predicate)"
+    return "DCAwareRoundRobinPolicy('dc1')"
 
 
 def _check_name(name: str, value: object) -> None:

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cassandra.policies.balancing import Engine
 
-__all__ = ["ConstantReconnectionPolicy", "ExponentialReconnectionPolicy", "ReconnectionPolicy"]
+__all__ = [
+    "ConstantReconnectionPolicy",
+    "ExponentialReconnectionPolicy",
+    "ReconnectionPolicy",
+    "check_number",
+]
 
 
 class ReconnectionPolicy:
@@ -29,9 +34,11 @@ class ConstantReconnectionPolicy(ReconnectionPolicy):
     :param delay: seconds.
     :param max_attempts: the number of attempts. None means no limit.
     :raises ValueError: if an argument is negative.
+    :raises TypeError: if `delay` is not a number.
     """
 
     def __init__(self, delay: float, max_attempts: int | None = 64) -> None:
+        check_number("delay", delay)
         if delay < 0:
             raise ValueError(f"delay must not be negative, but is {delay}")
         _check_attempts(max_attempts)
@@ -54,6 +61,7 @@ class ExponentialReconnectionPolicy(ReconnectionPolicy):
     :param max_delay: the longest delay, in seconds.
     :param max_attempts: the number of attempts. None means no limit.
     :raises ValueError: if an argument is negative, or `max_delay` is less than `base_delay`.
+    :raises TypeError: if a delay is not a number.
     """
 
     # The random numbers of the cluster's engine, or of the process before `attach` is called.
@@ -67,6 +75,8 @@ class ExponentialReconnectionPolicy(ReconnectionPolicy):
         self._random = engine.random
 
     def __init__(self, base_delay: float, max_delay: float, max_attempts: int | None = 64) -> None:
+        check_number("base_delay", base_delay)
+        check_number("max_delay", max_delay)
         if base_delay < 0 or max_delay < 0:
             raise ValueError(f"delays must not be negative, but are {base_delay} and {max_delay}")
         if max_delay < base_delay:
@@ -88,6 +98,25 @@ class ExponentialReconnectionPolicy(ReconnectionPolicy):
             jittered = delay * self._random.uniform(0.85, 1.15)
             # The random variation must not exceed the limits.
             yield min(max(jittered, self.base_delay), self.max_delay)
+
+
+def check_number(name: str, value: object, kind: str = "a number of seconds") -> None:
+    """Raise TypeError unless `value` is a number, which a text of an environment variable is not.
+
+    :param name: the parameter, for the message.
+    :param value: the value of the application.
+    :param kind: what it must be, for the message.
+    """
+    if hasattr(value, "__float__"):
+        return
+    instead = ""
+    if hasattr(value, "total_seconds"):
+        instead = f": write {name}.total_seconds()"
+    elif isinstance(value, str):
+        instead = f": write float({value!r})"
+    raise TypeError(
+        f"{name} must be {kind}, but is {value!r} of type {type(value).__name__}{instead}"
+    )
 
 
 def _check_attempts(max_attempts: int | None) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._patterns import pattern
 from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import WriteType
+from cassandra.policies.reconnection import check_number
 
 if TYPE_CHECKING:
     from cassandra.policies.balancing import Engine
@@ -247,6 +248,9 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
+        check_number("max_num_retries", max_num_retries, "a number of retries")
+        check_number("min_interval", min_interval)
+        check_number("max_interval", max_interval)
         self.max_num_retries = max_num_retries
         self.min_interval = min_interval
         self.max_interval = max_interval

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
+
+from cassandra._habits import stack_level
+from cassandra.policies.reconnection import check_number
 
 if TYPE_CHECKING:
     from cassandra.metadata.host import Host
@@ -15,6 +19,10 @@ __all__ = [
     "SpeculativeExecutionPlan",
     "SpeculativeExecutionPolicy",
 ]
+
+
+# A longer delay was probably meant in milliseconds: requests end after 10 s by default.
+_LONG_DELAY = 60
 
 
 class SpeculativeExecutionPlan:
@@ -75,9 +83,19 @@ class ConstantSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
 
     :param delay: seconds between attempts.
     :param max_attempts: the maximum number of further attempts.
+    :raises TypeError: if an argument is not a number.
     """
 
     def __init__(self, delay: float, max_attempts: int) -> None:
+        check_number("delay", delay)
+        check_number("max_attempts", max_attempts, "a number of attempts")
+        if delay > _LONG_DELAY:
+            warnings.warn(
+                f"delay={delay} is in seconds, so that most requests end before it: write "
+                f"{delay / 1000} for {delay} milliseconds",
+                RuntimeWarning,
+                stacklevel=stack_level(),
+            )
         self.delay = delay
         self.max_attempts = max_attempts
 

@@ -318,3 +318,24 @@ def test_policies_that_take_turns_are_copied(policy: Any, duplicate: Any) -> Non
     other = duplicate(policy)
     assert type(other) is type(policy)
     assert next(other._position) + 1 == next(other._position)
+
+
+@pytest.mark.parametrize(
+    ("child", "advice"),
+    [
+        ("dc1", r"write DCAwareRoundRobinPolicy\('dc1'\)"),
+        (lambda host: True, r"write HostFilterPolicy\(child_policy, predicate\)"),
+        (None, "child_policy must be a policy, but is None"),
+    ],
+)
+def test_a_child_that_is_no_policy_is_refused(child: Any, advice: str) -> None:
+    with pytest.raises(TypeError, match=advice):
+        TokenAwarePolicy(child)
+    with pytest.raises(TypeError, match=advice):
+        HostFilterPolicy(child, RoundRobinPolicy())  # type: ignore[arg-type]
+
+
+def test_white_lists_have_no_ports() -> None:
+    with pytest.raises(ValueError, match=r"one is '10\.0\.0\.1:9042': write '10\.0\.0\.1'"):
+        WhiteListRoundRobinPolicy(["10.0.0.2", "10.0.0.1:9042"])
+    WhiteListRoundRobinPolicy(["fe80::1", "10.0.0.1"])

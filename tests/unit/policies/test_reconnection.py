@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
+from typing import Any
 
 import pytest
 
@@ -28,3 +30,20 @@ def test_exponential_reconnection_grows_to_its_limit() -> None:
     assert min(delays[10:]) >= 51
     with pytest.raises(ValueError, match="less than base_delay"):
         ExponentialReconnectionPolicy(10, 1)
+
+
+@pytest.mark.parametrize(
+    ("delay", "text"),
+    [
+        ("5", r"is '5' of type str: write float\('5'\)"),
+        (datetime.timedelta(seconds=5), r"write delay\.total_seconds\(\)"),
+        (None, "delay must be a number of seconds, but is None"),
+    ],
+)
+def test_delays_are_numbers(delay: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        ConstantReconnectionPolicy(delay)
+    with pytest.raises(TypeError, match="base_delay must be a number of seconds"):
+        ExponentialReconnectionPolicy(delay, 60)
+    with pytest.raises(TypeError, match="max_delay must be a number of seconds"):
+        ExponentialReconnectionPolicy(1, delay)

@@ -173,3 +173,16 @@ def test_a_time_in_another_error_is_not_meant() -> None:
     error = ServerError(0, REFUSAL.format(5), {})
     policy = RateLimitRetryPolicy()
     assert policy.on_request_error(UNSAFE, ONE, error, 0) == (RetryPolicy.RETHROW, None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"max_num_retries": "3"}, r"max_num_retries must be a number of retries.*float\('3'\)"),
+        ({"max_num_retries": 3, "min_interval": "1"}, "min_interval must be a number of seconds"),
+        ({"max_num_retries": 3, "max_interval": None}, "max_interval must be a number of seconds"),
+    ],
+)
+def test_limits_of_backoff_are_numbers(settings: dict[str, Any], text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        ExponentialBackoffRetryPolicy(**settings)

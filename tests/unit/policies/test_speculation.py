@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from cassandra.policies.speculation import (
     ConstantSpeculativeExecutionPolicy,
     NoSpeculativeExecutionPolicy,
@@ -15,3 +19,15 @@ def test_speculation() -> None:
     assert (
         NoSpeculativeExecutionPolicy().new_plan("ks", SimpleStatement("")).next_execution(None) < 0
     )
+
+
+@pytest.mark.parametrize("arguments", [("0.1", 2), (0.1, "2"), (None, 2)])
+def test_delays_and_attempts_are_numbers(arguments: tuple[Any, Any]) -> None:
+    with pytest.raises(TypeError, match=r"(delay|max_attempts) must be a number of"):
+        ConstantSpeculativeExecutionPolicy(*arguments)
+
+
+def test_a_delay_in_milliseconds_is_warned_of() -> None:
+    with pytest.warns(RuntimeWarning, match=r"delay=100 is in seconds.*write 0\.1 for 100 milli"):
+        policy = ConstantSpeculativeExecutionPolicy(100, 3)
+    assert policy.delay == 100
