@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 from cassandra._forks import renew_in_child
 from cassandra._habits import FUTURE, add_habits
@@ -20,6 +20,7 @@ from cassandra.cluster.result_set import ResultSet
 from cassandra.engine.failures import failure_of, for_caller
 from cassandra.errors import DriverException, QueryExhausted
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
+from cassandra.query.settings import NOT_SET
 
 if TYPE_CHECKING:
     import uuid
@@ -277,8 +278,16 @@ class ResponseFuture(Generic[R]):
 
     # -- waiting -----------------------------------------------------------------------------------
 
-    def result(self) -> ResultSet[R]:
-        """Wait for the outcome: return the `ResultSet`, or raise the error, on each call."""
+    def result(self, timeout: NoReturn = NOT_SET) -> ResultSet[R]:
+        """Wait for the outcome: return the `ResultSet`, or raise the error, on each call.
+
+        :param timeout: must be left out, because `Session.execute_async` has the timeout.
+        """
+        if timeout is not NOT_SET:
+            raise TypeError(
+                "ResponseFuture.result() takes no timeout: write "
+                f"session.execute_async(query, parameters, timeout={timeout!r}).result()"
+            )
         if not self._done:
             self._wait()
         if self._error is not None:
@@ -355,7 +364,7 @@ class ResponseFuture(Generic[R]):
     def add_callbacks(
         self,
         callback: Callable[..., Any],
-        errback: Callable[..., Any],
+        errback: Callable[..., Any] = NOT_SET,
         callback_args: Sequence[Any] = (),
         callback_kwargs: Mapping[str, Any] | None = None,
         errback_args: Sequence[Any] = (),
@@ -371,6 +380,11 @@ class ResponseFuture(Generic[R]):
         :param errback_kwargs: further keyword arguments of `errback`, or None.
         :returns: self.
         """
+        if errback is NOT_SET:
+            raise TypeError(
+                "add_callbacks takes a callback for the rows and an errback for the error: write "
+                "add_callbacks(callback, errback), or add_callback(callback) for the rows alone"
+            )
         self.add_callback(callback, *callback_args, **(callback_kwargs or {}))
         self.add_errback(errback, *errback_args, **(errback_kwargs or {}))
         return self

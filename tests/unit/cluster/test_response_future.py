@@ -140,3 +140,16 @@ def test_iteration_goes_on_where_a_page_failed(node: FakeNode, session: Session)
     with pytest.raises(InvalidRequest):
         next(result)
     assert [row.v for row in result] == [1]
+
+
+def test_a_timeout_of_result_and_a_missing_errback_are_explained(
+    node: FakeNode, session: Session
+) -> None:
+    paged(node, 1)
+    future: Any = session.execute_async(READ)
+    for arguments, options in (((5,), {}), ((), {"timeout": 5})):
+        with pytest.raises(TypeError, match=r"execute_async\(query, parameters, timeout=5\)"):
+            future.result(*arguments, **options)
+    with pytest.raises(TypeError, match=r"add_callback\(callback\) for the rows alone"):
+        future.add_callbacks(print)
+    assert future.result().one().v == 0
