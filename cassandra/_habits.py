@@ -43,6 +43,7 @@ __all__ = [
     "no_attribute",
     "refuse_pickling",
     "stack_level",
+    "warn_of_milliseconds",
 ]
 
 
@@ -142,6 +143,27 @@ def stack_level() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("cassandra"):
         level, frame = level + 1, frame.f_back
     return level
+
+
+def warn_of_milliseconds(name: str, seconds: float) -> None:
+    """Warn of a time in seconds that was probably meant in milliseconds.
+
+    Hours are round numbers of seconds, and applications pass greater numbers for "no limit".
+
+    :param name: the setting, for the message.
+    :param seconds: its value.
+    """
+    if _SHORT_TIME <= seconds <= _LONG_TIME and seconds % 3600:
+        warnings.warn(
+            f"{name}={seconds} is in seconds, more than {seconds // 3600:g} h: write "
+            f"{name}={seconds / 1000:g} for {seconds} milliseconds",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
+
+
+# Times in milliseconds are usually from 5 s to 10 minutes.
+_SHORT_TIME, _LONG_TIME = 5_000, 600_000
 
 
 def refuse_pickling(holder: object, advice: str) -> None:

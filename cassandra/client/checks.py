@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._habits import stack_level, warn_of_milliseconds
 from cassandra._imports import at_first_cluster
 from cassandra.errors import DependencyException, NoHostAvailable, refused_everywhere
 
@@ -26,6 +28,7 @@ __all__ = [
     "check_pairs",
     "check_parameters",
     "check_timeout",
+    "check_trace",
     "check_vector_type",
     "check_vectors",
     "list_of_queries",
@@ -97,6 +100,19 @@ def check_timeout(timeout: object) -> None:
         raise ValueError(f"timeout must be a number of seconds, but is {timeout!r}")
     if timeout == math.inf:
         raise ValueError("timeout must be finite, but is inf: None is for no limit")
+    if timeout >= 5000:  # most calls pay only for this comparison
+        warn_of_milliseconds("timeout", timeout)
+
+
+def check_trace(trace: object) -> None:
+    """Warn of a number in the place of `trace`, which is probably a timeout."""
+    if isinstance(trace, (int, float)) and trace not in (0, 1):
+        warnings.warn(
+            f"trace={trace} asks the servers to trace the request, which is slow: write "
+            f"timeout={trace} for a timeout, and trace=True for a trace",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
 
 
 def _instead_of_timeout(value: object) -> str:

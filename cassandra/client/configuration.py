@@ -71,6 +71,10 @@ else:
     routes = Deferred("cassandra.client.routes")
 
 
+# Names of profiles that users probably mistake for EXEC_PROFILE_DEFAULT.
+_LIKE_DEFAULT = frozenset({"default", "exec_profile_default"})
+
+
 def engine_core() -> type[Core]:
     """Import and return the class of engines; applications without a cluster need not wait for it.
 
@@ -311,6 +315,15 @@ class ClusterBase(
                     f"execution_profiles[{name!r}] is not an ExecutionProfile, but {profile!r}"
                 )
         if EXEC_PROFILE_DEFAULT not in all_profiles:
+            for name in all_profiles:
+                if isinstance(name, str) and name.lower() in _LIKE_DEFAULT:
+                    warnings.warn(
+                        f"the execution profile {name!r} serves only calls with execution_profile="
+                        f"{name!r}: write execution_profiles={{EXEC_PROFILE_DEFAULT: profile}} for "
+                        "all calls without one",
+                        RuntimeWarning,
+                        stacklevel=stack_level(),
+                    )
             all_profiles = {
                 EXEC_PROFILE_DEFAULT: ExecutionProfile(
                     load_balancing_policy=self.load_balancing_policy,

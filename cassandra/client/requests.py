@@ -18,6 +18,7 @@ from cassandra.client.checks import (
     check_host,
     check_parameters,
     check_timeout,
+    check_trace,
     check_vectors,
 )
 from cassandra.engine.call_options import CallOptions
@@ -179,6 +180,8 @@ class RequestMaker:
         """
         if timeout is not NOT_SET:
             check_timeout(timeout)
+        if trace:
+            check_trace(trace)
         if host is not None:
             check_host(host)
         target: Host | Target | None = host

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._habits import warn_of_milliseconds
 from cassandra._imports import at_first_cluster
 from cassandra._misspelt import check_spelling, nearest
 from cassandra.consistency import ConsistencyLevel, checked_serial
@@ -268,6 +269,8 @@ def checked_timeout(name: str, timeout: object) -> Any:
             f"{name} must be a number of seconds or None, but is {timeout!r} "
             f"of type {type(timeout).__name__}"
         )
+    if isinstance(timeout, (int, float)):
+        warn_of_milliseconds(name, timeout)
     return timeout
 
 

@@ -24,17 +24,20 @@ log = logging.getLogger("cassandra.cluster")
 
 # Seconds from an event until pools follow distances that it may have changed.
 FOLLOW_DELAY = 0.1
+# The number of open sessions of one cluster that is probably a mistake.
+MANY_SESSIONS = 32
 
 
 class Sessions:
     """The open sessions. Other threads may copy it with `list`."""
 
-    __slots__ = ("_closed", "_following", "_open")
+    __slots__ = ("_closed", "_following", "_is_warned", "_open")
 
     def __init__(self) -> None:
         self._open: list[EngineSession] = []
         self._following: asyncio.TimerHandle | None = None
         self._closed = False
+        self._is_warned = False
 
     def __iter__(self) -> Iterator[EngineSession]:
         return iter(self._open)
@@ -45,6 +48,14 @@ class Sessions:
     def add(self, session: EngineSession) -> None:
         """Add a session that is being opened."""
         self._open.append(session)
+        # Logged once: a service that opens a session for each request passes this number once.
+        if len(self._open) == MANY_SESSIONS and not self._is_warned:
+            self._is_warned = True
+            log.warning(
+                "%d sessions of a cluster are open, each with its own connections: one session "
+                "serves all threads, tasks and requests; session.shutdown() closes one",
+                MANY_SESSIONS,
+            )
 
     def remove(self, session: EngineSession) -> None:
         """Called when `session` is closed."""

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
+from cassandra._habits import warn_of_milliseconds
 from cassandra._imports import at_first_cluster
 from cassandra._secrets import Secret
 
@@ -66,6 +67,7 @@ def seconds(name: str, value: object, minimum: float = 0.0) -> Any:
         )
     if value < minimum:
         raise ValueError(f"{name} must not be negative, but is {value}")
+    warn_of_milliseconds(name, value)
     return value
 
 

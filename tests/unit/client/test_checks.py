@@ -46,6 +46,20 @@ def test_timeouts(timeout: Any, error: type[Exception]) -> None:
         checks.check_timeout(timeout)
 
 
+def test_a_timeout_in_milliseconds_is_warned_of() -> None:
+    with pytest.warns(RuntimeWarning, match=r"timeout=5000 is in.*write timeout=5 for 5000 milli"):
+        checks.check_timeout(5000)
+    for seconds in (4999, 7200, 86_400, 10**9):
+        checks.check_timeout(seconds)
+
+
+def test_a_timeout_in_the_place_of_trace_is_warned_of() -> None:
+    with pytest.warns(RuntimeWarning, match=r"trace=5\.0 asks .* write timeout=5\.0 for a timeout"):
+        checks.check_trace(5.0)
+    for trace in (True, False, None, 1, 0):
+        checks.check_trace(trace)
+
+
 def test_a_row_type_makes_a_factory() -> None:
     class Row(NamedTuple):
         a: int

@@ -294,3 +294,11 @@ def test_settings_of_a_copy_do_not_change_the_original(face: Any) -> None:
     duplicate.reprepare_on_up = False
     assert (duplicate.reprepare_on_up, duplicate._live["reprepare_on_up"]) == (False, False)
     assert (cluster.reprepare_on_up, cluster._live["reprepare_on_up"]) == (True, True)
+
+
+def test_a_profile_that_is_only_called_default_is_warned_of(face: Any) -> None:
+    profile = ExecutionProfile()
+    with pytest.warns(RuntimeWarning, match="'default' serves only calls.*{EXEC_PROFILE_DEFAULT:"):
+        face(execution_profiles={"default": profile})
+    face(execution_profiles={"default": profile, EXEC_PROFILE_DEFAULT: profile})
+    face(execution_profiles={"web": profile})

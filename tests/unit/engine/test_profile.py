@@ -45,6 +45,11 @@ class Far(RoundRobinPolicy):
         return self._distance
 
 
+def test_a_timeout_in_milliseconds_is_warned_of() -> None:
+    with pytest.warns(RuntimeWarning, match="request_timeout=10000 is in seconds, more than 2 h"):
+        assert ExecutionProfile(request_timeout=10_000).request_timeout == 10_000
+
+
 def test_defaults() -> None:
     profile = ExecutionProfile()
     assert isinstance(profile.load_balancing_policy, TokenAwarePolicy)

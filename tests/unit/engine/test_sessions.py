@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.engine.sessions import Sessions
+from cassandra.engine.sessions import MANY_SESSIONS, Sessions
 from cassandra.metadata.host import Host
 from cassandra.policies.balancing import HostDistance
 from tests.unit.engine.partners import host, turns
@@ -125,3 +125,16 @@ async def test_distances_are_not_followed_after_close() -> None:
     all_sessions._following = None
     all_sessions.follow_distances_soon()
     assert all_sessions._following is None
+
+
+def test_many_open_sessions_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    opened = sessions(*(Session() for _ in range(MANY_SESSIONS - 1)))
+    assert not caplog.records
+    for _ in range(3):
+        session: Any = Session()
+        opened.add(session)
+        opened.remove(session)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{MANY_SESSIONS} sessions of a cluster are open, each with its own connections: one "
+        "session serves all threads, tasks and requests; session.shutdown() closes one"
+    ]

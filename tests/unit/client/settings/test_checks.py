@@ -186,3 +186,10 @@ def test_impossible_values_are_refused_by_name(
 def test_values_that_cassandra_driver_accepts_are_accepted(name: str, value: Any) -> None:
     cluster: Any = Cluster(**{name: value})
     assert getattr(cluster, name) == value
+
+
+def test_milliseconds_are_warned_of() -> None:
+    with pytest.warns(RuntimeWarning, match="write connect_timeout=5 for 5000 milli"):
+        assert checks.seconds("connect_timeout", 5000) == 5000
+    for hours in (7200, 86_400):
+        assert checks.seconds("schema_read_timeout", hours) == hours
