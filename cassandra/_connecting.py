@@ -66,12 +66,13 @@ def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[s
     :param prefix: the prefix of the option names, as in `add_connection_options`.
     :raises OSError: if a file cannot be read.
     :raises KeyError: if the environment variable does not exist.
-    :raises ValueError: if there is a user but no password.
+    :raises ValueError: if there is a user but no password, or an option has no effect alone.
     """
     if prefix:
         start = prefix.replace("-", "_")
         values = {k.removeprefix(start): v for k, v in vars(options).items() if k.startswith(start)}
         options = argparse.Namespace(**values)
+    _check_companions(options, prefix)
     context = None
     if options.ssl or options.cafile or options.cert:
         context = ssl.create_default_context(cafile=options.cafile)
@@ -86,6 +87,25 @@ def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[s
     if options.user is not None:
         settings["auth_provider"] = PlainTextAuthProvider(options.user, _password(options))
     return settings
+
+
+def _check_companions(options: argparse.Namespace, prefix: str) -> None:
+    """Refuse options that would have no effect without another one.
+
+    :raises ValueError: for the first of them.
+    """
+    has_tls = options.ssl or options.cafile or options.cert
+    for name, is_given, has_companion, companions in (
+        ("key", options.key, options.cert, "cert"),
+        ("no-hostname-check", options.no_hostname_check, has_tls, "ssl or --{prefix}cafile"),
+        ("password-env", options.password_env, options.user is not None, "user"),
+        ("password-file", options.password_file, options.user is not None, "user"),
+    ):
+        if is_given and not has_companion:
+            raise ValueError(
+                f"--{prefix}{name} has no effect alone: add --{prefix}"
+                f"{companions.format(prefix=prefix)}"
+            )
 
 
 def _password(options: argparse.Namespace) -> str:

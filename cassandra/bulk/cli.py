@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cassandra._connecting import add_connection_options, connection_settings, reason_of
+from cassandra._misspelt import nearest
 from cassandra.bulk.copy import CopyReport, copy
 from cassandra.bulk.options import LoadOptions
 from cassandra.bulk.report import LoadError, LoadReport
@@ -404,7 +405,17 @@ def _of_file(options: argparse.Namespace) -> dict[str, Any]:
         file_options: Mapping[str, Any] = tomllib.load(file)
     for name in file_options:
         if not hasattr(options, name) or name in _NOT_IN_FILES:
-            raise ValueError(f"{os.fspath(options.config)} has an unknown option {name!r}")
+            known_names = [known for known in vars(options) if known not in _NOT_IN_FILES]
+            near = nearest(name.replace("-", "_"), known_names, 0.6)
+            hint = f"; did you mean {near!r}?" if near else ""
+            raise ValueError(f"{os.fspath(options.config)} has an unknown option {name!r}{hint}")
+    for name in ("hosts", "to_hosts"):
+        value = file_options.get(name)
+        if value is not None and not isinstance(value, list):
+            raise ValueError(
+                f"{os.fspath(options.config)}: {name} is a list, but is {value!r}: write "
+                f"{name} = [{json.dumps(value)}]"
+            )
     return {name: Path(value) if name in _PATHS else value for name, value in file_options.items()}
 
 

@@ -56,6 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     if options.hosts and options.cloud_bundle is not None:
         parser.error("a bundle stands for HOST: give one of the two")
+    for host in options.hosts:
+        if host.isdecimal():  # name resolution would take it for an address
+            parser.error(f"{host} is not a host: for a port, write --port {host}")
     if not options.timeout > 0:
         parser.error(f"--timeout must be positive, but is {options.timeout}")
     try:

@@ -88,3 +88,22 @@ def test_ways_to_give_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
     monkeypatch.setattr(getpass, "getpass", lambda prompt: f"asked by {prompt}")
     assert password(**settings_of("--user", "u")) == "asked by password of u: "
+
+
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (("--key", "k"), "--key has no effect alone: add --cert"),
+        (("--no-hostname-check",), "--no-hostname-check has .*: add --ssl or --cafile"),
+        (("--password-env", "PW"), "--password-env has no effect alone: add --user"),
+        (("--password-file", "f"), "--password-file has no effect alone: add --user"),
+    ],
+)
+def test_options_without_their_companion(arguments: tuple[str, ...], advice: str) -> None:
+    with pytest.raises(ValueError, match=advice):
+        settings_of(*arguments)
+
+
+def test_the_companion_of_an_option_of_a_second_cluster() -> None:
+    with pytest.raises(ValueError, match=r"--to-no-hostname-check .* --to-ssl or --to-cafile"):
+        settings_of("--to-no-hostname-check", prefix="to-")

@@ -122,7 +122,9 @@ def test_a_file_of_options(
     assert calls.settings["port"] == 9999
     for text, words in (
         ('password = "x"', "has an unknown option 'password'"),
-        ("maxerrors = 5", "has an unknown option 'maxerrors'"),
+        ("maxerrors = 5", "has an unknown option 'maxerrors'; did you mean 'max_errors'?"),
+        ("max-errors = 5", "has an unknown option 'max-errors'; did you mean 'max_errors'?"),
+        ('hosts = "10.0.0.1"', "hosts is a list, but is '10.0.0.1': write hosts = [\"10.0.0.1\"]"),
         ('table = "x"', "has an unknown option 'table'"),
         ("port =", "Invalid value"),
     ):

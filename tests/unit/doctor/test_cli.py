@@ -132,3 +132,9 @@ def test_warnings_count_if_they_are_to(capsys: pytest.CaptureFixture[str]) -> No
         assert "WARNING" in out
         code, _ = run(capsys, *where, "--strict")
         assert code == 1
+
+
+def test_a_port_among_the_hosts(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["127.0.0.1", "9042"])
+    assert "9042 is not a host: for a port, write --port 9042" in capsys.readouterr().err
