@@ -381,6 +381,14 @@ class Load:
     ) -> Plan:
         options = self._options
         self._mapping, columns = _mapping_of(options.columns)
+        # Fields that are columns, and columns that are not there: the mapping is probably reversed.
+        if self._mapping and {*self._mapping.values()} <= {*table.columns}:
+            unknown = [name for name in columns if name not in table.columns]
+            if unknown:
+                raise ValueError(
+                    f"columns= maps fields of the source to columns of {table.name}, which has no "
+                    f"column {unknown[0]!r}: write columns={self._mapping!r}"
+                )
         special = [
             field for field in (options.ttl_column, options.timestamp_column) if field is not None
         ]

@@ -29,6 +29,7 @@ from cassandra.bulk.retrying import delay_before_retry
 from cassandra.bulk.scan_plan import Fetch, PageQueue, ScanStatement, plan_steps
 from cassandra.bulk.target import full_name, table_of
 from cassandra.client.columnar import (
+    check_numpy_options,
     check_option_names,
     check_pandas_options,
     column_plans,
@@ -65,6 +66,10 @@ _INSTEAD = {
         "it is an option of session.unload and session.load, for files",
     ),
     **dict.fromkeys(("workers", "threads", "parallelism"), "write concurrency=n"),
+    **dict.fromkeys(
+        ("vector_type", "vectors", "default_vector_type"),
+        "write session.default_vector_type = 'numpy', or scan.to_numpy()",
+    ),
 }
 
 
@@ -527,12 +532,13 @@ class Scan(_ScanBase):
         # Polars has no type for durations with months, days and nanoseconds.
         return polars.from_arrow(self.to_arrow(**{"durations": "struct", **options}))
 
-    def to_numpy(self) -> dict[str, Any]:
+    def to_numpy(self, **_unknown: NoReturn) -> dict[str, Any]:
         """Return the whole table as a dict of column name to NumPy array.
 
         :raises TypeError: if the scan has a checkpoint.
         :raises ValueError: if two columns have the same name.
         """
+        check_numpy_options(_unknown)
         self._check_collecting("to_numpy")
         maker = Arrays()
         for page in self.pages():
@@ -629,12 +635,13 @@ class AsyncScan(_ScanBase):
             maker.add(page)
         return maker.frame()
 
-    async def to_numpy(self) -> dict[str, Any]:
+    async def to_numpy(self, **_unknown: NoReturn) -> dict[str, Any]:
         """Return the whole table as a dict of column name to NumPy array.
 
         :raises TypeError: if the scan has a checkpoint.
         :raises ValueError: if two columns have the same name.
         """
+        check_numpy_options(_unknown)
         self._check_collecting("to_numpy")
         maker = Arrays()
         async for page in self.pages():

@@ -47,6 +47,15 @@ _ENDINGS = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
+_READERS_OF_PANDAS = {
+    ".xlsx": "read_excel",
+    ".xls": "read_excel",
+    ".ods": "read_excel",
+    ".feather": "read_feather",
+    ".arrow": "read_feather",
+    ".orc": "read_orc",
+    ".xml": "read_xml",
+}
 SAMPLE = 1000  # rows of a frame whose size is measured, to estimate that of the others
 
 
@@ -62,8 +71,15 @@ def format_of(path: str, format: str | None) -> str:
             raise ValueError(f"format must be 'csv', 'jsonl' or 'parquet', but is {format!r}")
         return format
     # rows.csv.gz is CSV; the compression is handled when the file is opened.
-    known_format = _ENDINGS.get(os.path.splitext(bare_name(path))[1])
+    ending = os.path.splitext(bare_name(path))[1]
+    known_format = _ENDINGS.get(ending)
     if known_format is None:
+        reader = _READERS_OF_PANDAS.get(ending)
+        if reader is not None:
+            raise ValueError(
+                f"{path!r} is not CSV, JSON lines or Parquet: write load(table, "
+                f"pandas.{reader}({path!r}))"
+            )
         raise ValueError(
             f"the format of {path!r} is not known by its name: write format='csv', 'jsonl' or "
             "'parquet'"
@@ -151,6 +167,12 @@ def chunks_of(source: object, reading: Reading) -> Generator[Chunk, None, None]:
         raise TypeError(
             "rows come from a file, a frame, a mapping of columns or an iterable, not from a "
             f"single {type(source).__name__}: write [row] for one row"
+        )
+    if hasattr(source, "readline"):
+        name = getattr(source, "name", None)
+        instead = f"its name, {name!r}" if isinstance(name, str) else "csv.DictReader(file)"
+        raise TypeError(
+            f"rows do not come from an open file ({type(source).__name__}): write {instead}"
         )
     if is_array(source) or is_frame(source) or is_arrow(source):
         return _chunks(_parts_of_table(source, reading), reading.skip.row)
@@ -264,7 +286,23 @@ def _parts_of_rows(rows: Iterable[Any]) -> Iterator[Part]:
         )
 
     while chunk_rows := list(islice(iterator, min(chunks.OBJECT_ROWS, chunks.CHUNK_ROWS))):
+        _check_row(chunk_rows[0])
         yield Part(len(chunk_rows), partial(make_chunk, chunk_rows))
+
+
+def _check_row(row: Any) -> None:
+    """Refuse a frame in the place of a row, and a row of ``frame.iterrows()``."""
+    if is_frame(row) or is_arrow(row):
+        raise TypeError(
+            f"an item of the source is a {type(row).__name__}, and not a row: write "
+            "for frame in frames: session.load(table, frame)"
+        )
+    # A pandas Series has the names of the columns in its index.
+    if type(row) is tuple and len(row) == 2 and hasattr(row[1], "iloc"):
+        raise TypeError(
+            "a row is a pair of a label and a Series, as of frame.iterrows(): write "
+            "session.load(table, frame)"
+        )
 
 
 def _parts_of_table(table: Any, reading: Reading) -> Iterator[Part]:

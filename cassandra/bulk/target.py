@@ -191,8 +191,17 @@ def _using(clause: str, constant: int | None, column: str | None) -> list[str]:
 
 def _checked(clause: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{clause.lower()} must be an integer, but is {value!r}")
+        instead = ": write int(ttl.total_seconds())" if hasattr(value, "total_seconds") else ""
+        raise TypeError(f"{clause.lower()} must be an integer, but is {value!r}{instead}")
+    if clause == "TTL" and value > _LONGEST_TTL:
+        raise ValueError(
+            f"ttl is a number of seconds, at most {_LONGEST_TTL} (20 years), but is {value}"
+        )
     return value
+
+
+# Servers refuse a longer one.
+_LONGEST_TTL = 20 * 365 * 24 * 60 * 60
 
 
 def _counter_plan(

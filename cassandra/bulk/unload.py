@@ -101,6 +101,7 @@ class _Writer:
                 "texts"
             )
         form.check(format)
+        _check_folder(target, format)
         self._form = form
         # Parquet has no type for durations with months; we write structs, which `load` can read.
         self._batches: Batches | None = None
@@ -313,6 +314,20 @@ def _with_quoted_mark(lines: bytes) -> bytes:
     # The field begins without a quote, so it has no comma and no line end.
     field = re.split(rb"[,\n]", lines, maxsplit=1)[0]
     return b'"' + field + b'"' + lines[len(field) :]
+
+
+def _check_folder(target: str | Path, format: str) -> None:
+    """Refuse a folder with the name of a file of another format."""
+    ending = os.path.splitext(os.fspath(target))[1].lower()
+    named_format = _ENDINGS.get(ending)
+    if named_format is not None and named_format != format:
+        raise ValueError(
+            f"{os.fspath(target)!r} names a file of {ending[1:]}, but unload writes a folder of "
+            f"files in the format {format!r}: write format={named_format!r}, or name a folder"
+        )
+
+
+_ENDINGS = {".csv": "csv", ".json": "jsonl", ".jsonl": "jsonl", ".parquet": "parquet"}
 
 
 def _check_parquet(compression: str | None, numbers: dict[str, Any]) -> None:

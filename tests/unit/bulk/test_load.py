@@ -20,6 +20,7 @@ from cassandra.policies import RoundRobinPolicy
 from cassandra.protocol import NumpyProtocolHandler
 from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, Opcode, error, rows
 from tests.unit.engine.faults import WAIT
+from tests.unit.metadata.schema.rows import schema
 
 INSERT = "INSERT INTO t (id, name) VALUES (?, ?)"
 COLUMNS = [("id", "int"), ("name", "text")]
@@ -450,3 +451,13 @@ def test_rows_that_failed_before_are_kept(node: FakeNode, load: Load, tmp_path: 
     with pytest.raises(ValueError, match="has something else than failed rows"):
         load(node, [(1, "a")], failed_rows=failed)
     assert failed.read_text() == "id,name\n"
+
+
+def test_a_reversed_mapping_of_columns_is_turned_round(node: FakeNode) -> None:
+    node.schema = schema("a", tables=1)
+    with (
+        Cluster([node.address], port=node.port) as cluster,
+        cluster.connect("a") as session,
+        pytest.raises(ValueError, match=r"no column 'n': write columns={'n': 'id', 'c0': 'c0'}"),
+    ):
+        session.load("t0", [{"n": 1, "c0": 2}], columns={"id": "n", "c0": "c0"})

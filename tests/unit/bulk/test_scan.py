@@ -424,6 +424,7 @@ async def test_arrays_of_all_pages(nodes: FakeCluster) -> None:
         ("chunksize", "page_size=n"),
         ("filter", "where="),
         ("workers", "concurrency=n"),
+        ("vector_type", "session.default_vector_type = 'numpy', or scan.to_numpy"),
         ("delimiter", "session.unload"),
         ("pagesize", "did you mean 'page_size'"),
         ("colour", "there are checkpoint, "),

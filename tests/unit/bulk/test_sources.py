@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -134,8 +135,8 @@ def test_compressed_files_and_globs(tmp_path: Path) -> None:
         read("orders")
     with pytest.raises(FileNotFoundError, match="a list of strings is a list of paths"):
         read("1,a")
-    with pytest.raises(ValueError, match=r"the format of '.*\.xlsx' is not known"):
-        read(write(tmp_path / "a.xlsx", ""))
+    with pytest.raises(ValueError, match=r"the format of '.*\.rows' is not known"):
+        read(write(tmp_path / "a.rows", ""))
     assert format_of("a.CSV.GZ", None) == "csv"
     assert format_of("a.xlsx", "csv") == "csv"
     with pytest.raises(ValueError, match="format must be"):
@@ -267,3 +268,28 @@ def test_json_that_is_not_lines_says_so(tmp_path: Path) -> None:
     errors = [str(row) for row in rows_of(read(path)) if isinstance(row, Exception)]
     assert errors[0].startswith("the line is not JSON")
     assert errors[-1].startswith("the line is a JSON array, not an object: write one object a line")
+
+
+def test_open_files_are_named_instead(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "id,name\n1,a\n")
+    with (
+        open(path) as file,
+        pytest.raises(TypeError, match=r"\(TextIOWrapper\): write its name, '"),
+    ):
+        read(file)
+    with pytest.raises(TypeError, match=r"\(StringIO\): write csv\.DictReader\(file\)"):
+        read(io.StringIO("id,name\n1,a\n"))
+
+
+def test_frames_among_rows_are_refused() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"id": [1], "name": ["a"]})
+    with pytest.raises(TypeError, match=r"is a DataFrame.*for frame in frames: session\.load"):
+        read(iter([frame, frame]))
+    with pytest.raises(TypeError, match=r"iterrows\(\): write session\.load\(table, frame\)"):
+        read(frame.iterrows())
+
+
+def test_files_that_pandas_reads() -> None:
+    with pytest.raises(ValueError, match=r"load\(table, pandas\.read_excel\('a\.xlsx'\)\)"):
+        format_of("a.xlsx", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -116,3 +117,11 @@ def test_positions_of_bind_markers_in_rows_without_names() -> None:
     # A column that the statement binds twice has two values, or one that is used twice.
     assert positions_in(["a", "id", "a"], ["a", "id", "a"]) == [0, 1, 2]
     assert positions_in(["id", "a"], ["a", "id", "a"]) == [1, 0, 1]
+
+
+def test_a_time_to_live_is_seconds() -> None:
+    with pytest.raises(TypeError, match=r"write int\(ttl\.total_seconds\(\)\)"):
+        text(ORDERS, ttl=datetime.timedelta(days=1))
+    with pytest.raises(ValueError, match=r"at most 630720000 \(20 years\), but is 86400000000"):
+        text(ORDERS, ttl=86_400_000_000)
+    assert text(ORDERS, ttl=630_720_000).endswith("USING TTL 630720000")

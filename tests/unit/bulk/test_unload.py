@@ -323,3 +323,10 @@ async def test_a_file_is_not_closed_while_it_is_written_to(
             await unloading
     assert events == ["written", "closed"]
     assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_with_the_name_of_a_file_of_another_format(session: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"out\.csv' names a file of csv.*write format='csv'"):
+        session.unload("a.t0", tmp_path / "out.csv")
+    assert not list(tmp_path.iterdir())
+    assert session.unload("a.t0", tmp_path / "out.csv", format="csv").rows == len(EXPECTED)
