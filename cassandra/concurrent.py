@@ -77,6 +77,17 @@ class ExecutionResult(NamedTuple):
     result_or_exc: Any
 
 
+def _checked(concurrency: float) -> float:
+    """Return `concurrency`; a text of a command line or an environment variable is no number."""
+    if not hasattr(concurrency, "__float__"):
+        raise TypeError(
+            f"concurrency must be a number of requests, but is {concurrency!r} of type "
+            f"{type(concurrency).__name__}"
+            + (f": write int({concurrency!r})" if isinstance(concurrency, str) else "")
+        )
+    return concurrency
+
+
 @overload
 def execute_concurrent(
     session: ConcurrentSession,
@@ -142,7 +153,7 @@ def execute_concurrent(
     """
     if _unknown:
         raise unknown_option("execute_concurrent", _unknown)
-    if concurrency <= 0:
+    if _checked(concurrency) <= 0:
         raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
     check_pairs(statements_and_parameters)
     options = _options(execution_profile, row_type)
@@ -551,7 +562,7 @@ def execute_concurrent_async(
         factory.
     :returns: a future of the list of results, in the order of the statements.
     """
-    if concurrency <= 0:
+    if _checked(concurrency) <= 0:
         raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
     options = _options(execution_profile, row_type)
     run = _UnwatchedRun(session, list(statements_and_parameters), raise_on_first_error, options)

@@ -32,6 +32,11 @@ class ReloadingContext:
     def __init__(self, make: Callable[[], ssl.SSLContext], *paths: str | os.PathLike[str]) -> None:
         if not paths:
             raise ValueError("ReloadingContext needs the paths of the files that `make` reads")
+        if not callable(make):
+            raise TypeError(
+                f"make must be a function that creates a context, but is {make!r}: "
+                "write ReloadingContext(lambda: ..., path)"
+            )
         self._make = make
         self._paths = paths
         self._lock = Lock()

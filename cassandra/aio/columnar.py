@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from cassandra.client.columnar import (
     BEGUN,
     READ,
     ROWS_READ,
     ColumnForms,
+    check_numpy_options,
     columnar_module,
     rows_message,
 )
@@ -84,8 +85,9 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         """
         return await self._read(self._pandas_form(options))
 
-    async def to_numpy(self) -> dict[str, Any]:
+    async def to_numpy(self, **_unknown: NoReturn) -> dict[str, Any]:
         """Return NumPy arrays by column name, like `cassandra.cluster.ResultSet.to_numpy`."""
+        check_numpy_options(_unknown)
         arrays: dict[str, Any] = await self._read(self._numpy_form())
         return arrays
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from cassandra._imports import at_first_cluster, import_module
 from cassandra._misspelt import nearest
@@ -79,6 +79,17 @@ def check_option_names(call: str, options: Iterable[str], further: Iterable[str]
         hint = f"; did you mean {near!r}?" if near else f": it has {', '.join(own)}"
         others = ", and the options of pyarrow.Table.to_pandas" if further and not near else ""
         raise TypeError(f"{call}() has no option {name!r}{hint}{others}")
+
+
+def check_numpy_options(options: Iterable[str]) -> None:
+    """Refuse all options of `to_numpy`.
+
+    :param options: the names of the options that were passed.
+    :raises TypeError: if there is one.
+    """
+    for name in options:
+        instead = "arrays['column'].astype(...)" if name == "dtype" else "to_numpy()"
+        raise TypeError(f"to_numpy() has no option {name!r}, nor others: write {instead}")
 
 
 def check_pandas_options(pyarrow: Any, options: Iterable[str]) -> None:
@@ -279,7 +290,7 @@ class ColumnarResult(ColumnForms):
         """
         return self._read(self._pandas_form(options))
 
-    def to_numpy(self) -> dict[str, Any]:
+    def to_numpy(self, **_unknown: NoReturn) -> dict[str, Any]:
         """Return the remaining rows as a dict of column names and NumPy arrays.
 
         Numbers, booleans and times become arrays of their type. Vectors of numbers become an array
@@ -288,6 +299,7 @@ class ColumnarResult(ColumnForms):
 
         :raises ValueError: if two columns have the same name.
         """
+        check_numpy_options(_unknown)
         arrays: dict[str, Any] = self._read(self._numpy_form())
         return arrays
 

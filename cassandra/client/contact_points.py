@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cassandra.engine.endpoint import DefaultEndPoint, EndPoint, is_ip_address
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["checked_contact_points", "endpoint_of", "resolved"]
 
 
+_SETTINGS_OF_OTHERS = ("address", "contact_points", "host", "hosts", "port")
+
+
 def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoint]:
     """Return the contact points as a list.
 
@@ -32,6 +35,12 @@ def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoi
             "write [...]"
         )
     points = list(contact_points)
+    if isinstance(contact_points, Mapping) and not {*points}.isdisjoint(_SETTINGS_OF_OTHERS):
+        # An application may use the keys of a mapping of addresses.
+        raise TypeError(
+            f"contact_points must be a list of addresses, but is {contact_points!r}: write "
+            "Cluster(['10.0.0.1'], port=9042)"
+        )
     for point in points:
         _check_contact_point(point)
     return points

@@ -398,7 +398,10 @@ class BatchStatement(Statement):
         # Checked at each `add`, so that the traceback shows the line that adds one statement too
         # many.
         if count >= MAX_STATEMENTS:
-            raise ValueError(f"a batch holds at most {MAX_STATEMENTS} statements")
+            raise ValueError(
+                f"a batch holds at most {MAX_STATEMENTS} statements: for many rows, write "
+                "session.load(table, rows), or session.execute_concurrent_with_args(prepared, rows)"
+            )
         rows = self._open
         # The usual case, and a hot path: another row of the same statement. Compared by identity:
         # an equal statement may be prepared again, with another id or other columns.

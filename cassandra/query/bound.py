@@ -200,6 +200,14 @@ def name_statement(error: BaseException, query: str) -> None:
         )
 
 
+# What to write for a value that is not a vector, by its type.
+_INSTEAD_OF_VECTORS = {
+    "bytes": "numpy.frombuffer(value, 'float32') for the bytes of an array",
+    "str": "json.loads(value) for numbers in a text",
+    "dict": "the list that the dict has",
+}
+
+
 def _advice_for(message: str, query: str) -> str:
     """Return advice for mistakes that the message alone does not explain."""
     if re.search(r"\((?:list|tuple|set)\) is not (?!a mapping|a collection|a tuple)", message):
@@ -209,6 +217,14 @@ def _advice_for(message: str, query: str) -> str:
             "; the values of one row are bound here: for many rows, write "
             "session.execute_concurrent_with_args(prepared, rows) or batch.add_many(prepared, rows)"
         )
+    if " is not a collection of elements for vector<" in message:
+        for kind, instead in _INSTEAD_OF_VECTORS.items():
+            if f"({kind}) is not" in message:
+                return f"; write {instead}"
+    if re.search(r"array\(\[\[.*\(ndarray\) has \d+ elements, vector<", message, re.DOTALL):
+        return "; its rows are vectors themselves: write array[0] for the first one"
+    if re.match(r"Too many values .* given, 1 wanted ", message):
+        return "; the list for a single marker is written (value,)"
     if "(dict) is not" in message:
         return "; a row of named values is passed as it is, not inside a list or tuple"
     return ""

@@ -373,6 +373,9 @@ def _kind_of(cls: object) -> Kind:
         for kind in _KINDS:
             if kind.matches(cls):
                 return kind
+    elif _is_row_class(type(cls)):
+        name = type(cls).__name__
+        raise TypeError(f"row_type must be a class, but is {cls!r}: write row_type={name}")
     raise TypeError(
         "row_type must be a dataclass, NamedTuple, TypedDict, attrs class, msgspec struct or "
         f"pydantic model, but is {cls!r}"

@@ -488,3 +488,9 @@ def test_no_statement_is_sent_after_an_error_of_the_reader() -> None:
         with pytest.raises(KeyboardInterrupt):
             execute_each(session, texts(), 5, take)
         assert len(sent) < 20
+
+
+@pytest.mark.parametrize("call", [execute_concurrent, execute_concurrent_async])
+def test_a_concurrency_of_the_command_line_is_no_number(call: Any) -> None:
+    with pytest.raises(TypeError, match=r"is '100' of type str: write int\('100'\)"):
+        call(Mock(), [("SELECT", None)], concurrency="100")

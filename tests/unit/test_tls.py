@@ -77,3 +77,9 @@ def test_mistakes_are_errors_at_once(tmp_path: Path) -> None:
     (tmp_path / "cert").write_text("x")
     with pytest.raises(ssl.SSLError):
         ReloadingContext(failing, tmp_path / "cert")
+
+
+def test_a_context_is_no_function(tmp_path: Path) -> None:
+    context: Any = ssl.create_default_context()
+    with pytest.raises(TypeError, match="make must be a function that creates a context, but is <"):
+        ReloadingContext(context, tmp_path / "ca.pem")

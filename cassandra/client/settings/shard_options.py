@@ -37,7 +37,10 @@ class ShardAwareOptions:
             set(settings) - {"disable", "disable_shardaware_port", "local_ports"}
         )
         if unknown_names:
-            raise ValueError(f"shard_aware_options has no setting {', '.join(unknown_names)}")
+            raise ValueError(
+                f"shard_aware_options has no setting {', '.join(unknown_names)}; it has disable, "
+                "disable_shardaware_port, local_ports"
+            )
         self.disable = settings.get("disable", getattr(source, "disable", disable))
         low, high = settings.get("local_ports", getattr(source, "local_ports", local_ports))
         ShardAwarePortGenerator(low, high)  # validates them

@@ -15,6 +15,7 @@ import pytest
 
 from cassandra import aio, cqltypes as t
 from cassandra.aio.result import ResultSet as AioResultSet
+from cassandra.client.columnar import check_numpy_options
 from cassandra.client.paging import NextPage
 from cassandra.cluster import Cluster, ResultSet
 from cassandra.errors import DecodeError, DependencyException
@@ -588,3 +589,9 @@ def test_options_of_pandas_are_known(node: FakeNode) -> None:
             1,
             1,
         )
+
+
+def test_numpy_takes_no_options() -> None:
+    check_numpy_options(())
+    with pytest.raises(TypeError, match=r"no option 'dtype'.*write arrays\['column'\]\.astype"):
+        check_numpy_options(["dtype"])

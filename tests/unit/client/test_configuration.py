@@ -68,6 +68,7 @@ def test_none_means_the_default_contact_points(face: Any) -> None:
     ("points", "error", "message"),
     [
         ("127.0.0.1", TypeError, r"list of addresses, not a single '127\.0\.0\.1'"),
+        ({"host": "10.0.0.1", "port": 9042}, TypeError, "must be a list of addresses, but is {"),
         ([None], ValueError, "must not be None"),
         ([(None, 9042)], ValueError, "must not be None, but one is"),
         ([17], TypeError, "17"),

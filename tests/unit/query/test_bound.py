@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel
-from cassandra.cqltypes import Int32Type, ListType, UTF8Type
+from cassandra.cqltypes import FloatType, Int32Type, ListType, UTF8Type, VectorType
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.query import (
     UNSET_VALUE,
@@ -26,6 +26,13 @@ def prepared(version: int = 4, routing: list[int] | None = None) -> PreparedStat
     return PreparedStatement(
         columns, b"\x01\x02", [0] if routing is None else routing, text, "ks", version, None, None
     )
+
+
+def vector_statement() -> PreparedStatement:
+    cql_type = VectorType.apply_parameters([FloatType, 3])
+    columns = [ColumnMetadata("ks", "films", "embedding", cql_type)]
+    text = "SELECT id FROM films ORDER BY embedding ANN OF ? LIMIT 5"
+    return PreparedStatement(columns, b"\x01\x03", [], text, "ks", 4, None, None)
 
 
 class TestBoundStatement:
@@ -102,3 +109,26 @@ class TestBoundStatement:
 
     def test_before_bind_there_are_no_values(self) -> None:
         assert BoundStatement(prepared()).values == []
+
+
+@pytest.mark.parametrize(
+    ("value", "advice"),
+    [
+        (b"\0" * 12, r"write numpy\.frombuffer\(value, 'float32'\)"),
+        ("[1, 2, 3]", r"write json\.loads\(value\)"),
+        ({"embedding": [1, 2, 3]}, "write the list that the dict has$"),
+    ],
+)
+def test_what_is_no_vector_gets_advice(value: object, advice: str) -> None:
+    statement = vector_statement()
+    with pytest.raises(TypeError, match=advice):
+        statement.bind((value,))
+
+
+def test_a_matrix_and_a_bare_vector_get_advice() -> None:
+    numpy = pytest.importorskip("numpy")
+    statement = vector_statement()
+    with pytest.raises(ValueError, match=r"write array\[0\] for the first one"):
+        statement.bind((numpy.ones((1, 3), "float32"),))
+    with pytest.raises(ValueError, match=r"3 given, 1 wanted .* is written \(value,\)"):
+        statement.bind([1.0, 2.0, 3.0])

@@ -471,3 +471,13 @@ def test_models_may_convert_what_they_like() -> None:
     )
     (row,) = rows_as(kind, [("value", "Int32Type", 7)])
     assert row.v == "7"
+
+
+def test_an_instance_in_the_place_of_its_class() -> None:
+    @dataclass
+    class Order:
+        id: int
+
+    instance: Any = Order(1)
+    with pytest.raises(TypeError, match=r"row_type must be a class.*write row_type=Order$"):
+        typed_rows(instance)
