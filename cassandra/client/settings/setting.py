@@ -336,7 +336,12 @@ def _constructor(settings: Mapping[str, Setting[Any, Any]]) -> Any:
         f"    {' = '.join(secrets)} = settings = None\n"
         "    self._configure(given)\n"
     )
-    namespace: dict[str, Any] = {"NOT_SET": NOT_SET, "given_settings": given_settings}
+    # The name lets warnings point to the application's line, and not to this source.
+    namespace: dict[str, Any] = {
+        "__name__": __name__,
+        "NOT_SET": NOT_SET,
+        "given_settings": given_settings,
+    }
     exec(source, namespace)
     return namespace["__init__"]
 

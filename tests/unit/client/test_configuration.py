@@ -299,7 +299,9 @@ def test_settings_of_a_copy_do_not_change_the_original(face: Any) -> None:
 
 def test_a_profile_that_is_only_called_default_is_warned_of(face: Any) -> None:
     profile = ExecutionProfile()
-    with pytest.warns(RuntimeWarning, match="'default' serves only calls.*{EXEC_PROFILE_DEFAULT:"):
+    text = "'default' serves only calls.*{EXEC_PROFILE_DEFAULT:"
+    with pytest.warns(RuntimeWarning, match=text) as caught:
         face(execution_profiles={"default": profile})
+    assert caught[0].filename == __file__
     face(execution_profiles={"default": profile, EXEC_PROFILE_DEFAULT: profile})
     face(execution_profiles={"web": profile})
