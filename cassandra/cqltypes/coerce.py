@@ -281,6 +281,29 @@ def probable_timestamp_unit(millis: int) -> str | None:
     return None
 
 
+def _warn_of_day(number: int) -> None:
+    """Warn if the number of a day was probably meant as digits of a date, or as days since 1970."""
+    month, day = number // 100 % 100, number % 100
+    is_of_digits = number >= _FIRST_OF_CALENDAR and 1 <= month <= 12 and 1 <= day <= 31
+    if is_of_digits or _DAYS_OF_2000 <= number <= _DAYS_OF_2100:
+        advice = (
+            f"datetime.date({number // 10_000}, {month}, {day})"
+            if is_of_digits
+            else f"cassandra.util.Date({number}) for days since 1970"
+        )
+        warnings.warn(
+            f"the number {number} for a date is a day more than 5 million years ago, since 2**31 "
+            f"stands for 1970-01-01: write {advice}",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
+
+
+# Dates from 1900 to 2199 whose digits are read as one number, such as 20261231.
+_FIRST_OF_CALENDAR, _LAST_OF_CALENDAR = 19_000_101, 21_991_231
+_DAYS_OF_2000, _DAYS_OF_2100 = 10_957, 47_482
+
+
 def date_number(value: object) -> int:
     """Return the unsigned 32 bits of a day.
 
@@ -298,6 +321,8 @@ def date_number(value: object) -> int:
             refuse_value(value, f"is not a date: {error}")
     elif hasattr(type(value), "__index__"):
         number = _index(value)
+        if number <= _LAST_OF_CALENDAR:
+            _warn_of_day(number)
     else:
         number = member_or_refuse(date_number, value, "a date")
     if not 0 <= number <= 0xFFFFFFFF:

@@ -17,7 +17,7 @@ import numpy
 import pytest
 
 from cassandra import cqltypes as t
-from cassandra.cqltypes import EncodeValueError
+from cassandra.cqltypes import EncodeValueError, coerce
 from cassandra.sentinels import EMPTY
 from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
 from tests.conftest import Twins
@@ -253,3 +253,22 @@ def test_other_milliseconds_are_not(twins: Twins, value: int) -> None:
     assert t.TimestampType.build_codec(twins.codecs).encode(value) == value.to_bytes(
         8, "big", signed=True
     )
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (20_260_115, r"write datetime\.date\(2026, 1, 15\)"),
+        (20_468, r"write cassandra\.util\.Date\(20468\) for days since 1970"),
+    ],
+)
+def test_numbers_that_look_like_dates_are_warned_of(number: int, advice: str) -> None:
+    with pytest.warns(RuntimeWarning, match=advice):
+        assert coerce.date_number(number) == number
+
+
+@pytest.mark.parametrize("number", [0, 20_261_315, 20_260_132, 2**31, 2**31 + 20_468])
+def test_other_numbers_of_days_are_taken(number: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert coerce.date_number(number) == number
