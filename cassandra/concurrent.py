@@ -77,7 +77,7 @@ class ExecutionResult(NamedTuple):
     result_or_exc: Any
 
 
-def _checked(concurrency: float) -> float:
+def _checked(concurrency: object) -> Any:
     """Return `concurrency`; a text of a command line or an environment variable is no number."""
     if not hasattr(concurrency, "__float__"):
         raise TypeError(

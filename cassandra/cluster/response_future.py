@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NoReturn
+from typing import TYPE_CHECKING, Any, Generic
 
 from cassandra._forks import renew_in_child
 from cassandra._habits import FUTURE, add_habits
@@ -278,7 +278,7 @@ class ResponseFuture(Generic[R]):
 
     # -- waiting -----------------------------------------------------------------------------------
 
-    def result(self, timeout: NoReturn = NOT_SET) -> ResultSet[R]:
+    def result(self, timeout: object = NOT_SET) -> ResultSet[R]:
         """Wait for the outcome: return the `ResultSet`, or raise the error, on each call.
 
         :param timeout: must be left out, because `Session.execute_async` has the timeout.
