@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from cassandra._patterns import pattern
 from cassandra.consistency import ConsistencyLevel
 from cassandra.cqltypes.failures import without_compiled_frames
 from cassandra.query.sent_values import SentValues, block_of
@@ -208,6 +209,14 @@ _INSTEAD_OF_VECTORS = {
 }
 
 
+# Errors for an array of two dimensions in the place of a vector.
+_OF_A_MATRIX = pattern(
+    r"array\(\[\[.*\(ndarray\) has \d+ elements, vector<"
+    r"|elements for vector<[^:]*: it has \d+ dimensions",
+    re.DOTALL,
+)
+
+
 def _advice_for(message: str, query: str) -> str:
     """Return advice for mistakes that the message alone does not explain."""
     if re.search(r"\((?:list|tuple|set)\) is not (?!a mapping|a collection|a tuple)", message):
@@ -221,7 +230,7 @@ def _advice_for(message: str, query: str) -> str:
         for kind, instead in _INSTEAD_OF_VECTORS.items():
             if f"({kind}) is not" in message:
                 return f"; write {instead}"
-    if re.search(r"array\(\[\[.*\(ndarray\) has \d+ elements, vector<", message, re.DOTALL):
+    if _OF_A_MATRIX.search(message):
         return "; its rows are vectors themselves: write array[0] for the first one"
     if re.match(r"Too many values .* given, 1 wanted ", message):
         return "; the list for a single marker is written (value,)"
