@@ -9,8 +9,7 @@ from typing import Any
 
 import cassandra._impl as implementations
 from cassandra._bounded import Bounded, text_size
-from cassandra._habits import ROW, Habit, names_of, no_attribute
-from cassandra._misspelt import nearest
+from cassandra._habits import ROW, Habit, names_of
 from cassandra._patterns import pattern
 
 # Making a class costs some 40 us, so classes are kept. At the bound all are dropped: a program may
@@ -62,16 +61,6 @@ def row_of(names: tuple[str, ...], values: tuple[Any, ...]) -> Any:
     return row_class(names)._make(values)
 
 
-def _no_column(row: Any, name: str) -> Any:
-    """Raise AttributeError for an attribute that a row does not have."""
-    error = no_attribute(row, name)
-    if name not in ROW and not name.startswith("_"):
-        near = nearest(name, row._fields, 0.6)
-        columns = f"did you mean {near!r}?" if near else f"it has {', '.join(row._fields)}"
-        error = AttributeError(f"{error}; {columns}")
-    raise error
-
-
 def row_class(names: Sequence[str]) -> type[Any]:
     """Return the named tuple class `Row` for columns of these names.
 
@@ -101,7 +90,6 @@ def row_class(names: Sequence[str]) -> type[Any]:
         "__dir__": names_of,
         # No field has this name: the cleaned names do not begin with an underscore.
         "_column_names": key,
-        "__getattr__": _no_column,
         "__setattr__": read_only,
         "__module__": "cassandra.query",  # which errors and reprs show
         "__reduce__": reduce,

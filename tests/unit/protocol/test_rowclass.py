@@ -143,17 +143,3 @@ def test_a_row_is_a_named_tuple_in_all_ways() -> None:
     match row:
         case (a, [b]):
             assert (a, b) == (1, 2)
-
-
-def test_a_misspelt_column_is_named() -> None:
-    row: Any = row_class(("id", "customer"))._make((1, "ada"))
-    with pytest.raises(AttributeError, match="'custmer'; did you mean 'customer'"):
-        _ = row.custmer
-    with pytest.raises(AttributeError, match=r"no attribute 'total'; it has id, customer$"):
-        _ = row.total
-    with pytest.raises(AttributeError, match=r"no attribute 'to_dict': .*row\._asdict\(\)"):
-        row.to_dict()
-    with pytest.raises(AttributeError, match=r"no attribute '__array__'$"):
-        _ = row.__array__
-    assert not hasattr(row, "custmer")
-    assert getattr(row, "total", None) is None
