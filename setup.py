@@ -1,15 +1,16 @@
-"""Extensions only: everything else about the distribution stands in pyproject.toml.
+"""Builds the extensions. Everything else about the distribution is in pyproject.toml.
 
-Each .pyx under cassandra/_accel is an extension of its own, and the driver uses all of them or
-none. If one cannot be built, for want of a compiler say, the build says so and goes on without any:
-the wheel is wholly pure, and tagged ``py3-none-any``, so that no installer keeps it as a compiled
-one. The driver then logs a warning at its first connect. Five switches decide otherwise:
+Each .pyx file under cassandra/_accel is built into one extension. The driver uses all extensions
+or none. If one cannot be built (for example because there is no compiler), the build prints the
+reason and goes on without any extension. The wheel then contains only Python modules and is tagged
+``py3-none-any``, so that no installer caches it as a compiled wheel. The driver then logs a warning
+at its first connect. Five environment variables change this:
 
 CASS_DRIVER_NO_EXTENSIONS             build no extension at all
 CASS_DRIVER_NO_CYTHON                 the same: every extension of this package is written in Cython
 CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST fail the build if one extension cannot be built
-CASS_DRIVER_SANITIZE                  build with sanitizers, for tests alone (see tests/sanitize.py)
-TURBOCQL_PLAIN_C                      build with CPython's documented C API alone, which is slower
+CASS_DRIVER_SANITIZE                  build with sanitizers; for tests only (see tests/sanitize.py)
+TURBOCQL_PLAIN_C                      build with only CPython's documented C API, which is slower
                                       (see cassandra/_accel/beyond_api.h)
 """
 
@@ -25,47 +26,53 @@ from setuptools.command.build_ext import build_ext
 
 SANITIZERS = ["-fsanitize=address,undefined"]
 
-# The newest CPython that the test lanes have run on. A newer one gets the extensions as well.
+# The newest CPython that the tests have run on. On a newer one, the build prints a notice and
+# builds the extensions all the same.
 NEWEST_TESTED = (3, 15)
 
-# Used once for a table or a schema: what -O3 adds to them is time to build.
+# Modules that run once for a table or a schema. They are compiled with -O2, since -O3 would only
+# make the build longer.
 COLD = ("arrow_capsules", "column_rows")
 
-# What Cython is told about all modules; every tool that translates or builds them asks this file.
-# `bind` and `codecs` alone begin with a directive of their own (nonecheck off) and say why: here it
-# would also reach the functions of .pxd files that they share with others. Cython does not notice
-# a change of this table: delete the .c files first.
+# Cython's directives for all modules; every tool that translates or builds them reads this table.
+# Only `bind` and `codecs` override a directive (nonecheck) at the top of their files, and say why.
+# Setting it here would also change the .pxd functions that they share with other modules. Cython
+# does not notice a change of this table: delete the .c files first.
 DIRECTIVES: dict[str, bool | int] = {
     "language_level": 3,
-    # On: an index out of range and an attribute of None are errors, not reads of foreign memory.
+    # With these checks, an index out of range and an attribute of None raise an exception.
+    # Without them, they would read memory that belongs to something else.
     "boundscheck": True,
     "nonecheck": True,
-    # No code counts from the end of a sequence, and bounds are checked whatever the sign.
+    # No code uses negative indices; boundscheck rejects them.
     "wraparound": False,
-    # It looks at typed memory views, and there are none: buffers are held by Py_buffer.
+    # This directive is about typed memory views. The modules have none: they use Py_buffer.
     "initializedcheck": False,
-    # Every divisor is a constant or is known not to be zero. Where what is divided may be negative
-    # (days, ticks), the code beside it rounds down by itself.
+    # Every divisor is a constant or known not to be zero. C division rounds towards zero, so code
+    # whose dividend may be negative (days, ticks) corrects the result to round down.
     "cdivision": True,
-    # Functions have signatures that inspect can read, as their twins do; docstrings repeat none.
+    # Like functions of the Python modules, compiled ones have signatures that `inspect` can read;
+    # docstrings need not repeat them.
     "binding": True,
     "embedsignature": False,
-    # A copy of a pointer is no copy: classes say themselves how they are pickled.
+    # Generated pickling code would copy pointers as numbers. Classes define their own pickling.
     "auto_pickle": False,
-    # docs/twins.rst, "Threads": who writes what, and what guards it.
+    # docs/twins.rst, section "Threads", says which thread writes which attribute under which lock.
     "freethreading_compatible": True,
 }
 
-# Functions that keep account of what compiled modules were built from. The package itself is not
-# imported, which would read compiled modules of an earlier build.
+# Functions that record which sources the compiled modules were built from. We run the file by its
+# path: importing the package `cassandra` would load compiled modules of an earlier build.
 STAMPS = runpy.run_path(str(Path(__file__).with_name("cassandra") / "_build_stamp.py"))
 
-# A compiler of one of the larger modules takes half a gigabyte, and the largest alone takes a
-# third of the whole time: more processors would not help.
+# How many modules are built in parallel at most. Compiling one of the larger modules needs half a
+# gigabyte of memory, and the largest module takes a third of the total time, so that more
+# processes would not finish earlier.
 MOST_AT_ONCE = 4
 
 
 def switched_on(name: str) -> bool:
+    """Return True if the environment variable is set to 1, true, yes or on, in any case."""
     return os.environ.get(name, "").strip().lower() in ("1", "true", "yes", "on")
 
 
@@ -77,12 +84,12 @@ def at_once() -> int:
 
 
 def translators() -> int:
-    """Return how many processes of Cython to start; 0 for none beside this one."""
-    # Processes that start in another way than by fork import this file again.
+    """Return how many processes Cython should start; 0 translates in this process."""
+    # On other systems, processes are not forked but import this file again.
     if sys.platform != "linux":
         return 0
     try:
-        # Some sandboxes and containers have no semaphores, which pools of processes need.
+        # A pool of processes needs semaphores, and some sandboxes and containers have none.
         from multiprocessing import Lock
 
         Lock()
@@ -92,17 +99,21 @@ def translators() -> int:
 
 
 def largest_first(sources: Iterable[Path]) -> list[Path]:
-    """Return `sources`, so ordered that no processor waits long for the last one."""
+    """Return `sources` sorted by size, the largest first.
+
+    If the largest were compiled last, the other processors would be idle meanwhile.
+    """
 
     def size(source: Path) -> int:
-        parts = source.parent.glob(f"{source.stem}*.p[yx][xi]")
-        return sum(part.stat().st_size for part in parts)
+        # Most .pxi files are included by the .pyx file whose name they begin with.
+        files = source.parent.glob(f"{source.stem}*.p[yx][xi]")
+        return sum(file.stat().st_size for file in files)
 
     return sorted(sources, key=lambda source: (-size(source), source.name))
 
 
 def flags_of(module: str) -> list[str]:
-    """Return what the C compiler is told about a module; tools/build_wheels asks too."""
+    """Return the C compiler's flags for a module. tools/build_wheels calls this function, too."""
     if switched_on("CASS_DRIVER_SANITIZE"):
         return ["-O1", "-g", "-fno-omit-frame-pointer", *SANITIZERS]
     if sys.platform == "win32":
@@ -111,6 +122,10 @@ def flags_of(module: str) -> list[str]:
 
 
 def extensions() -> list[Extension]:
+    """Translate the .pyx files with Cython, and return the extensions for setuptools to compile.
+
+    Return an empty list if extensions are switched off, on PyPy, or if Cython cannot be imported.
+    """
     must = switched_on("CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST")
     none = switched_on("CASS_DRIVER_NO_EXTENSIONS") or switched_on("CASS_DRIVER_NO_CYTHON")
     if none and must:
@@ -160,7 +175,7 @@ def extensions() -> list[Extension]:
 
 
 def say_untested() -> None:
-    """Say on the build's output that this version of CPython is newer than the tested ones."""
+    """Print to stderr that this version of CPython is newer than the tested ones."""
     version, newest = (".".join(map(str, pair)) for pair in (sys.version_info[:2], NEWEST_TESTED))
     print(
         f"turbocql: CPython {version} is newer than those that this release was tested on (up to "
@@ -171,7 +186,7 @@ def say_untested() -> None:
 
 
 def say_pure(error: BaseException) -> None:
-    """Say on the build's output that no extension is built, and why."""
+    """Print to stderr that no extension is built, and why."""
     print(
         f"turbocql: the extensions cannot be built ({error}): the pure Python modules serve, "
         "at about a quarter of the speed. They need a C compiler and Python's headers "
@@ -182,45 +197,47 @@ def say_pure(error: BaseException) -> None:
 
 
 class AllOrNone(build_ext):
-    """Builds all extensions. If one fails, none is there, and the distribution is a pure one."""
+    """Builds all extensions. If one fails, it deletes the others and makes the wheel a pure one."""
 
-    # What the build begins with: a source that is changed while it runs must count as changed.
+    # Size and digest of each source before the build. They go into the stamp, so that a source that
+    # is edited during the build counts as changed afterwards.
     sources: list[str] | None = None
 
     def run(self) -> None:
-        in_place = self.inplace  # setuptools forgets it while it builds
+        in_place = self.inplace  # setuptools resets this attribute while it builds
         try:
             super().run()
             if in_place and self.extensions and self.sources is not None:
                 STAMPS["write_stamp"](self.sources)
-        except Exception as error:  # distutils has many classes for a compiler that is not there
+        except Exception as error:  # distutils raises many classes if there is no compiler
             if switched_on("CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST"):
                 raise
             say_pure(error)
-            # In the build folder, and in the tree if an earlier build left some there.
+            # Delete compiled modules from the build folder (0), and from the source tree, where an
+            # earlier build may have left some. `get_ext_fullpath` reads `self.inplace`.
             for self.inplace in (0, in_place):
                 for extension in self.extensions:
                     Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
             Path("cassandra/_accel", STAMPS["STAMP"]).unlink(missing_ok=True)
-            # What comes after this command must not look for them.
+            # Later commands must not look for the modules that were not built.
             self.extensions = []
             self.distribution.ext_modules = []
 
 
 class HonestWheel(bdist_wheel):
-    """A wheel that is tagged by what is in it: the extensions are built before its name is made."""
+    """Tags the wheel by its contents: builds the extensions before the wheel's name is chosen."""
 
     def run(self) -> None:
         if not self.skip_build and self.distribution.ext_modules:
             self.run_command("build_ext")
-            # A wheel whose extensions could not be built is good for every platform.
+            # If the extensions could not be built, the wheel runs on every platform.
             self.root_is_pure = self.root_is_pure or not self.distribution.ext_modules
         super().run()
 
 
 if __name__ == "__main__":
     AllOrNone.sources = STAMPS["source_lines"]()
-    # `--parallel` on a command line goes before this.
+    # `--parallel` on the command line takes precedence over this default.
     setup(
         ext_modules=extensions(),
         options={"build_ext": {"parallel": at_once()}},

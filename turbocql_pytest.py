@@ -1,4 +1,4 @@
-"""Fixtures for tests on a real node, so that a test is three lines::
+"""pytest plugin with fixtures for tests on a real Cassandra node. A test is three lines::
 
     def test_insert(cassandra_session):
         cassandra_session.execute("CREATE TABLE t (k int PRIMARY KEY)")
@@ -6,16 +6,17 @@
 
 ``cassandra_aio_session`` is the same for asyncio; it needs pytest-asyncio (or anyio's plugin).
 
-pytest imports this file at every start in each environment that has the driver, whether a test
-wants a node or not. So it is a module of its own, which imports nothing of the driver. A project
-that has options of the same names keeps them. Nothing looks for Java before a test asks for a
-fixture.
-
-``cassandra_replay`` plays a node from a recording, without Java or network; see its docstring.
+``cassandra_replay`` plays the answers of a node from a recording, without Java or a network; see
+its docstring.
 
 The options are ``--cassandra-version`` and ``--cassandra-nodes``, or ``cassandra_version`` and
 ``cassandra_nodes`` in an ini file. ``--cassandra-hosts=HOST[:PORT],...`` (``cassandra_hosts``, or
-the environment variable ``CASSANDRA_TEST_HOSTS``) uses a cluster that is running already.
+the environment variable ``CASSANDRA_TEST_HOSTS``) uses a cluster that is running already. If your
+project has options of the same names, yours are kept.
+
+In every environment that has the driver installed, pytest imports this file at each start, even if
+no test uses a node. Therefore this module is outside the package `cassandra`, imports the driver
+only inside the fixtures, and looks for Java only when a test requests a fixture.
 """
 
 from __future__ import annotations
@@ -37,10 +38,11 @@ __all__ = ["cassandra_cluster", "cassandra_replay", "cassandra_session"]
 
 @pytest.hookimpl(trylast=True)
 def pytest_load_initial_conftests(parser: pytest.Parser) -> None:
-    """Add the options. Those on the command line win over those of the ini file.
+    """Add the options to the command line and to the ini file; the command line takes precedence.
 
-    This is not pytest_addoption, which comes before that of the project's conftest.py: it would
-    take the names away from it.
+    pytest would call a `pytest_addoption` of this plugin before the one in the project's
+    conftest.py. An option of the same name in conftest.py would then be a conflict. This hook runs
+    after conftest.py has been read.
     """
     group = parser.getgroup("cassandra", "real Cassandra nodes (turbocql)")
     for name, metavar, what in (
@@ -52,21 +54,26 @@ def pytest_load_initial_conftests(parser: pytest.Parser) -> None:
         try:
             group.addoption(f"--cassandra-{name}", metavar=metavar, help=what)
             parser.addini(f"cassandra_{name}", what, default="")
-        except ValueError:  # the project, or another plugin, has an option of this name
+        except ValueError:  # the project or another plugin has already added this name
             continue
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Add the fixture of asyncio, by the plugin that runs the project's coroutines."""
+    """Add the fixture `cassandra_aio_session`, for the plugin that runs the project's coroutines.
+
+    Without pytest-asyncio and anyio, the fixture makes a test fail with a message.
+    """
     plugins = config.pluginmanager
-    # By the name of its entry point, or the one for -p.
+    # pytest-asyncio is registered under its entry point's name, or under its module's by `-p`.
     has_asyncio = plugins.hasplugin("asyncio") or plugins.hasplugin("pytest_asyncio.plugin")
-    # In its strict mode, pytest-asyncio sees its own fixtures only. It is imported by now.
+    # In its strict mode, pytest-asyncio runs only fixtures made with its own decorator. It is
+    # registered, so its module has been imported.
     fixture = sys.modules["pytest_asyncio"].fixture if has_asyncio else pytest.fixture
     function: Any = _aio_session if has_asyncio or plugins.hasplugin("anyio") else _without_asyncio
     fixtures = ModuleType("turbocql_asyncio", _aio_session.__doc__)
     vars(fixtures)["cassandra_aio_session"] = fixture(name="cassandra_aio_session")(function)
-    # The plugin has two names, and may be there under both.
+    # This hook runs twice if the plugin is loaded under both of its names, turbocql_pytest and
+    # cassandra.testing.pytest_plugin.
     if not plugins.hasplugin("turbocql-asyncio"):
         plugins.register(fixtures, "turbocql-asyncio")
 
@@ -131,9 +138,10 @@ class RunningCluster:
 
 
 def _running_cluster(hosts: str) -> RunningCluster:
-    """Return the cluster that an option names.
+    """Parse the value of ``--cassandra-hosts``.
 
     :param hosts: ``HOST[:PORT],...``; IPv6 addresses with a port are in brackets.
+    :raises pytest.UsageError: if it cannot be parsed, or if the ports of the hosts differ.
     """
     addresses, ports = [], set()
     for item in hosts.split(","):
@@ -153,13 +161,14 @@ def _running_cluster(hosts: str) -> RunningCluster:
 def cassandra_cluster(pytestconfig: pytest.Config) -> Iterator[LocalCluster | RunningCluster]:
     """A started :class:`cassandra.testing.LocalCluster` for the whole run, stopped at its end.
 
-    With ``--cassandra-hosts`` it is the cluster there, which has `contact_points` and `port` only.
+    With ``--cassandra-hosts`` it is an object for that cluster, with only `contact_points` and
+    `port`.
     """
     hosts = _setting(pytestconfig, "cassandra_hosts", os.environ.get("CASSANDRA_TEST_HOSTS", ""))
     if hosts:
         yield _running_cluster(hosts)
         return
-    # Here, not above: this file is imported at every start of pytest.
+    # We import these here because pytest imports this file at every start.
     from cassandra.testing.local import LocalCluster
     from cassandra.testing.versions import DEFAULT_VERSION
 
@@ -175,7 +184,7 @@ def cassandra_cluster(pytestconfig: pytest.Config) -> Iterator[LocalCluster | Ru
 @pytest.fixture
 def cassandra_session(cassandra_cluster: LocalCluster | RunningCluster) -> Iterator[Any]:
     """A session of the driver in a new keyspace, which is dropped afterwards."""
-    # Imported here, so that only tests that use the driver load them.
+    # We import the driver here because pytest imports this file at every start.
     from cassandra.cluster import Cluster
 
     cluster = Cluster(cassandra_cluster.contact_points, port=cassandra_cluster.port)
@@ -196,16 +205,17 @@ def cassandra_session(cassandra_cluster: LocalCluster | RunningCluster) -> Itera
 def cassandra_replay(request: pytest.FixtureRequest) -> Iterator[Recorder | ReplayNode]:
     """A node that plays the recording of this test; connect to its `contact_points` and `port`.
 
-    The recording is ``recordings/MODULE/TEST.jsonl`` beside the test's file. It is made by a run
-    with ``--cassandra-record=HOST:PORT`` that passes, against the node there.
+    The recording is ``recordings/MODULE/TEST.jsonl`` beside the test's file. To make it, run the
+    test with ``--cassandra-record=HOST:PORT``: requests then go to that node, and the recording is
+    kept if the test passes.
     """
     from pathlib import Path
 
     from cassandra.testing.replay import Recorder, ReplayNode
 
     module = Path(request.path)
-    # Names of parameters may have characters that files cannot have.
-    name = "".join(one if one.isalnum() or one in "-_.[]" else "_" for one in request.node.name)
+    # The name of a parametrized test may contain characters that are not valid in a file name.
+    name = "".join(char if char.isalnum() or char in "-_.[]" else "_" for char in request.node.name)
     path = module.parent / "recordings" / module.stem / f"{name}.jsonl"
     upstream = _setting(request.config, "cassandra_record", "")
     if upstream:
@@ -213,10 +223,10 @@ def cassandra_replay(request: pytest.FixtureRequest) -> Iterator[Recorder | Repl
         if not host or not port.isdigit():
             raise pytest.UsageError(f"cassandra_record={upstream!r}: expected HOST:PORT")
         recorder = Recorder(path, host.strip("[]"), int(port)).start()
-        failed = request.session.testsfailed
+        failures_before = request.session.testsfailed
         yield recorder
-        # A test that has failed would be a recording of its failure.
-        recorder.discard() if request.session.testsfailed > failed else recorder.stop()
+        # If the test failed, its recording would replay the failure.
+        recorder.discard() if request.session.testsfailed > failures_before else recorder.stop()
         return
     if not path.exists():
         pytest.fail(f"{path} was not recorded yet: run this test with --cassandra-record=HOST:PORT")

@@ -1,10 +1,10 @@
-"""Runs all benchmarks, and writes the page of their figures.
+"""Runs all benchmarks, and writes their figures for the documentation.
 
     python benchmarks/all.py [--quick] [--no-peers] [--plots FOLDER] [NAME ...]
 
-Each script runs as `python benchmarks/NAME.py`, one after the other, and shows its tables. Then
-their figures are written as reStructuredText: to docs/benchmark-figures.inc, which
-docs/benchmarks.rst includes, or, with --quick, to benchmarks/results/figures.inc.
+The scripts run one after the other as `python benchmarks/NAME.py`, and show their tables. Then this
+script writes all figures as reStructuredText to docs/benchmark-figures.inc, which
+docs/benchmarks.rst includes. With --quick it writes to benchmarks/results/figures.inc instead.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ QUICK_PAGE = HERE / "results" / "figures.inc"
 
 
 def scripts() -> list[Path]:
-    """Return the other scripts of this folder."""
+    """Return the benchmark scripts of this folder, without this one."""
     candidates = sorted(path for path in HERE.glob("[a-z]*.py") if "__main__" in path.read_text())
     return [path for path in candidates if path.name != Path(__file__).name]
 
 
 def measure(chosen: Sequence[Path], options: argparse.Namespace) -> tuple[list[Any], list[str]]:
-    """Run scripts; return the figures of each one, and the names of those that failed."""
+    """Run scripts; return the report (JSON) of each, and the names of those that failed."""
     reports: list[Any] = []
     failed = []
     arguments = ["--quick"] if options.quick else []

@@ -1,12 +1,12 @@
-"""Batches beside the drivers on PyPI, in one run, against a server that answers at once.
+"""The cost of building and executing batches, compared with other drivers on PyPI.
 
     python benchmarks/batches.py [--no-peers]
 
-Building: 100 statements of five columns are bound and put into a batch. The figures are us of CPU,
-and the memory blocks that stay allocated for each row. Executing: the CPU of the client for a batch
-of 50 such statements, built and executed, 100 in flight. Each driver runs in a process of its own,
-by its public API alone. The drivers take turns, and the least of the passes counts. On a busy
-machine figures of CPU grow for all alike.
+Building: 100 statements of five columns are bound and put into a batch. The figures are CPU
+microseconds, and the memory blocks that stay allocated for each row. Executing: client CPU for a
+batch of 50 such statements, built and sent to the null server, with 100 batches in flight. Each
+driver runs in a process of its own, with its public API only. The drivers take turns, and the least
+of the passes counts. On a busy machine, the CPU time of all drivers grows in the same way.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ LIB = Path(__file__).resolve().parent / "_lib"
 BUILDING = LIB / "worker_batches.py"
 EXECUTING = LIB / "worker_requests.py"
 CASES = "batch of 50"
-BUILD_TARGET = 10.0  # times as fast as `add` of the fastest peer
-BLOCKS_TARGET = 3.0  # a row
-EXECUTE_TARGET = 40.0  # us
-EXTRA = {"acsylla": ("uvloop",)}
-# What the other drivers have for the same work.
+BUILD_TARGET = 10.0  # `add_many` is so many times as fast as the fastest peer's `add`
+BLOCKS_TARGET = 3.0  # memory blocks a row
+EXECUTE_TARGET = 40.0  # microseconds a batch
+EXTRA = {"acsylla": ("uvloop",)}  # further packages in a peer's environment
+# The other drivers have no `add_many`: its cases are compared with their cases for the same work.
 BESIDE = {
     "add_many": "add",
     "batch of 50 by add_many, blocking": "batch of 50 bound inserts, blocking",
@@ -39,20 +39,23 @@ Rows = dict[str, dict[str, float]]
 
 
 def run(driver: str, script: Path, arguments: list[str]) -> Any:
-    """Return the output of `script` in the environment of `driver`."""
+    """Run `script` with a driver, and return the JSON that it prints."""
     if driver in EXTRA:
         return peers.run_peer(driver, script, arguments, EXTRA[driver])
     return peers.run_any(driver, script, arguments)
 
 
 def keep(rows: Rows, case: str, driver: str, figure: float) -> None:
-    """Keep the least of all passes."""
+    """Put a figure into the table if it is less than those of earlier passes."""
     row = rows.setdefault(case, {})
     row[driver] = min(figure, row.get(driver, figure))
 
 
 def measure(bench: Benchmark, drivers: list[str]) -> tuple[Rows, Rows, Rows]:
-    """Return us of building, blocks a row, and us of executing; by case and driver."""
+    """Return microseconds of building, blocks a row, and microseconds of executing.
+
+    Each is a table by case and driver.
+    """
     build: Rows = {}
     memory: Rows = {}
     execute: Rows = {}
@@ -62,7 +65,7 @@ def measure(bench: Benchmark, drivers: list[str]) -> tuple[Rows, Rows, Rows]:
         for _ in range(passes):
             for driver in drivers:
                 bar.step(driver)
-                if driver != "acsylla":
+                if driver != "acsylla":  # it has another API for building batches
                     for case, (time, blocks) in run(driver, BUILDING, server).items():
                         keep(build, case, driver, time)
                         keep(memory, case, driver, blocks)
@@ -75,7 +78,7 @@ def measure(bench: Benchmark, drivers: list[str]) -> tuple[Rows, Rows, Rows]:
 
 
 def faces(driver: str) -> list[str]:
-    """Return the faces of the worker to run with a driver."""
+    """Return the APIs of a driver to measure, as worker_requests.py names them."""
     if driver == "acsylla":
         return ["acsylla"]
     if driver in peers.PEERS:
@@ -84,7 +87,10 @@ def faces(driver: str) -> list[str]:
 
 
 def judge(bench: Benchmark, ours: str, build: Rows, memory: Rows, execute: Rows) -> None:
-    """Compare with the targets."""
+    """Compare the figures with the targets.
+
+    :param ours: the name of this driver's column.
+    """
     many = build["add_many"][ours]
     others = [build["add"][peer] for peer in peers.PEERS if peer in build["add"]]
     if others:

@@ -1,11 +1,12 @@
-"""Whole tables: loads and unloads beside cqlsh's COPY and dsbulk, and loads of Arrow data.
+"""Loads and unloads of whole tables, compared with cqlsh's COPY and with dsbulk.
 
     python benchmarks/bulk.py [--rows 1000000] [--check]
 
-A real node of Cassandra is started, and each tool, a process of its own, loads the same file of CSV
-into an empty table, counts what is there, and unloads it again. The figures are CPU time of the
-tool for a row, all of its processes together, and the time that it takes. Client and node share the
-machine's processors. Before that, the driver loads Arrow data into a server that answers at once.
+First, the driver loads CSV and Arrow data into the null server, which answers at once. Then the
+script starts a real Cassandra node. Each tool loads the same CSV file into an empty table, the rows
+are counted, and the tool unloads the table again. The figures are the CPU time of the tool per row
+(all of its processes together) and the elapsed time. Client and node share the machine's
+processors.
 """
 
 from __future__ import annotations
@@ -26,20 +27,21 @@ from benchmarks._lib.report import Benchmark
 from benchmarks._lib.requirements import has
 
 WORKER = Path(__file__).with_name("_lib") / "worker_bulk.py"
-COPY_TARGET = 8.0  # times the CPU
+# cqlsh and dsbulk need at least so many times the CPU of turbocql.
+COPY_TARGET = 8.0
 DSBULK_TARGET = 20.0
-ROWS_A_SECOND = 1_000_000
-# Of the same number of rows: a series of many moments for each key, and keys of ten rows each.
+ROWS_A_SECOND = 1_000_000  # loads of Arrow data, per second of CPU
+# Rows for each partition key: a time series, and small partitions.
 SHAPES = {"a series: 1,000 rows for each key": 1000, "10 rows for each key": 10}
 
 Figures = dict[str, dict[str, float | None]]
 
 
 def at_once(bench: Benchmark, folder: Path) -> None:
-    """Measure loads into a server that answers at once."""
+    """Measure and show loads into the null server, which answers at once."""
     count = min(bench.options.rows, 1_000_000)
     rows: Figures = {}
-    peers.own_lanes(bench)  # which says so if there are no compiled modules
+    peers.own_lanes(bench)  # notes it if there are no compiled modules
     lanes = peers.lanes() if bench.options.pure else peers.lanes()[:1]
     with null_server.running(first=bulk_table.rules()) as (address, port):
         for shape, members in SHAPES.items():
@@ -60,7 +62,7 @@ def at_once(bench: Benchmark, folder: Path) -> None:
 
 
 def timed(command: list[str]) -> tuple[float, float]:
-    """Run a command; return seconds of CPU, its children's too, and seconds."""
+    """Run a command; return the CPU seconds of all of its processes, and the elapsed seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
     settings = peers.own_settings() if command[0] == sys.executable else {}
@@ -80,7 +82,7 @@ def timed(command: list[str]) -> tuple[float, float]:
 
 
 def beside(bench: Benchmark, folder: Path) -> None:
-    """Measure the tools on a real node, one after the other."""
+    """Measure and show all tools with a real node, one after the other."""
     from cassandra.cluster import Cluster
     from cassandra.testing import LocalCluster
 
@@ -101,16 +103,16 @@ def beside(bench: Benchmark, folder: Path) -> None:
                 session.execute(f"DROP TABLE IF EXISTS {bulk_table.NAME}", timeout=60)
                 session.execute(bulk_table.CREATE, timeout=60)
                 note(rows, "load of CSV", tool.name, count, *timed(tool.load(path)))
-                there = session.count(bulk_table.NAME)
-                if there != count:
-                    raise RuntimeError(f"{tool.name} loaded {there} rows of {count}")
+                loaded = session.count(bulk_table.NAME)
+                if loaded != count:
+                    raise RuntimeError(f"{tool.name} loaded {loaded} rows of {count}")
                 unloads(tool, folder, count, rows)
     bench.show("a real node", rows)
     judge(bench, rows)
 
 
 def unloads(tool: Tool, folder: Path, count: int, rows: Figures) -> None:
-    """Measure what a tool writes."""
+    """Measure a tool's unloads, in each format that it can write."""
     for form in tool.formats:
         target = folder / f"{tool.name}-{form}"
         figures = timed(tool.unload(target, form))
@@ -122,7 +124,7 @@ def unloads(tool: Tool, folder: Path, count: int, rows: Figures) -> None:
 
 
 def note(rows: Figures, case: str, name: str, count: int, used: float, took: float) -> None:
-    """Keep the figures of one run."""
+    """Add the figures of one run to the table."""
     rows.setdefault(f"{case}, us of CPU a row", {})[name] = used / count * 1e6
     rows.setdefault(f"{case}, s", {})[name] = took
 

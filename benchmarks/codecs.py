@@ -1,11 +1,11 @@
-"""Codecs beside other drivers and beside bare C.
+"""Times of encoding and decoding values, compared with other drivers and with bare C.
 
     python benchmarks/codecs.py [--no-peers]
 
-Each driver runs the same cases in a process of its own (worker_codecs.py), one after the other,
-twice; the least time of each counts. The floor is a loop in C that swaps the bytes of 768 floats,
-compiled plainly and for AVX2. The same cases run under pytest-benchmark: ``pytest
-benchmarks/codecs.py``.
+Each driver runs the same cases in a process of its own (worker_codecs.py), one driver after the
+other, twice; the least time of each case counts. The floor is a loop in C that swaps the bytes of
+768 floats, compiled without options and for AVX2. The same cases run under pytest-benchmark:
+``pytest benchmarks/codecs.py``.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ int main(void) {
 
 
 def floor(*flags: str) -> float | None:
-    """Return the ns that bare C takes to swap the bytes of 768 floats.
+    """Return the nanoseconds that C takes to swap the bytes of 768 floats.
 
-    None without a compiler, or on another processor.
+    Return None if there is no compiler, or if the processor does not support `flags`.
     """
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
@@ -75,7 +75,7 @@ def floor(*flags: str) -> float | None:
 
 
 def least(results: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return one result of several passes."""
+    """Merge the results of several passes: the least time of each case."""
     merged = results[0]
     for other in results[1:]:
         for name, times in other["cases"].items():
@@ -87,7 +87,7 @@ def least(results: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def measure(bench: Benchmark, drivers: list[str]) -> dict[str, dict[str, Any]]:
-    """Return every driver's times, [writing, reading] by case."""
+    """Return for each driver the times by case: [writing, reading]."""
     runs: dict[str, list[dict[str, Any]]] = {driver: [] for driver in drivers}
     passes = bench.options.passes
     with bench.progress(passes * len(drivers)) as bar:
@@ -99,8 +99,11 @@ def measure(bench: Benchmark, drivers: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def targets(floor_ns: float) -> dict[str, tuple[float | None, float | None]]:
-    """Return each case's targets in ns. -1 in the cases stands for three floors and 150 ns."""
-    from benchmarks._lib import worker_codecs  # here: it imports the driver
+    """Return each case's targets (writing, reading) in nanoseconds.
+
+    The target -1 of a case stands for three times the floor plus 150 ns.
+    """
+    from benchmarks._lib import worker_codecs  # not at the top, since it imports the driver
 
     limits: dict[str, tuple[float | None, float | None]] = {
         name: (3 * floor_ns + 150 if writing == -1 else writing, reading)
@@ -112,7 +115,7 @@ def targets(floor_ns: float) -> dict[str, tuple[float | None, float | None]]:
 
 
 def by_case(measured: dict[str, dict[str, Any]]) -> dict[str, dict[str, float | None]]:
-    """Return the rows of the table."""
+    """Turn times by driver and case into rows: for "CASE, write" or "CASE, read", by driver."""
     return {
         f"{name}, {way}": {
             driver: cases.get(name, [None, None])[index] for driver, cases in measured.items()

@@ -1,11 +1,11 @@
-"""The cost that LZ4 adds to requests for the client, beside the drivers on PyPI.
+"""The client's cost of LZ4 compression, compared with other drivers on PyPI.
 
     python benchmarks/compression.py [--no-peers]
 
-Two `_lib.null_server` answer with the same rows, one of them compressed by LZ4 (protocol 4).
-Figures are microseconds of CPU of the client's process for a request (of a page for a row), the
-best pass of all rounds. The values of the page vary as those of a table do: texts of a few words,
-random UUIDs, numbers and times.
+Two `_lib.null_server` answer with the same rows; one of them compresses its answers with LZ4, as in
+protocol version 4. A figure is the CPU microseconds of the client's process for one request, or for
+one row of a page, in the best pass of all rounds. So that compression is realistic, the values of
+the page vary: strings of a few words, random UUIDs, numbers and times.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from benchmarks._lib.requirements import has
 from benchmarks._lib.worker_requests import PAGE_ROWS
 
 PAGE = "page of 5,000 rows"
-# Small bodies are sent as they are, but the server's answers are compressed.
+# Drivers do not compress the small bodies of these requests. The server compresses all answers.
 CASES = [PAGE, "select of one row, 100 in flight", "insert, 100 in flight"]
 PEERS = ("scylla-driver", "cassandra-driver")
 EXTRA = ("numpy", "uvloop", "lz4")
-MOST_FOR_A_PAGE = 1.3  # times what it takes plain
+MOST_FOR_A_PAGE = 1.3  # times the CPU without compression
 _WORDS = ["a", "blue", "car", "drives", "early", "from", "green", "hills", "into", "our", "river"]
 
 
@@ -48,7 +48,7 @@ def varied_page() -> null_server.Rule:
 
 
 def lanes_of(bench: Benchmark) -> list[Lane]:
-    """Return the lanes: both APIs of this driver, and the peers."""
+    """Return the lanes (a driver and API, see `_lib.faces`): this driver's two APIs, the peers."""
     lanes = our_lanes()
     lanes = [lanes[0], *(lane for lane in lanes if lane.name == "blocking")]
     return lanes + [

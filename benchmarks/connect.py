@@ -1,10 +1,10 @@
-"""The cost of `Cluster.connect` to one node on loopback, beside cassandra-driver.
+"""The cost of `Cluster.connect` to one node on loopback, compared with cassandra-driver.
 
     python benchmarks/connect.py
 
-Every figure is the best of several processes, in turns, against `_lib.null_server`: wall and CPU
-milliseconds of the first connect of a process, after the import (of uvloop too), and of the second
-one.
+Each driver connects to `_lib.null_server` in several new processes; the drivers take turns. The
+figures are wall and CPU milliseconds of a process's first and second connect, the best of all
+processes. Importing the driver and uvloop does not count.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""The client CPU of a request, beside the best known drivers of PostgreSQL and Redis.
+"""The client CPU of a request, compared with asyncpg (PostgreSQL) and redis-py (Redis).
 
     python benchmarks/databases.py [--no-peers]
 
-The same upsert of five columns, and the same select of one row by its key, as asyncio programs send
-them on uvloop: turbocql, asyncpg and redis-py (with hiredis). PostgreSQL and Redis are started
-here, from Debian's packages ``postgresql`` and ``redis-server``; this driver asks
-`_lib.null_server`. Only the client's own CPU is counted, so it matters little how fast the servers
-are. PostgreSQL and Redis answer one request of a connection after the other: their drivers use
-pools of 20 connections, ours has one. asyncpg's figure includes that its pool resets a connection
-after each use, as its calls of a pool do.
+Each driver sends the same upsert of five columns and the same select of one row by its key, with
+asyncio on uvloop; redis-py uses hiredis. The script starts PostgreSQL and Redis from Debian's
+packages ``postgresql`` and ``redis-server``; this driver sends to `_lib.null_server`. Only the
+client's CPU is counted, so the speed of the servers matters little. PostgreSQL and Redis process
+one request of a connection at a time: their drivers use pools of 20 connections, and ours uses one
+connection. asyncpg's pool resets a connection after each use; its figures include this.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ RUNNING = {"asyncpg": other_servers.running_postgres, "redis": other_servers.run
 
 
 def missing_server(peer: str) -> str | None:
-    """Return what to install for the server of `peer`, or None if it is there."""
+    """Return what to install for the server of `peer`, or None if it is installed."""
     if peer == "asyncpg" and other_servers.postgres_programs() is None:
         return "PostgreSQL (Debian: apt install postgresql)"
     if peer == "redis" and other_servers.redis_program() is None:
@@ -43,8 +42,8 @@ def missing_server(peer: str) -> str | None:
 
 
 def peers_there(bench: Benchmark) -> list[str]:
-    """Return the peers whose server and driver are there; a line names each other one."""
-    there = []
+    """Return the peers whose server and driver are installed; a note names each other peer."""
+    ready = []
     for peer, extra in PEERS.items():
         if bench.options.no_peers:
             continue
@@ -52,8 +51,8 @@ def peers_there(bench: Benchmark) -> list[str]:
         if missing is not None:
             bench.note(f"{peer} is left out: it needs {missing}")
         else:
-            there += peers.prepare(bench, (peer,), extra)
-    return there
+            ready += peers.prepare(bench, (peer,), extra)
+    return ready
 
 
 def main() -> int:
@@ -68,16 +67,16 @@ def main() -> int:
     bench.start(rounds=1)
     bench.need_program("cc")
     lanes = our_lanes()[:1]
-    there = peers_there(bench)
+    ready = peers_there(bench)
     with contextlib.ExitStack() as servers:
         address, port = servers.enter_context(null_server.running())
-        for peer in there:
+        for peer in ready:
             folder = Path(servers.enter_context(tempfile.TemporaryDirectory()))
             peer_port = servers.enter_context(RUNNING[peer](folder))
             python = str(peers.environment(peer, PEERS[peer]))
             lanes.append(Lane(peer, python, {}, peer, peer_port, WORKER))
         best = measure(bench, lanes, address, port, CASES)
-    # Our worker takes the cases by parts of their names, and measures some more.
+    # worker_requests.py also measures cases whose names contain one of CASES: drop those.
     best = {
         lane: {case: figures[case] for case in CASES if case in figures}
         for lane, figures in best.items()
@@ -87,7 +86,7 @@ def main() -> int:
         f"{peer} / {lanes[0].name}": {
             case: figures["us"] / ours[case]["us"] for case, figures in best[peer].items()
         }
-        for peer in there
+        for peer in ready
     }
     bench.show("us of client CPU", rows_of(best, "us"), ratios)
     return bench.end()

@@ -1,10 +1,10 @@
-"""Blocking calls of 100 greenlets beside those of 100 threads, against the null server.
+"""Compares blocking calls of 100 greenlets with those of 100 threads, against the null server.
 
     python benchmarks/greenlets.py
 
-Each lane runs in a process of its own, which gevent or eventlet has patched; figures are executions
-a second, the best of the rounds, and the ratio to threads. gevent and eventlet are left out if they
-are not installed.
+Threads, gevent and eventlet each have a process of their own, in which gevent or eventlet patches
+the standard library. Figures are executions per second in the best round, and the ratio to threads.
+gevent and eventlet are left out if they are not installed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ print(json.dumps([each * callers / wall, cpu / each / callers * 1e6]))
 
 
 def measure(bench: Benchmark, patches: dict[str, str]) -> dict[str, tuple[float, float]]:
-    """Return executions a second, and us of CPU of each, of the best round by kind of caller."""
+    """Return for "threads", "gevent" and "eventlet" the figures of the best round.
+
+    They are executions per second, and CPU microseconds of one execution.
+    """
     options = bench.options
     best: dict[str, tuple[float, float]] = {}
     environment = {**peers.inherited(), **peers.own_settings()}

@@ -2,11 +2,12 @@
 
     python benchmarks/import_time.py [--repeats 20] [--instructions]
 
-Each import has processes of its own, which take turns. The figures are the median of their wall
-time, less that of an interpreter that imports nothing; the best CPU time; and memory. The last row
-is what modules of the standard library take alone that any driver on asyncio needs: it tells how
-fast the machine is. ``--instructions`` counts them by callgrind, which a busy machine does not
-move. ``import cassandra.cluster`` may take as many as that last row.
+Each import is measured in several new processes, which take turns. The figures are the median wall
+time minus that of an interpreter that imports nothing, the least CPU time, and memory. The last row
+imports only those modules of the standard library that any asyncio driver needs: it shows how fast
+the machine is. ``--instructions`` also counts instructions with callgrind; counts do not depend on
+how busy the machine is. ``import cassandra.cluster`` may need at most as many instructions as the
+last row.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from benchmarks._lib import peers
 from benchmarks._lib.callgrind import collected
 from benchmarks._lib.report import Benchmark
 
-WALL = 55.0  # milliseconds at most on a core that does nothing else
+WALL = 55.0  # milliseconds that an import may take on an idle core
 
 CODE = """
 import resource, time
@@ -51,7 +52,7 @@ WALLS = (CLUSTER, "import cassandra.aio")
 
 
 def environment() -> dict[str, str]:
-    """Return what the processes see: the driver of this process, with its bytecode kept."""
+    """Return environment variables that make the processes import this process's driver."""
     return {**peers.inherited(), **peers.own_settings(), "PYTHONHASHSEED": "0"}
 
 
@@ -68,7 +69,7 @@ def run(statement: str) -> tuple[float, float, int]:
 
 
 def instructions(statement: str) -> int:
-    """Return the instructions of one process, in millions."""
+    """Return the millions of instructions that a process needs to run `statement`."""
     command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={os.devnull}"]
     command += [sys.executable, "-c", statement]
     done = subprocess.run(
@@ -82,12 +83,12 @@ def measure(bench: Benchmark) -> dict[str, dict[str, float]]:
     repeats, counts = bench.options.repeats, bench.options.instructions
     runs: dict[str, list[tuple[float, float, int]]] = {name: [] for name in STATEMENTS}
     with bench.progress((repeats + 1 + counts) * len(STATEMENTS)) as bar:
-        for turn in range(repeats + 1):  # the first one may have to write the bytecode
+        for turn in range(repeats + 1):  # turn 0 does not count: it may write bytecode files
             for name in STATEMENTS:
                 bar.step(name)
-                seconds = run(STATEMENTS[name])
+                measured = run(STATEMENTS[name])
                 if turn:
-                    runs[name].append(seconds)
+                    runs[name].append(measured)
         bare = statistics.median(wall for wall, _, _ in runs[BARE])
         results: dict[str, dict[str, float]] = {}
         for name, figures in runs.items():

@@ -4,15 +4,16 @@
     python benchmarks/instructions.py --check
     python benchmarks/instructions.py --record "requests carry a deadline"
 
-A busy machine does not move this figure. A process that makes some requests is compared with one
-that makes three times as many, so that imports, connecting and preparing cancel out. The server is
-`_lib.null_server`, a process of its own that is not counted. It answers all requests in flight by
-one write, so that the client reads equally many at once in every run. Needs valgrind; aio runs on
-uvloop if that is installed.
+Unlike times, counts do not depend on how busy the machine is. The script counts the instructions of
+a process that makes some requests and of one that makes three times as many. In the difference,
+imports, connecting and preparing cancel out. The server is `_lib.null_server`, another process,
+which is not counted. It answers all requests in flight with one write, so that the client reads the
+same number of answers at once in every run. The script needs valgrind; aio runs on uvloop if that
+is installed.
 
-``history/instructions.csv`` keeps the figures of the main branch. With ``--check`` the script ends
-with 1 if a case takes over 2 % more than its last record. If the change is worth it, append the new
-figures with the reason by ``--record``, in the same commit.
+``history/instructions.csv`` has the figures of the main branch. With ``--check`` the script exits
+with 1 if a case needs over 2 % more instructions than its last record. If the reason for that is
+good, append the new figures and the reason with ``--record`` in the same commit.
 """
 
 from __future__ import annotations
@@ -39,9 +40,11 @@ SIZES = (2_000, 200)  # requests of one pass, and of a quick one
 class Case(NamedTuple):
     """One row of the table.
 
-    `target` is for the compiled modules. `together` is how many requests the server answers by one
-    write. A case with one in flight is not compared with a record: how often its two threads wait
-    for each other depends on the machine.
+    - `target`: the most instructions for a request with the compiled modules.
+    - `together`: the number of requests in flight, which the server answers with one write.
+
+    A case with one request in flight is not compared with a record: how often the calling thread
+    and the event loop's thread wait for each other depends on the machine.
     """
 
     name: str
@@ -61,23 +64,29 @@ CASES = (
 
 
 def per_request(few: int, many: int) -> float:
-    """Return the instructions of one request, by the counts of a short run and a long one."""
+    """Return the instructions of one request, given the counts of a short run and a long one."""
     return (many - few) / ((MANY - FEW) * SIZES[is_quick()])
 
 
 def costs(annotated: str) -> dict[str, int]:
-    """Return the instructions of each function, of what ``callgrind_annotate`` prints."""
+    """Parse the output of ``callgrind_annotate``; return the instructions by function."""
     counts: dict[str, int] = {}
     for line in annotated.splitlines():
+        # For example: "1,234 (12.3%)  file.c:function'2 [library.so]".
         row = re.match(r"\s*([\d,]+)(?:\s+\([^)]*\))?\s+\S*?:(\S.*?)(?:\s+\[(.*)\])?$", line)
         if row is not None:
-            name = row[2].partition("'")[0]  # without the depth of recursion
+            name = row[2].partition("'")[0]  # "'2" is the depth of recursion
             counts[name] = counts.get(name, 0) + int(row[1].replace(",", ""))
     return counts
 
 
 def annotated(few: Path, many: Path, limit: int) -> dict[str, dict[str, float]]:
-    """Return the functions that take most of a request, as rows of a table."""
+    """Return the functions with the most instructions of a request, as rows of a table.
+
+    :param few: callgrind's output file of the short run.
+    :param many: callgrind's output file of the long run.
+    :param limit: the number of functions.
+    """
     both = []
     for path in (few, many):
         command = ["callgrind_annotate", "--threshold=100", "--show=Ir", str(path)]
@@ -90,7 +99,7 @@ def annotated(few: Path, many: Path, limit: int) -> dict[str, dict[str, float]]:
 def measure(
     bench: Benchmark, cases: list[Case], implementation: str
 ) -> dict[str, dict[str, float | None]]:
-    """Return the rows of the table."""
+    """Count the instructions of a request in each case, and return them as rows of the table."""
     rows: dict[str, dict[str, float | None]] = {}
     column = "turbocql c" if implementation == "c" else "turbocql python"
     environment = counted_environment(implementation)
@@ -103,7 +112,7 @@ def measure(
             server = running.enter_context(null_server.running(together=case.together))
             address = [server[0], str(server[1])]
             bar.step(f"{case.name}, not counted")
-            # The first process of all may have to write bytecode.
+            # The first process may have to write bytecode files, which would be counted.
             work(WORKER, [case.name, *address, str(FEW)], environment, Path(folder))
             counts = []
             for passes, out in ((FEW, few), (MANY, many)):
@@ -122,23 +131,23 @@ def measure(
 
 def compare(bench: Benchmark, rows: dict[str, dict[str, float | None]]) -> None:
     """Compare the counts with their last records, and append them if ``--record`` is given."""
-    place = history.environment()
+    environment = history.environment()
     names = {case.what: case.name for case in CASES if case.together > 1}
     counts = {names[what]: row["turbocql c"] or 0.0 for what, row in rows.items() if what in names}
-    recorded = history.last(place)
+    recorded = history.last(environment)
     if not recorded:
-        bench.note(f"no record of {place}: nothing to compare with")
+        bench.note(f"no record of {environment}: nothing to compare with")
     for name in sorted(counts.keys() & recorded.keys()):
         change = counts[name] / recorded[name] - 1
         text = f"{name}: {counts[name]:,.0f}, {change:+.1%} of the record of {recorded[name]:,}"
         bench.target(text, not history.grown(counts[name], recorded[name]))
     if bench.options.record is not None:
-        history.add(place, counts, bench.options.record)
+        history.add(environment, counts, bench.options.record)
         bench.note(f"{len(counts)} figures appended to {history.FILE.name}")
 
 
 def chosen(bench: Benchmark) -> list[Case]:
-    """Return the cases that the options name; the first one if the run is quick."""
+    """Return the cases that the options name. Without names: all, or the first if ``--quick``."""
     words = bench.options.cases
     if not words:
         return list(CASES[: 1 if is_quick() else None])
@@ -170,7 +179,8 @@ def main() -> int:
     bench.need_program("valgrind")
     bench.need_program("cc")
     if options.without:
-        from cassandra._impl import TWINS  # here: other messages need no built tree
+        # We import it here, so that options can be checked without compiled modules.
+        from cassandra._impl import TWINS
 
         if strangers := set(options.without.split(",")) - TWINS.keys():
             bench.parser.error(f"no pairs of twins: {', '.join(sorted(strangers))}")

@@ -1,10 +1,10 @@
-"""The cost of the object mapper for the client, beside the drivers on PyPI.
+"""The client's cost of the object mapper, compared with other drivers on PyPI.
 
     python benchmarks/mapper.py
 
-All of them talk to `_lib.null_server`, in processes of their own and in turns. Figures are
-microseconds of CPU of the client's process a call, the best pass of all rounds; for memory they are
-bytes an instance that was read.
+Each driver runs in a process of its own, one after the other, against `_lib.null_server`. A figure
+is the CPU microseconds of the client's process for one call in the best pass of all rounds, or the
+bytes of memory of one instance that was read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks._lib.tables import least_over
 
 WORKER = Path(__file__).with_name("_lib") / "worker_mapper.py"
 
-# How many times cheaper than cassandra-driver each is to be.
+# cassandra-driver must need at least so many times the CPU or memory of this driver.
 TARGETS = {
     "Model.create": 4.0,
     "Model.objects.get": 4.0,
@@ -26,15 +26,18 @@ TARGETS = {
     "bytes an instance": 2.0,
 }
 PEER = "cassandra-driver"
-# What a blocking call costs beside the mapper is mostly the way to the loop's thread and back,
-# which awaited ones do not go.
+# The other drivers' mappers have no awaited calls: ours are compared with their blocking calls. An
+# awaited call is cheaper because it need not switch to the event loop's thread and back.
 AWAITED = {"acreate": "Model.create", "aget": "Model.objects.get"}
 
 Rows = dict[str, dict[str, float]]
 
 
 def rules() -> list[null_server.Rule]:
-    """Answers for the statements of mappers: prepared ones, and texts with their values in them."""
+    """Return the null server's answers to the mappers' statements.
+
+    Mappers of some drivers prepare statements; others send a query with the values in its text.
+    """
     five, page = null_server.FIVE, null_server.PAGE
     one_row = null_server.rows(five[1:], [null_server.FIVE_VALUES[1:]])
     whole_row = null_server.rows(five, [null_server.FIVE_VALUES])
@@ -69,7 +72,7 @@ def rules() -> list[null_server.Rule]:
 
 
 def measure(bench: Benchmark, drivers: list[str]) -> Rows:
-    """Return the least figures of all rounds, by case and driver."""
+    """Measure all drivers, and return the least figures of all rounds by case and driver."""
     rows: Rows = {}
     rounds = bench.options.rounds
     steps = bench.progress(rounds * len(drivers))

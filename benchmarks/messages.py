@@ -1,9 +1,10 @@
-"""The cost of encoding a request: EXECUTE, bind and BATCH, beside the drivers on PyPI.
+"""Times of encoding requests and decoding small answers, compared with other drivers on PyPI.
 
     python benchmarks/messages.py
 
-"engine" columns time the functions that the engine itself calls, "api" columns the message classes
-that all drivers of this family share. "pure" peers go without their compiled modules.
+"engine" columns time the internal functions that this driver's engine calls. "api" columns time the
+message classes that this driver and its peers have in common. "pure" peers run without their
+compiled modules.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 from benchmarks._lib.peers_messages import compare
 from benchmarks._lib.report import Benchmark
 
-# Nanoseconds of the compiled lane.
+# Nanoseconds with the compiled modules.
 TARGETS = {
     "EXECUTE 12 parameters": 500.0,
     "bind + EXECUTE 10 columns": 1_000.0,
@@ -26,7 +27,7 @@ TARGETS = {
 
 
 def allocations(bench: Benchmark) -> None:
-    """Tell how many memory blocks stay for each encoded EXECUTE that is kept: one is the body."""
+    """Note how many memory blocks an encoded EXECUTE body holds; the bytes object is one block."""
     from cassandra._impl import bodies, implementation
     from cassandra.protocol.params import QueryParams
 
@@ -34,9 +35,9 @@ def allocations(bench: Benchmark) -> None:
     warm = [bodies.execute_body(b"i" * 16, None, params, 4) for _ in range(1000)]
     del warm
     before = sys.getallocatedblocks()
-    more = [bodies.execute_body(b"i" * 16, None, params, 4) for _ in range(1000)]
-    grown = sys.getallocatedblocks() - before
-    bench.note(f"blocks per kept EXECUTE body, {implementation}: {(grown - 1) / len(more):.2f}")
+    kept = [bodies.execute_body(b"i" * 16, None, params, 4) for _ in range(1000)]
+    blocks = sys.getallocatedblocks() - before - 1  # without the list
+    bench.note(f"blocks per kept EXECUTE body, {implementation}: {blocks / len(kept):.2f}")
 
 
 def main() -> int:

@@ -1,11 +1,14 @@
-"""Schema metadata of 2,000 tables beside the peer drivers.
+"""The cost of schema metadata of 2,000 tables, compared with other drivers.
 
     python benchmarks/metadata.py [--no-peers] [--tables N]
 
-A server that answers at once has keyspaces of 100 tables each, of ten columns and an index. Each
-driver connects to it in processes of its own, one after the other, in rounds. The figures are the
-client's CPU time of connect and of looking at every column, option and index (the least of the
-rounds counts), the memory of Python objects afterwards, and a connect without schema metadata.
+The null server has keyspaces of 100 tables each; a table has ten columns and an index. In each
+round, every driver connects to it in processes of its own. The figures, each the least of all
+rounds, are:
+
+- the client's CPU time of `connect`, and of reading every column, option and index ("touch")
+- the memory of Python objects after each of these steps
+- the CPU time of `connect` without schema metadata
 """
 
 from __future__ import annotations
@@ -19,9 +22,10 @@ from benchmarks._lib.report import Benchmark
 from benchmarks._lib.tables import least_over
 
 WORKER = Path(__file__).with_name("_lib") / "worker_metadata.py"
-TARGETS = {"both": 4.0, "touched": 3.0}  # a peer's figure over ours
+TARGETS = {"both": 4.0, "touched": 3.0}  # a peer's figure divided by ours, at least
 MODES = ("time", "memory", "off")
 
+# Key in the worker's output, title, and the unit to divide by.
 LINES = (
     ("both", "connect and touch everything, s of CPU", 1.0),
     ("connect", "  connect", 1.0),
@@ -35,8 +39,8 @@ LINES = (
 
 
 def measure(bench: Benchmark, drivers: list[str]) -> dict[str, dict[str, float]]:
-    """Return each driver's figures by its name: the least of all rounds."""
-    from benchmarks._lib import schema_tables  # here: it imports the driver
+    """Return the figures by driver: the least of all rounds."""
+    from benchmarks._lib import schema_tables  # not at the top, since it imports the driver
 
     best: dict[str, dict[str, float]] = {driver: {} for driver in drivers}
     tables, rounds = bench.options.tables, bench.options.rounds

@@ -1,11 +1,11 @@
-"""Query plans, replica look-ups and ring building, beside the drivers on PyPI, in one run.
+"""Times of query plans, replica look-ups and ring building, compared with other drivers on PyPI.
 
     python benchmarks/plans.py [--no-peers] [--hosts 1000] [--vnodes 256]
 
-Each driver runs in a process of its own, by its public API alone. Plans: the first host of a plan
-for a bound statement that was not looked at before, its routing key and token included. Ring: from
-the tokens as texts to the replicas of one key, for one keyspace with three replicas in each of
-three data centres.
+Each driver runs in a process of its own, with its public API only. Plans: the time to compute the
+routing key, the token and the first host of the plan for a new bound statement. Ring: the time from
+the tokens as strings to the replicas of one key. The keyspace has three replicas in each of three
+data centres.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from benchmarks._lib.tables import least_over
 
 SCRIPT = Path(__file__).resolve().parent / "_lib" / "worker_plans.py"
 FIRST = "first host and token, TokenAware(DCAware)"
-TARGETS = {FIRST: 1000.0, "get_replicas(keyspace, key)": 1000.0}  # ns
-TIMES = {FIRST: 10.0}  # faster than the faster peer
+TARGETS = {FIRST: 1000.0, "get_replicas(keyspace, key)": 1000.0}  # nanoseconds
+TIMES = {FIRST: 10.0}  # times as fast as the fastest peer
 RING_TARGET = 1.0  # seconds
 
 
@@ -28,9 +28,9 @@ Rows = dict[str, dict[str, float | None]]
 
 
 def measure(bench: Benchmark, drivers: list[str]) -> tuple[Rows, Rows]:
-    """Return ns of plans, the best of the passes, and seconds of the ring. The drivers take turns.
+    """Return the nanoseconds of plans, the least of all passes, and the seconds to build the ring.
 
-    A driver that does not build the ring has no figure of it.
+    The drivers take turns. If a driver fails to build the ring, its figure is None.
     """
     options = bench.options
     sizes = [str(options.hosts), str(options.vnodes)]
@@ -56,7 +56,10 @@ def measure(bench: Benchmark, drivers: list[str]) -> tuple[Rows, Rows]:
 
 
 def judge(bench: Benchmark, ours: str, rows: Rows, rings: Rows) -> None:
-    """Compare with the targets."""
+    """Compare the figures with the targets.
+
+    :param ours: the name of this driver's column.
+    """
     ratios = least_over(rows, ours, peers.PEERS)
     for name, limit in TARGETS.items():
         took = rows[name][ours]

@@ -1,11 +1,12 @@
-"""The cost of a request for the client, beside the drivers on PyPI.
+"""The client's cost of a request, compared with other drivers on PyPI.
 
     python benchmarks/requests.py [--no-peers] [CASE ...]
 
-All of them talk to `_lib.null_server`, which answers at once, in processes of their own and in
-turns. Figures are microseconds of CPU of the client's process for a request (of a page for a row),
-the best pass of all rounds. strace counts system calls for a request, if it is installed. aio is
-measured on uvloop, if that is installed, and on asyncio's own loop.
+Each driver runs in a process of its own, one after the other, and sends requests to
+`_lib.null_server`, which answers at once. A figure is the CPU microseconds of the client's process
+for one request, or for one row of a page, in the best pass of all rounds. If strace is installed,
+it counts the system calls of a request. aio is measured on uvloop, if that is installed, and on
+asyncio's own loop.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from benchmarks._lib.report import Benchmark
 from benchmarks._lib.requirements import has, lacking
 from benchmarks._lib.tables import least_over
 
-# Microseconds of client CPU.
+# Client CPU in microseconds.
 TARGETS: dict[str, dict[str, float]] = {
     "aio": {
         "insert, 100 in flight": 5.0,
@@ -41,11 +42,12 @@ TARGETS: dict[str, dict[str, float]] = {
     },
 }
 MOST_SYSTEM_CALLS = 0.25
-MOST_WITHOUT_UVLOOP = 1.5  # times what it takes with uvloop
-# Of a blocking call, in the same run as one that is awaited.
-MOST_FOR_BLOCKING = 1.4  # times its CPU
-MOST_LATER = 25.0  # microseconds
+MOST_WITHOUT_UVLOOP = 1.5  # times the CPU with uvloop
+# A blocking call, compared with the same request awaited in the same run:
+MOST_FOR_BLOCKING = 1.4  # times the CPU of the awaited request
+MOST_LATER = 25.0  # microseconds by which it may take longer
 
+# The API of each peer, as worker_requests.py names it.
 PEERS = {
     "cassandra-driver": "blocking",
     "scylla-driver": "blocking",
@@ -54,7 +56,7 @@ PEERS = {
 }
 
 
-# What the other drivers have for the same work.
+# The other drivers have no add_many: its case is compared with their case for the same work.
 BESIDE = {"batch of 50 by add_many, 100 in flight": "batch of 50 bound inserts, 100 in flight"}
 
 
@@ -68,7 +70,11 @@ def peer_lanes(bench: Benchmark) -> list[Lane]:
 
 
 def system_calls(lane: Lane, address: str, port: int) -> float | None:
-    """Return the system calls of a request with 100 in flight. None without strace."""
+    """Return the number of system calls of a request with 100 in flight.
+
+    We run the worker with 10,000 and with 110,000 requests, and divide the difference, so that
+    connecting and preparing do not count. Return None if strace is not installed.
+    """
     if lacking("strace") is not None:
         return None
     counts = []
@@ -108,7 +114,10 @@ def system_calls(lane: Lane, address: str, port: int) -> float | None:
 def ratios_of(
     us: dict[str, dict[str, float | None]], lanes: list[str]
 ) -> dict[str, dict[str, float | None]]:
-    """Return the ratios to blocking peers, and to those on asyncio."""
+    """Return how many times as much CPU as this driver's the best peer needs, for each case.
+
+    Peers are compared with the API of the same kind: blocking or asyncio.
+    """
     blocking = [peer for peer, face in PEERS.items() if face == "blocking"]
     others = PEERS.keys() - set(blocking)
     return {
@@ -118,7 +127,7 @@ def ratios_of(
 
 
 def judge(bench: Benchmark, best: Best) -> None:
-    """Compare with the targets."""
+    """Compare the figures with the targets."""
     for lane, targets in TARGETS.items():
         for case, target in targets.items():
             measured = best.get(lane, {}).get(case)
@@ -134,7 +143,7 @@ def judge(bench: Benchmark, best: Best) -> None:
 
 
 def judge_blocking(bench: Benchmark, best: Best) -> None:
-    """Compare one blocking call at a time with one that is awaited."""
+    """Compare blocking calls with awaited requests, both one at a time."""
     for case, measured in best.get("blocking", {}).items():
         awaited = best.get("aio", {}).get(case)
         if awaited is None or "one at a time" not in case:

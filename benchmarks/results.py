@@ -1,10 +1,10 @@
-"""The cost of results: rows, DataFrames and matrices of a page, beside the drivers on PyPI.
+"""Times of decoding a page to rows, DataFrames and matrices, compared with other drivers on PyPI.
 
     python benchmarks/results.py
 
-A peer's DataFrame is the faster of pandas over its rows and pandas over the arrays of its NumPy
-handler. All drivers run in one go, in turns. Cases of Arrow, pandas, polars and NumPy need these
-packages beside the driver; those that are not installed are left out.
+For a peer's DataFrame, the faster of two ways counts: pandas over its rows, or pandas over the
+arrays of its NumPy protocol handler. The drivers take turns. If Arrow, pandas, polars or NumPy is
+not installed beside this driver, the cases that need it are left out.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from benchmarks._lib.tables import least_over
 FRAMES = ("5000 x 5, DataFrame of rows", "5000 x 5, DataFrame of arrays")
 PACKAGES = ("numpy", "pandas", "polars", "pyarrow")
 
-# (what, our case, the peers' cases, how many times faster it has to be), for the compiled and for
-# the pure lane.
+# Description, our case, the peers' cases, and how many times as fast ours must be. COMPILED is for
+# the compiled modules, PURE for pure Python.
 Target = tuple[str, str, tuple[str, ...], float]
 COMPILED: list[Target] = [
     ("tuples", "5000 x 5, tuples", ("5000 x 5, tuples",), 2.5),
@@ -33,7 +33,7 @@ PURE: list[Target] = [(what, case, cases, 1.5) for what, case, cases, _ in COMPI
 
 
 def judge(bench: Benchmark, times: dict[str, Times]) -> None:
-    """Compare each target with the fastest peer of the same kind, compiled or pure."""
+    """Compare each case with the fastest peer: compiled with compiled, pure with pure."""
     for impl, targets in (("c", COMPILED), ("python", PURE)):
         ours = times.get(f"turbocql {impl} engine", {})
         theirs = [

@@ -1,9 +1,10 @@
-"""The cost of decoding a result, a page of 5,000 rows or one row, beside the drivers on PyPI.
+"""Times of decoding a page of 5,000 rows and a page of one row, compared with other drivers.
 
     python benchmarks/rows.py
 
-"engine" columns time the functions that the engine itself calls, "api" columns the message classes
-that all drivers of this family share. "pure" peers go without their compiled modules.
+"engine" columns time the internal functions that this driver's engine calls. "api" columns time the
+message classes that this driver and its peers have in common. "pure" peers run without their
+compiled modules.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 from benchmarks._lib.peers_messages import compare
 from benchmarks._lib.report import Benchmark
 
-# Nanoseconds of the compiled lane.
+# Nanoseconds with the compiled modules.
 TARGETS = {
     "page 5000 x 5, tuples": 2_200_000.0,
     "1 x 3, named tuple": 1_500.0,

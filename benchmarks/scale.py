@@ -2,18 +2,25 @@
 
     python benchmarks/scale.py [--only nodes] [--most 1000] [--idle 35]
 
-Each size runs in a process of its own against `_lib.null_server`, which answers at as many
-addresses of 127.0.0.0/8 as there are nodes. Figures: wall time of `connect` and until every pool is
-open, client CPU of both, CPU of a blocking insert alone and of one with 100 in flight, memory above
-that of the import, CPU of the idle process as a share of one processor, wall time of `shutdown`.
-Then the time until a client notices that a node is gone, with `cassandra.testing.fake`.
+Each size is measured in a new process against `_lib.null_server`, which listens on one address of
+127.0.0.0/8 for each node. The figures are:
 
-The more nodes there are, the fewer requests of those in flight go to the same connection, whose
-frames are joined: with 1,000 nodes and 100 in flight, each request has its own system calls.
+- wall time of `connect`, and until every pool is open; client CPU of both
+- CPU of a blocking insert, one at a time and with 100 in flight
+- memory in addition to that after the import
+- CPU of the idle process as a share of one processor
+- wall time of `shutdown`
 
-``--check`` ends with 1 if a target is missed: a request alone may cost 10 % more with the most
-nodes than with three, an idle client of the most nodes 0.5 % of a processor, and the CPU of
-connecting may grow in proportion at most.
+After that, the script measures the time until a client notices that a node is gone, with fake nodes
+(`cassandra.testing.fake`).
+
+The driver writes the frames of one connection in one system call. With more nodes, fewer of the
+requests in flight share a connection: with 1,000 nodes and 100 in flight, each request needs its
+own system calls.
+
+``--check`` exits with 1 if a target is missed. With the largest number of nodes, a request may cost
+at most 10 % more than with three, and an idle client may use at most 0.5 % of a processor. The CPU
+time of connecting may grow at most in proportion to the nodes.
 """
 
 from __future__ import annotations
@@ -42,6 +49,7 @@ from benchmarks._lib.null_server import (
 from benchmarks._lib.report import Benchmark
 
 WORKER = Path(__file__).with_name("_lib") / "worker_scale.py"
+# The settings of a process; each measurement changes one of them.
 USUAL = {"nodes": 3, "connections": 1, "sessions": 1, "prepared": 1, "threads": 1,
          "requests": 20_000, "idle": 0.0, "tables": 0}  # fmt: skip
 SIZES = {
@@ -71,18 +79,18 @@ SHOWN = [
     "idle %",
     "shutdown ms",
 ]
-TOKENS = 16
-PATIENCE = 60.0  # seconds
-PROPORTION = 1.5  # the CPU of connecting to ten times as many nodes is at most 15 times as much
+TOKENS = 16  # of each node
+PATIENCE = 60.0  # seconds until a node that is gone must have been noticed
+PROPORTION = 1.5  # connecting to ten times as many nodes may take at most 15 times the CPU
 
 
 def address_of(node: int) -> bytes:
-    """Return the address of a node, beginning with 127.0.0.1 for 0."""
+    """Return the encoded address of a node: 127.0.0.1 for node 0, 127.0.0.2 for node 1, ..."""
     return bytes([127, 0, (node + 1) >> 8, (node + 1) & 0xFF])
 
 
 def tokens_of(node: int, nodes: int) -> bytes:
-    """Return a set of evenly spread tokens."""
+    """Return a node's tokens, as an encoded set<text>. All nodes' tokens are evenly spread."""
     step = (1 << 64) // (nodes * TOKENS)
     texts = [str(-(1 << 63) + (node + nodes * turn) * step) for turn in range(TOKENS)]
     body = len(texts).to_bytes(4, "big")
@@ -90,7 +98,7 @@ def tokens_of(node: int, nodes: int) -> bytes:
 
 
 def peers_rule(nodes: int) -> Rule:
-    """Return the rule that answers with all nodes but the first."""
+    """Return the rule that answers a query of system.peers with all nodes except the first."""
     columns = [
         ("peer", kind(INET)), ("rpc_address", kind(INET)), ("host_id", kind(UUID)),
         ("data_center", kind(TEXT)), ("rack", kind(TEXT)), ("release_version", kind(TEXT)),
@@ -105,16 +113,20 @@ def peers_rule(nodes: int) -> Rule:
 
 
 def rules(settings: dict[str, Any]) -> list[Rule]:
+    """Return the server's rules for the nodes and tables of `settings`."""
+    # Like Cassandra before 4.0, answer INVALID (0x2200): there is no table peers_v2.
     peers_v2: Rule = (QUERY, b"system.peers_v2", 0, (0x2200).to_bytes(4, "big") + string("none"))
     schema = []
     if settings["tables"]:
-        from benchmarks._lib import schema_tables  # here: it imports the driver
+        # We import it here because it imports the driver, which may be missing (see `start`).
+        from benchmarks._lib import schema_tables
 
         schema = schema_tables.rules(settings["tables"])
     return [peers_v2, peers_rule(settings["nodes"]), *schema]
 
 
 def measured(settings: dict[str, Any]) -> dict[str, float]:
+    """Measure one size in a new process, and return its figures."""
     address = "0.0.0.0" if settings["nodes"] > 1 else "127.0.0.1"
     with null_server.running(address, rules(settings)) as (_, port):
         figures: dict[str, float] = peers.run_ours(
@@ -124,7 +136,10 @@ def measured(settings: dict[str, Any]) -> dict[str, float]:
 
 
 def until_noticed(nodes: int) -> Iterator[tuple[str, float]]:
-    """Yield how a node ends, and milliseconds until the client has no connection to it."""
+    """Stop a node in two ways, and measure when the client has closed its connections to it.
+
+    :returns: yields "closes" and then "is silent", each with the milliseconds.
+    """
     from cassandra.cluster import Cluster
     from cassandra.testing.fake import FakeCluster
 
@@ -148,7 +163,10 @@ def until_noticed(nodes: int) -> Iterator[tuple[str, float]]:
 
 
 def judge(bench: Benchmark, figures: dict[int, dict[str, float]]) -> None:
-    """Compare the figures by number of nodes with the targets."""
+    """Compare the figures with the targets.
+
+    :param figures: the figures by number of nodes.
+    """
     largest = max(figures)
     if 3 not in figures or largest <= 3:
         return
@@ -165,7 +183,7 @@ def judge(bench: Benchmark, figures: dict[int, dict[str, float]]) -> None:
 
 
 def sizes_of(bench: Benchmark) -> dict[str, list[int]]:
-    """Return the sizes to measure, by name."""
+    """Return the sizes that the options choose, by the name of what grows ("nodes", ...)."""
     options = bench.options
     return {
         name: [size for size in sizes if size <= options.most]
@@ -175,7 +193,7 @@ def sizes_of(bench: Benchmark) -> dict[str, list[int]]:
 
 
 def measure_sizes(bench: Benchmark) -> None:
-    """Show a table for each thing that grows."""
+    """Measure and show a table for each thing that grows."""
     sizes_by_name = sizes_of(bench)
     requests = {"requests": 2_000} if bench.options.quick else {}
     with bench.progress(sum(map(len, sizes_by_name.values()))) as bar:
@@ -196,7 +214,7 @@ def measure_sizes(bench: Benchmark) -> None:
 
 
 def measure_noticing(bench: Benchmark) -> None:
-    """Show the time until nothing is sent to a node any more."""
+    """Measure and show the time until the client notices that a node is gone."""
     rows: dict[str, dict[str, float]] = {}
     counts = (3,) if bench.options.quick else (3, 100)
     with bench.progress(len(counts)) as bar:

@@ -1,9 +1,10 @@
-"""The cost of shards and tablets for a request, and the memory of many tablets.
+"""The cost of ScyllaDB's shards and tablets for a request, and the memory of many tablets.
 
     python benchmarks/shards.py [--tablets N]
 
-The driver is connected to a fake ScyllaDB cluster, and the steps of a request that choose a host
-and a connection are timed without sending anything. Microseconds, the best of several passes.
+The driver connects to a fake ScyllaDB cluster. The script times the choice of a host and of a
+connection for a request, without sending it. Figures are microseconds in the best of several
+passes.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ def main() -> int:
         quick="5 s",
     )
     bench.add("--tablets", type=int, default=1_000_000)
-    # Pure Python takes in tablets slowly, the more so the more there are.
+    # In pure Python, adding a tablet takes longer the more tablets there are.
     options = bench.start(tablets=100_000 if "c" in peers.lanes() else 5_000)
     peers.own_lanes(bench)
-    from benchmarks._lib import shards  # here: it imports the driver
+    from benchmarks._lib import shards  # not at the top, since it imports the driver
 
     with bench.progress(2) as bar:
         bar.step("choice of a host and a connection")
-        figures, plain, told_time = shards.of_a_cluster()
+        figures, plain, with_payload = shards.of_a_cluster()
         bar.step(f"{options.tablets:,} tablets")
         size, look_up, took = shards.million(options.tablets)
     rows = {
@@ -45,7 +46,7 @@ def main() -> int:
     bench.show("us a request", rows, ratios)
     us = {
         "an answer": plain,
-        "an answer that tells a tablet": told_time,
+        "an answer that tells a tablet": with_payload,
         "taking a tablet": took,
         "look-up of a tablet": look_up,
         "MB of all tablets": size,
@@ -55,7 +56,7 @@ def main() -> int:
     for text, value, limit in (
         ("shards over none", figures["vn, with shards"] - base, CHOICE_TARGET),
         ("shards and tablets over none", figures["tb, with shards"] - base, CHOICE_TARGET),
-        ("an answer with a payload over one without", told_time - plain, PAYLOAD_TARGET),
+        ("an answer with a payload over one without", with_payload - plain, PAYLOAD_TARGET),
         (f"look-up among {options.tablets:,} tablets", look_up, LOOK_UP_TARGET),
         (f"megabytes of {options.tablets:,} tablets", size, MEMORY_TARGET),
     ):

@@ -1,14 +1,15 @@
-"""The instructions of small things that programs call, beside the least that they can take.
+"""Counts the instructions of small functions, and of the least code for the same work (the floor).
 
     python benchmarks/small_things.py [--pure] [CASE ...]
 
-Each figure is counted by callgrind, as those of `benchmarks.instructions` are: a busy machine does
-not move it. A process that makes some calls is compared with one that makes more. Needs valgrind.
+callgrind counts, as in `benchmarks.instructions`: a figure is the difference between a process that
+makes few calls and one that makes more, and does not depend on how busy the machine is. The script
+needs valgrind. The functions and their floors:
 
-* ``send_body`` and ``decode_message`` of messages beside the engine's own functions.
-* A page of short texts beside ``bytes.decode`` of each.
-* A page as dicts beside ``dict(zip(names, row))`` of decoded rows, and beside tuples.
-* The first named tuple of a shape beside ``collections.namedtuple``.
+* ``send_body`` and ``decode_message`` of messages: the engine's internal functions.
+* Decoding a page of short strings: ``bytes.decode`` of each string.
+* Decoding a page to dicts: ``dict(zip(names, row))`` of decoded rows, and decoding to tuples.
+* The first named tuple class for a list of columns: ``collections.namedtuple``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,12 @@ SIDES = ("ours", "floor")
 
 
 class Case(NamedTuple):
-    """One row of the table. `calls` are those that the longer run has more."""
+    """One row of the table.
+
+    - `what` and `beside` describe the function and its floor.
+    - `most`: the function may need at most so many times the instructions of the floor.
+    - `calls`: how many more calls the longer run makes.
+    """
 
     name: str
     what: str
@@ -60,24 +66,28 @@ CASES = (
 
 
 def per_call(case: Case, side: str, environment: dict[str, str], folder: Path) -> float:
-    """Return the instructions of one call."""
+    """Return the instructions of one call of the function ("ours") or of its floor ("floor")."""
 
     def arguments(calls: int) -> list[str]:
         return [case.name, side, str(calls)]
 
-    # The first process may have to write bytecode.
+    # The first process may have to write bytecode files, which would be counted.
     work(WORKER, arguments(1), environment, folder)
 
     def counted(calls: int) -> int:
         return count(WORKER, arguments(calls), environment, folder / f"{side}-{calls}")
 
-    with ThreadPoolExecutor(2) as both:  # company does not move a count
-        few, many = both.map(counted, (FEW, FEW + case.calls))
+    # Count both at the same time: counts do not depend on the load of the machine.
+    with ThreadPoolExecutor(2) as pool:
+        few, many = pool.map(counted, (FEW, FEW + case.calls))
     return (many - few) / case.calls
 
 
 def measure(bench: Benchmark, cases: list[Case], lane: str) -> dict[str, dict[str, float]]:
-    """Return the rows of the table."""
+    """Count all cases, and return the rows of the table.
+
+    :param lane: "c" or "python".
+    """
     rows: dict[str, dict[str, float]] = {}
     environment = counted_environment(lane)
     steps = bench.progress(len(cases) * len(SIDES))

@@ -1,12 +1,15 @@
-"""Minutes of mixed load through both faces, while nodes break, hang, restart and gossip.
+"""Runs a mixed load with both APIs for minutes, while nodes break, hang, restart and send events.
 
     python benchmarks/soak.py --minutes 10
 
-The nodes are fake ones in a process of their own, so that the memory is the client's alone. Every
-request's answer is compared with the question. The tables have resident memory, file descriptors,
-threads, tasks and objects over the time, and the outcomes of the requests. It ends with 1 if an
-answer was wrong, an error was not one that such faults cause, a request got no answer at all, or
-memory, descriptors, threads or tasks grew.
+The nodes are fake nodes in another process, so that the measured memory is only the client's. The
+load checks that each answer belongs to its request. The tables show resident memory, file
+descriptors, threads, tasks and objects over time, and the outcomes of the requests. The script
+exits with 1 if:
+
+- an answer was wrong, or a request had no outcome
+- a request failed with an error that the nodes' faults do not cause
+- memory grew, or file descriptors or threads were left at the end
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ def main() -> int:
     bench.add("--minutes", type=float, default=10.0)
     bench.add("--interval", type=float, default=10.0, help="seconds between two rows of figures")
     bench.add("--seed", type=int, default=1)
-    if "--serve" in sys.argv:  # as the process of the nodes
+    if "--serve" in sys.argv:  # this is the process of the fake nodes (see soak.broken_nodes)
         from benchmarks._lib import soak
 
         soak.serve(int(sys.argv[-1]))
@@ -38,7 +41,10 @@ def main() -> int:
 
 
 def measure(bench: Benchmark, options: argparse.Namespace) -> int:
-    """Run the load, show the tables, and return the exit status."""
+    """Run the load, show the tables, and return the exit status.
+
+    :param options: the command line's options.
+    """
     from benchmarks._lib import soak
     from cassandra.engine.loop import new_event_loop
 
@@ -48,7 +54,9 @@ def measure(bench: Benchmark, options: argparse.Namespace) -> int:
         soak.broken_nodes(options.seed) as (port, addresses),
         bench.progress(round(seconds / options.interval)) as bar,
     ):
-        new_event_loop().close()  # libuv keeps a pipe for the process's life once a loop was made
+        # With its first loop, libuv opens a pipe that it never closes. Make a loop now, so that the
+        # pipe does not count as a leak.
+        new_event_loop().close()
         before = soak.figures([])
         bar.step("load")
 

@@ -1,13 +1,15 @@
-"""Threads that bind and decode: how much more two of them do than one.
+"""How many rows two threads bind and decode, compared with one thread.
 
     python benchmarks/threads.py [--seconds 2] [--check]
 
-Each thread binds rows of six columns and reads pages of 100, by plans of its own, over and over;
-and then by plans that both share, as threads with one prepared statement do. With the global
-interpreter lock two threads share one core. On a build of CPython that can do without (3.13t,
-3.14t) the same is measured with the lock and without it, in turns: ``--check`` wants two threads
-to do at least 1.8 times as much as one there, and one thread to take at most 1.15 times as long
-without the lock as with it.
+Each thread repeatedly binds rows of six columns and decodes pages of 100 rows. The objects that do
+this for a list of columns (a bind plan and a row plan) belong to one thread in the first two cases.
+In the third case both threads share them, as threads that use the same prepared statement do.
+
+With the global interpreter lock (GIL), two threads share one core. On a build of CPython that can
+run without it (3.13t, 3.14t), everything is measured with and without the GIL, in turns. There,
+``--check`` requires that two threads do at least 1.8 times as much as one without the GIL, and that
+one thread takes at most 1.15 times as long without the GIL as with it.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ import sysconfig
 from benchmarks._lib import peers
 from benchmarks._lib.report import Benchmark
 
-TWO_THREADS = 1.8
-ALONE = 1.15
+TWO_THREADS = 1.8  # times the rows of one thread, without the GIL
+ALONE = 1.15  # times the time of one thread without the GIL
 CODE = """
 import sys, threading, time
 from cassandra import _impl, cqltypes
@@ -68,15 +70,15 @@ CASES = {
 
 
 def rate(threads: int, plans: str, seconds: float, gil: str) -> float:
-    """Return the rows that threads bind and decode in a second, all of them.
+    """Run threads in a new process; return the rows that all of them bind and decode per second.
 
-    :param threads: how many.
-    :param plans: "own" or "shared".
-    :param seconds: how long they work.
-    :param gil: the value of ``PYTHON_GIL``.
+    :param threads: the number of threads.
+    :param plans: "own" or "shared": if each thread has its plans.
+    :param seconds: how long the threads run.
+    :param gil: the value of ``PYTHON_GIL``: "1" with the GIL, "0" without it.
     """
     environment = {**peers.inherited(), **peers.own_settings(), "PYTHON_GIL": gil}
-    if not sysconfig.get_config_var("Py_GIL_DISABLED"):
+    if not sysconfig.get_config_var("Py_GIL_DISABLED"):  # other builds do not accept the variable
         del environment["PYTHON_GIL"]
     command = [sys.executable, "-c", CODE, str(threads), str(seconds), plans]
     done = subprocess.run(

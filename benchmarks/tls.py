@@ -1,13 +1,17 @@
-"""The cost that TLS adds to a request for the client, beside cassandra-driver.
+"""The cost that TLS adds to requests and to opening connections, compared with cassandra-driver.
 
     python benchmarks/tls.py [--openings]
 
-A relay in a process of its own speaks TLS in front of `_lib.null_server`; only the client's
-own CPU is counted. Figures are those of `benchmarks.requests`, each plain and over TLS, then the
-microseconds of client CPU and of wall time that opening a connection takes: plain, by a full
-handshake, and by a resumed session, with and without a client certificate, for keys of several
-kinds. The last table has the handshakes alone, in memory, by Python's ``ssl``: the part of an
-opening that a resumed session can make cheaper. Certificates need the package ``cryptography``.
+A relay in another process accepts TLS and forwards to `_lib.null_server`; only the client's CPU is
+counted. There are three tables:
+
+- requests as in `benchmarks.requests`, without and with TLS
+- opening a connection, in microseconds of client CPU and of wall time: without TLS, with a full
+  handshake and with a resumed session, with and without a client certificate, for several types of
+  keys
+- TLS handshakes alone, in memory, with Python's ``ssl``: resuming a session can save only this part
+
+Certificates need the package ``cryptography``.
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ from benchmarks._lib.requirements import has
 
 CASES = ["insert, 100 in flight", "page of 5,000 rows"]
 PEER = "cassandra-driver"
+# Types of keys: name, and bits of an RSA key (None for an elliptic curve).
 KINDS: tuple[tuple[str, int | None], ...] = (
     ("elliptic curve", None),
     ("RSA 2048", 2048),
@@ -36,7 +41,10 @@ Rows = dict[str, dict[str, float]]
 
 
 def lanes_of(bench: Benchmark) -> list[Lane]:
-    """Return the lanes whose requests are measured: both faces, and a peer's."""
+    """Return the lanes whose requests are measured: this driver's two APIs, and the peer.
+
+    A lane is a driver and API in an environment (see `benchmarks._lib.faces`).
+    """
     lanes = our_lanes()
     lanes = [lanes[0], *(lane for lane in lanes if lane.name == "blocking")]
     extra = ("numpy", "uvloop")
@@ -48,7 +56,12 @@ def lanes_of(bench: Benchmark) -> list[Lane]:
 
 
 def compare(bench: Benchmark, lanes: list[Lane], plain: int, secure: int, ca: str) -> None:
-    """Show the figures of requests, plain and over TLS; the lanes take turns."""
+    """Measure and show requests without and with TLS; the lanes take turns.
+
+    :param plain: the null server's port.
+    :param secure: the port of the TLS relay.
+    :param ca: the path of the CA certificate.
+    """
     both = []
     for lane in lanes:
         settings = {**lane.settings, "TURBOCQL_BENCH_CA": ca}
@@ -59,15 +72,15 @@ def compare(bench: Benchmark, lanes: list[Lane], plain: int, secure: int, ca: st
     for lane in lanes:
         for case, measured in best[lane.name].items():
             row = rows[f"{case} ({lane.name})"] = {"plain": measured["us"]}
-            over = best[f"{lane.name}, TLS"].get(case)
-            if over is not None:
-                row["TLS"] = over["us"]
+            with_tls = best[f"{lane.name}, TLS"].get(case)
+            if with_tls is not None:
+                row["TLS"] = with_tls["us"]
     ratios = {case: row["TLS"] / row["plain"] for case, row in rows.items() if "TLS" in row}
     bench.show("us of client CPU", rows, {"TLS / plain": ratios})
 
 
 def openings(bench: Benchmark, folder: Path, plain: int) -> None:
-    """Show what opening a connection takes, for keys of several kinds."""
+    """Measure and show opening a connection, for several types of keys."""
     from benchmarks._lib import handshakes
     from cassandra.testing.tls import Authority
 
@@ -97,7 +110,7 @@ def openings(bench: Benchmark, folder: Path, plain: int) -> None:
 
 
 def resumed_over_full(rows: Rows) -> dict[str, dict[str, float]]:
-    """Return the ratios of a table that has both."""
+    """Return the ratio for each row that has both figures."""
     return {
         "resumed / full": {
             name: row["resumed"] / row["full"] for name, row in rows.items() if "resumed" in row
@@ -106,7 +119,7 @@ def resumed_over_full(rows: Rows) -> dict[str, dict[str, float]]:
 
 
 def bare_handshakes(bench: Benchmark, folder: Path) -> None:
-    """Show what handshakes alone take, full and resumed."""
+    """Measure and show TLS handshakes in memory, full and resumed."""
     from benchmarks._lib.handshakes import OPENED, bare_handshake
     from cassandra.testing.tls import Authority
 

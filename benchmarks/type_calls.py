@@ -1,10 +1,11 @@
-"""The public calls of type classes (``Int32Type.serialize(5, 4)``) beside other drivers.
+"""Times of type classes' public methods, such as ``Int32Type.serialize(5, 4)``.
 
     python benchmarks/type_calls.py [--no-peers] [--check]
 
-Each driver runs the same cases in a process of its own (_lib/worker_type_calls.py), one after the
-other, several times in turn, so that a busy machine slows all of them; the least time of each
-counts. ``--check`` ends with 1 if a call of the compiled lane costs more than the fastest peer's.
+Each driver runs the same cases in a process of its own (_lib/worker_type_calls.py). The drivers
+take turns in several passes, so that a busy machine slows all of them; the least time of each call
+counts. ``--check`` exits with 1 if a call of the compiled modules takes longer than the fastest
+peer's.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def least(results: list[dict[str, Any]]) -> Times:
 
 
 def measure(bench: Benchmark, drivers: list[str]) -> dict[str, Times]:
-    """Return every driver's times by its name."""
+    """Return the times by driver."""
     runs: dict[str, list[dict[str, Any]]] = {driver: [] for driver in drivers}
     with bench.progress(bench.options.passes * len(drivers)) as bar:
         for _ in range(bench.options.passes):

@@ -1,7 +1,7 @@
 """A FastAPI application and its test (``pip install fastapi httpx pytest-asyncio``).
 
 ``pytest -o asyncio_mode=auto examples/fastapi_tested.py`` starts a Cassandra node for the run. With
-``--cassandra-hosts=127.0.0.1`` it uses the node there.
+``--cassandra-hosts=127.0.0.1`` it uses the node at that address.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Any
 import httpx
 from fastapi import FastAPI, Request
 
-app = FastAPI()  # its lifespan, which tests do not run, would set app.state.session
+# In production, the application's lifespan would set app.state.session; the test sets it itself.
+app = FastAPI()
 
 
 @app.get("/users/{key}")
@@ -23,7 +24,7 @@ async def user(key: int, request: Request) -> dict[str, Any]:
 
 
 async def test_user(cassandra_aio_session: Any) -> None:
-    session = app.state.session = cassandra_aio_session  # in a keyspace of its own
+    session = app.state.session = cassandra_aio_session  # its keyspace is new and empty
     await session.execute("CREATE TABLE users (key int PRIMARY KEY, name text)")
     await session.execute("INSERT INTO users (key, name) VALUES (1, 'Ada')")
     transport = httpx.ASGITransport(app=app)

@@ -1,9 +1,10 @@
-"""A load test by Locust, whose users are greenlets: each waits for its own reads only.
+"""A load test with Locust. Its users are greenlets: a waiting read blocks only its own user.
 
     pip install turbocql locust
     locust --headless --users 100 --spawn-rate 100 --run-time 10s -f locustfile.py
 
-CASSANDRA names the contact points, with a comma between them, and CASSANDRA_PORT their port.
+The environment variable CASSANDRA lists the contact points, separated by commas, and
+CASSANDRA_PORT is their port.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from cassandra.cluster import Cluster
 
 @events.test_start.add_listener  # type: ignore[untyped-decorator]
 def connect(environment: Any, **_: object) -> None:
-    """Make the session that all users share."""
+    """Connect the session that all users share."""
     points = os.environ.get("CASSANDRA", "127.0.0.1").split(",")
     port = int(os.environ.get("CASSANDRA_PORT", "9042"))
     environment.session = Cluster(points, port=port).connect()
@@ -27,18 +28,18 @@ def connect(environment: Any, **_: object) -> None:
 
 @events.test_stop.add_listener  # type: ignore[untyped-decorator]
 def disconnect(environment: Any, **_: object) -> None:
-    """Close it."""
+    """Close the shared session."""
     environment.session.cluster.shutdown()
 
 
 class Reader(User):  # type: ignore[misc]
-    """Reads again and again."""
+    """A simulated user that sends one read after the other, without a pause."""
 
     wait_time = constant(0)
 
     @task  # type: ignore[untyped-decorator]
     def read(self) -> None:
-        """Read one row, and tell Locust how long that took."""
+        """Read one row, and report the time in milliseconds to Locust."""
         began = time.perf_counter()
         error = None
         try:

@@ -1,7 +1,7 @@
 """The object mapper on a real server: a small blog, blocking and awaited.
 
-Starts a real Apache Cassandra node on this machine (or takes yours: --contact-points), declares
-models, has their tables made, writes and reads, and prints what it finds.
+The program starts a real Apache Cassandra node on this machine (or uses yours: --contact-points),
+declares models, creates their tables, writes and reads rows, and prints what it reads.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ class Views(Model):
 
 
 def blocking() -> int:
-    """Write a few rows and read them back; returns the number of posts."""
+    """Write a few rows, read them back, and return the number of posts."""
     Author.create(name="ada", address=Address(street="Main St.", city="London"))
     try:
         Author.if_not_exists().create(name="ada")
     except LWTException as refused:
         print(f"there is an author {refused.existing['name']} already")
-    with BatchQuery() as batch:  # one request, all in one partition
+    with BatchQuery() as batch:  # sends one request; all rows are in one partition
         for number in range(20):
             Post.batch(batch).create(author="ada", title=f"post {number}", tags={"new"})
     post = Post.objects(author="ada")[0]
@@ -63,8 +63,8 @@ def blocking() -> int:
     Post.objects(author="ada", id=post.id).update(
         reactions__update={"like": 3}, tags__remove={"new"}
     )
-    again = Post.get(author="ada", id=post.id)
-    print(f"{again.title!r} has the tags {sorted(again.tags)} and the reactions {again.reactions}")
+    post = Post.get(author="ada", id=post.id)
+    print(f"{post.title!r} has the tags {sorted(post.tags)} and the reactions {post.reactions}")
     for _ in range(3):
         Views.objects(post=post.id).update(count=1)
     times = Views.get(post=post.id).count
@@ -73,7 +73,7 @@ def blocking() -> int:
 
 
 async def awaited(hosts: list[str], port: int) -> int:
-    """The same models, on the running loop; returns the number of posts."""
+    """Use the same models on the running event loop, and return the number of posts."""
     await connection.aregister_connection("awaited", hosts, cluster_options={"port": port})
     posts = Post.objects.using(connection="awaited")
     await asyncio.gather(
@@ -87,7 +87,7 @@ async def awaited(hosts: list[str], port: int) -> int:
 
 @contextlib.contextmanager
 def node(contact_points: list[str], port: int) -> Iterator[tuple[list[str], int]]:
-    """Where the server is: yours, or one that runs as long as this does."""
+    """Yield addresses and port of your server, or of a node that runs until the block ends."""
     if contact_points:
         yield contact_points, port
         return
@@ -102,7 +102,7 @@ def main() -> None:
     )
     parser.add_argument("--port", type=int, default=9042)
     options = parser.parse_args()
-    # Programs say so themselves that they want their schema changed.
+    # The mapper warns about schema changes unless the program allows them by this variable.
     os.environ.setdefault(management.CQLENG_ALLOW_SCHEMA_MANAGEMENT, "1")
     with node(options.contact_points, options.port) as (hosts, port):
         connection.setup(hosts, KEYSPACE, port=port)

@@ -33,7 +33,7 @@ class Todo(Model):
 async def connected(
     hosts: list[str] = HOSTS, keyspace: str = KEYSPACE, **settings: Any
 ) -> AsyncIterator[None]:
-    """The mapper's session, for as long as the block runs."""
+    """Connect the mapper's session for the duration of the block."""
     await connection.aregister_connection(CONNECTION, hosts, cluster_options=settings)
     connection.set_default_keyspace(keyspace)
     try:
@@ -43,7 +43,7 @@ async def connected(
 
 
 async def create_schema(keyspace: str = KEYSPACE) -> None:
-    """What a deployment does once."""
+    """Create keyspace and table. Run this once, when you deploy the application."""
     await management.acreate_keyspace_simple(keyspace, 1, connections=[CONNECTION])
     await management.async_sync_table(Todo, keyspaces=[keyspace])
 
@@ -62,7 +62,7 @@ async def finish_todo(owner: str, id: uuid.UUID) -> dict[str, Any]:
 
 
 def create_app() -> Any:
-    """The application, as uvicorn's --factory looks for it."""
+    """Return the application. uvicorn's --factory calls this function."""
     import fastapi
 
     @contextlib.asynccontextmanager

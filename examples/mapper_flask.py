@@ -27,12 +27,15 @@ class Todo(Model):
 
 
 def connect(hosts: list[str] = HOSTS, keyspace: str = KEYSPACE, **settings: Any) -> None:
-    """Set the mapper up; it connects when it is used first."""
+    """Set up the mapper; it connects at its first request."""
     connection.setup(hosts, keyspace, lazy_connect=True, retry_connect=True, **settings)
 
 
 def create_schema(keyspace: str = KEYSPACE) -> None:
-    """What a deployment does once: ``flask --app examples/mapper_flask.py schema``."""
+    """Create keyspace and table: ``flask --app examples/mapper_flask.py schema``.
+
+    Run this once, when you deploy the application.
+    """
     management.create_keyspace_simple(keyspace, 1)
     management.sync_table(Todo)
 
@@ -56,7 +59,7 @@ def finish_todo(owner: str, id: uuid.UUID) -> tuple[dict[str, Any], int]:
 
 
 def create_app() -> Any:
-    """The application, as Flask looks for it."""
+    """Return the application. The command ``flask`` calls this function."""
     import flask
 
     app = flask.Flask(__name__)

@@ -1,7 +1,8 @@
-"""Mutual TLS and a login against a node on this machine.
+"""Connects with mutual TLS and a password to a node on this machine.
 
-``python examples/mutual_tls.py`` starts a node that wants both (it needs Java and Maven), connects
-on the blocking and on the asyncio face, and shows what a client without a certificate is told.
+``python examples/mutual_tls.py`` starts a node that requires both (it needs Java and Maven),
+connects with the blocking and with the asyncio API, and prints the error that a client without a
+certificate gets.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Spans, metrics and a log of requests (``pip install turbocql[prometheus] opentelemetry-sdk``).
 
-``python examples/observability.py`` executes some statements, one of which fails, and prints their
-spans, a line for each request, and the page that Prometheus would read. It wants a node on this
-machine (``python -m cassandra.testing start``), or names of others.
+``python examples/observability.py`` executes some statements, one of which fails. It prints their
+spans, a log line for each request, and the page that Prometheus would read. It connects to a node
+on this machine (``python -m cassandra.testing start``), or to ``--contact-points``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SCHEMA = (
 
 
 def line(span: ReadableSpan) -> str:
-    """Return a span in one line."""
+    """Format a span as one line."""
     attributes = dict(span.attributes or {})
     events = ", ".join(event.name for event in span.events)
     return (
@@ -42,7 +42,7 @@ def line(span: ReadableSpan) -> str:
 
 
 def work(session: Session) -> None:
-    """Execute some statements."""
+    """Execute some statements; the server rejects the last one."""
     for statement in SCHEMA:
         session.execute(statement)
     insert = session.prepare(

@@ -1,13 +1,13 @@
 """The main job, on a real server: load vectors, search them, read them back.
 
-It starts a real Apache Cassandra node on this machine (or takes yours: --contact-points). It
-creates a table with a ``vector<float, 384>`` column and an index for nearest-neighbour search, and
-loads 10,000 rows with many requests in flight. It asks for the nearest neighbours of a vector,
+The program starts a real Apache Cassandra node on this machine (or uses yours: --contact-points).
+It creates a table with a ``vector<float, 384>`` column and an index for nearest-neighbour search,
+and loads 10,000 rows with many requests in flight. It searches the nearest neighbours of a vector,
 pages through the table with asyncio, and prints a summary.
 
-The data is made from a seed: twenty topics, each a direction in 384 dimensions, and texts that are
-mostly about one topic and partly about another. So the neighbours of a new text about one topic
-have to be texts of that topic, which is checked.
+The data is random, from a fixed seed. Each of twenty topics is a direction in 384 dimensions, and
+the embedding of a text is mostly the direction of one topic plus a share of another's. Therefore
+the nearest neighbours of a new text must be texts about its topic; the program checks this.
 """
 
 from __future__ import annotations
@@ -58,13 +58,14 @@ TOPICS = [
     "wine",
 ]
 KEYSPACE = "turbocql_quickstart"
-# CPU for an insert, 100 in flight: cassandra-driver's and this driver's us in docs/benchmarks.rst.
+# CPU microseconds for an insert with 100 in flight, from docs/benchmarks.rst: cassandra-driver's,
+# then this driver's.
 PEER = (57.8, 2.68)
 
 
 @dataclass
 class Summary:
-    """The outcome of the run, and how long it took. CPU is that of this process."""
+    """The outcome of the run, and how long it took. Times are in seconds; CPU is this process's."""
 
     plain_rows: int
     plain_seconds: float
@@ -78,10 +79,10 @@ class Summary:
     neighbours: list[tuple[str, float]]
 
     def show(self) -> None:
-        """Print it, the driver's own cost first."""
-        row = 1e6 * self.plain_cpu / self.plain_rows
+        """Print the summary, the CPU per row first."""
+        microseconds = 1e6 * self.plain_cpu / self.plain_rows
         print(
-            f"\n{row:.1f} us of this process' CPU for each small row.\nFor an insert, "
+            f"\n{microseconds:.1f} us of this process' CPU for each small row.\nFor an insert, "
             f"docs/benchmarks.rst has {PEER[0]} us for cassandra-driver and {PEER[1]} us for this "
             "one;\nbenchmarks/requests.py compares them on your machine."
         )
@@ -109,7 +110,7 @@ class Summary:
 
 
 class Texts:
-    """Makes embeddings: the same ones for the same seed."""
+    """Makes embeddings of invented texts; the same seed gives the same embeddings."""
 
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
@@ -117,9 +118,10 @@ class Texts:
         self._topics = {topic: [make(-1, 1) for _ in range(DIMENSION)] for topic in TOPICS}
 
     def about(self, topic: str, other: str, share: float) -> array[float]:
-        """Return the embedding of a text about `topic`, with a share of another one.
+        """Return the embedding of a text about `topic`, with a share of the topic `other`.
 
-        It is a buffer of C floats, which the driver takes without looking at each number.
+        An array of C floats is a buffer: the driver copies its bytes without converting each
+        number.
         """
         noise = self._rng.random
         pairs = zip(self._topics[topic], self._topics[other], strict=True)
@@ -127,16 +129,16 @@ class Texts:
 
     def rows(self, count: int) -> list[tuple[int, str, str, array[float]]]:
         """Return (id, topic, title, embedding) of each row."""
-        made = []
+        rows = []
         for i in range(count):
             topic, other = TOPICS[i % len(TOPICS)], self._rng.choice(TOPICS)
             embedding = self.about(topic, other, self._rng.uniform(0, 0.9))
-            made.append((i, topic, f"{topic}, text {i // len(TOPICS)}", embedding))
-        return made
+            rows.append((i, topic, f"{topic}, text {i // len(TOPICS)}", embedding))
+        return rows
 
 
 class ProgressBar:
-    """A line that grows, or a few lines if the output is not a terminal."""
+    """A progress bar on one line, or a line for every 25 % if the output is not a terminal."""
 
     def __init__(self, label: str, total: int) -> None:
         self._label = label
@@ -145,7 +147,7 @@ class ProgressBar:
         self._terminal = sys.stdout.isatty()
 
     def update(self, done: int) -> None:
-        """Show that `done` of the total are done."""
+        """Show that `done` of the total are done, if the percentage has changed enough."""
         percent = 100 * done // max(self._total, 1)
         step = 1 if self._terminal else 25
         if percent < self._shown + step and done < self._total:
@@ -176,12 +178,13 @@ def create_schema(session: Session) -> None:
 def load(session: Session, text: str, rows: Sequence[tuple[Any, ...]]) -> tuple[float, float]:
     """Insert the rows with many requests in flight.
 
-    :return: the seconds that it took, and those of this process' CPU.
+    :param text: the INSERT statement, with a marker for each column.
+    :return: the elapsed seconds, and the CPU seconds of this process.
     """
     insert = session.prepare(text)
     bar = ProgressBar("loading", len(rows))
     started, used = time.perf_counter(), time.process_time()
-    # A generator: neither the rows' results nor their requests are ever all in memory.
+    # With a generator, only the requests in flight and their results are in memory.
     outcomes = execute_concurrent_with_args(
         session, insert, rows, concurrency=128, results_generator=True
     )
@@ -190,13 +193,16 @@ def load(session: Session, text: str, rows: Sequence[tuple[Any, ...]]) -> tuple[
     return time.perf_counter() - started, time.process_time() - used
 
 
-def nearest(session: Session, topic: str, wanted: array[float]) -> list[tuple[str, float]]:
-    """Return the three texts nearest to `wanted`, which have to be about `topic`."""
+def nearest(session: Session, topic: str, embedding: array[float]) -> list[tuple[str, float]]:
+    """Return title and similarity of the three texts nearest to `embedding`.
+
+    :raises RuntimeError: if one of them is not about `topic`.
+    """
     query = session.prepare(
         "SELECT title, topic, similarity_cosine(embedding, ?) AS similarity "
         "FROM texts ORDER BY embedding ANN OF ? LIMIT 3"
     )
-    rows = session.execute(query, (wanted, wanted)).all()
+    rows = session.execute(query, (embedding, embedding)).all()
     strangers = [row.title for row in rows if row.topic != topic]
     if len(rows) != 3 or strangers:
         raise RuntimeError(
@@ -206,7 +212,7 @@ def nearest(session: Session, topic: str, wanted: array[float]) -> list[tuple[st
 
 
 async def read_all(contact_points: list[str], port: int) -> int:
-    """Page through the table on asyncio, and return the number of rows."""
+    """Page through the table with asyncio, and return the number of rows."""
     async with aio.Cluster(contact_points, port=port) as cluster:
         session = await cluster.connect(KEYSPACE)
         result = await session.execute("SELECT id, topic, title, embedding FROM texts")
@@ -219,7 +225,7 @@ async def read_all(contact_points: list[str], port: int) -> int:
 def run(
     contact_points: list[str], port: int, count: int, seed: int, topic: str = "jazz"
 ) -> Summary:
-    """Run all of it, against nodes that are there."""
+    """Run all steps against a running cluster, and return the summary."""
     texts = Texts(seed)
     rows = texts.rows(count)
     with Cluster(contact_points, port=port) as cluster, cluster.connect() as session:
@@ -244,14 +250,14 @@ def run(
 
 
 def drop_schema(contact_points: list[str], port: int) -> None:
-    """Leave a cluster that is not ours as it was."""
+    """Remove the example's keyspace from a cluster that was running before."""
     with Cluster(contact_points, port=port) as cluster, cluster.connect() as session:
         session.execute(f"DROP KEYSPACE IF EXISTS {KEYSPACE}", timeout=120)
 
 
 @contextlib.contextmanager
 def nodes(args: argparse.Namespace) -> Iterator[tuple[list[str], int]]:
-    """Yield the contact points: those given, or a node that is started for the run."""
+    """Yield contact points and port: yours, or of a node that is started for the run."""
     if args.contact_points:
         yield args.contact_points, args.port
         if not args.keep:

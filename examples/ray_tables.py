@@ -1,10 +1,10 @@
-"""A table as a Ray dataset: each block is a range of tokens, read by a session of its worker.
+"""Reads a table in Ray tasks: each task reads a range of tokens with its worker's session.
 
     pip install turbocql[arrow] "ray[data]"
     python examples/ray_tables.py HOST KEYSPACE.TABLE [PORT]
 
-A task whose worker has died is run again by Ray, and reads the same range again: no row is doubled
-and none is missing.
+If a worker dies, Ray runs its task again, which reads the same range again: no row is doubled and
+none is missing.
 """
 
 from __future__ import annotations
@@ -17,18 +17,21 @@ import ray
 
 from cassandra.bulk.tasks import ScanTask, scan_tasks, worker_session
 
-Settings = dict[str, Any]  # of `Cluster`
+Settings = dict[str, Any]  # keyword arguments of `Cluster`
 
 
 @ray.remote(max_retries=3)
 def read(task: ScanTask, settings: Settings) -> pyarrow.Table:
-    """Read a range of the table, in a worker."""
+    """Read a range of the table. Ray runs this function in a worker."""
     return task.scan(worker_session(settings)).to_arrow()
 
 
 @ray.remote(max_retries=3)
 def write(table: str, rows: pyarrow.Table, settings: Settings) -> int:
-    """Write rows, in a worker; a row that is written twice is the same row."""
+    """Write rows, and return their number. Ray runs this function in a worker.
+
+    Ray may run the task twice. The second run overwrites the rows of the first with equal ones.
+    """
     return worker_session(settings).load(table, rows, progress=False).written
 
 

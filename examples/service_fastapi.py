@@ -1,8 +1,9 @@
 """A FastAPI service on ``cassandra.aio`` (``pip install fastapi uvicorn``).
 
 ``uvicorn --app-dir examples --factory service_fastapi:create_app``. The session lives as long as
-the application does; pages go out with a token for the next one. Errors of the driver become the
-statuses of the run book, and ``/ready`` says if the database can be used.
+the application does. The answer with a page of notes contains a token that the client sends to get
+the next page. Errors of the driver become HTTP statuses as docs/guides/runbook.rst recommends, and
+``/ready`` says if the database can be used.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from cassandra.throttling import RequestThrottled
 
 logger = logging.getLogger(__name__)
 
-# docs/guides/runbook.rst says why. The first class that an error belongs to counts.
+# HTTP status and message for each class of error; docs/guides/runbook.rst explains the choice. An
+# error gets the status of the first class in this table that it is an instance of.
 STATUS: dict[type[Exception], tuple[int, str]] = {
     InvalidPagingState: (400, "that is no token of ours"),
     RequestThrottled: (429, "too many requests"),
@@ -59,7 +61,7 @@ class Note:
 
 
 class Notes:
-    """The statements of the service, prepared once."""
+    """The service's statements. `prepare` must be called once before the others."""
 
     def __init__(self, session: aio.Session) -> None:
         self._session = session
@@ -82,27 +84,32 @@ class Notes:
         return note
 
     async def page(self, owner: str, token: str | None) -> dict[str, Any]:
-        """A page of notes.
+        """Return a page of notes, and the token of the next page or None.
 
-        :raises ValueError: if the token is not one of ours.
+        :param token: the token that came with the previous page. None reads the first page.
+        :raises ValueError: if the token is not valid base64.
         """
+        # The token is the driver's paging state as base64.
         state = None
         if token is not None:
             state = base64.b64decode(token, b"-_", validate=True)
         result = await self._session.execute(
             self._page, (owner,), paging_state=state, row_type=Note
         )
-        following = result.paging_state
+        next_state = result.paging_state
         return {
             "notes": result.current_rows,
-            "next": base64.urlsafe_b64encode(following).decode() if following else None,
+            "next": base64.urlsafe_b64encode(next_state).decode() if next_state else None,
         }
 
 
 def status_of(error: Exception) -> tuple[int, str]:
-    """The status and the text for clients. Others are mistakes of the service, or of the server."""
-    for kind, answer in STATUS.items():
-        if isinstance(error, kind):
+    """Return the HTTP status and the message for clients.
+
+    Errors that are not in the table are mistakes of this service or of the server: status 500.
+    """
+    for error_class, answer in STATUS.items():
+        if isinstance(error, error_class):
             return answer
     return 500, "the request could not be served"
 
@@ -138,10 +145,10 @@ def create_app(hosts: list[str] = HOSTS, **settings: Any) -> Any:
     @app.get("/notes/{owner}")
     async def page(owner: str, token: str | None = None) -> dict[str, Any]:
         try:
-            found: dict[str, Any] = await app.state.notes.page(owner, token)
-        except ValueError as error:  # it is not base64
+            notes: dict[str, Any] = await app.state.notes.page(owner, token)
+        except ValueError as error:  # the token is not base64
             raise HTTPException(400, "that is no token of ours") from error
-        return found
+        return notes
 
     @app.post("/notes/{owner}")
     async def add(owner: str, body: dict[str, str]) -> Note:

@@ -1,7 +1,8 @@
 """A Flask service (``pip install flask gunicorn``).
 
 ``gunicorn --chdir examples --preload --workers 4 "service_flask:create_app()"``. Each worker
-connects at its first request: after the fork, once, and for all of its threads.
+process connects once, at its first request, which comes after the fork. Its threads share the
+session.
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ SCHEMA = (
 
 
 class Database:
-    """The session of this process; another process that has inherited it makes its own."""
+    """Holds one session for each process.
+
+    A session does not work after a fork. A forked process that has inherited this object connects
+    a new session at its first request.
+    """
 
     def __init__(self, hosts: list[str], **settings: Any) -> None:
         self._hosts, self._settings = hosts, settings

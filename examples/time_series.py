@@ -1,8 +1,9 @@
-"""A day of readings as a picture (``pip install turbocql[pandas] matplotlib``).
+"""Plots a day of a sensor's readings (``pip install turbocql[pandas] matplotlib``).
 
-``python examples/time_series.py --picture day.png`` writes a reading for each minute, which expires
-after a month, reads the day back as a data frame, and plots its hourly mean. It wants a node on
-this machine (``python -m cassandra.testing start``), or names of others.
+``python examples/time_series.py --picture day.png`` writes a reading for each minute of a day; the
+readings expire after a month. It reads the day back as a data frame and plots the hourly mean. It
+connects to a node on this machine (``python -m cassandra.testing start``), or to
+``--contact-points``.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ SCHEMA = (
     "CREATE TABLE IF NOT EXISTS series.readings "
     "(sensor text, day date, at timestamp, value double, PRIMARY KEY ((sensor, day), at))",
 )
-MONTH = 30 * 24 * 3600
+MONTH = 30 * 24 * 3600  # seconds
 
 
 def write(session: Session, sensor: str, day: datetime) -> int:
-    """Write a reading for each minute of a day, and return how many."""
+    """Write a reading for each minute of a day, and return the number of readings."""
     insert = session.prepare(
         "INSERT INTO series.readings (sensor, day, at, value) VALUES (?, ?, ?, ?) USING TTL ?"
     )
@@ -40,14 +41,14 @@ def write(session: Session, sensor: str, day: datetime) -> int:
 
 
 def read(session: Session, sensor: str, day: datetime) -> Any:
-    """Return a day's readings as a frame, by their time."""
+    """Return a day's readings as a pandas data frame, indexed by time."""
     select = session.prepare("SELECT at, value FROM series.readings WHERE sensor = ? AND day = ?")
     frame: Any = session.execute(select, (sensor, day.date())).to_pandas()
     return frame.set_index("at")
 
 
 def plot(frame: Any, path: Path) -> None:
-    """Draw the hourly mean."""
+    """Draw the hourly mean into a file."""
     import matplotlib
 
     matplotlib.use("Agg")

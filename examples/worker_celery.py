@@ -1,6 +1,7 @@
 """A Celery worker (``pip install celery``): ``celery --workdir examples -A worker_celery worker``.
 
-The prefork pool forks its processes; each connects when it has started, and shuts down at its end.
+The prefork pool forks its worker processes. Each process connects when it has started, and closes
+its connections before it ends.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _session: Session | None = None
 
 @worker_process_init.connect
 def connect(**_: Any) -> None:
-    """Connect; after the fork."""
+    """Connect this worker process. Celery sends this signal after the fork."""
     global _session
     _session = Cluster(HOSTS).connect()
     for statement in SCHEMA:
@@ -36,14 +37,14 @@ def connect(**_: Any) -> None:
 
 @worker_process_shutdown.connect
 def shut_down(**_: Any) -> None:
-    """Close all connections."""
+    """Close this worker process's connections."""
     if _session is not None:
         _session.cluster.shutdown()
 
 
 @app.task
 def send_mail(address: str, body: str) -> str:
-    """Keep a mail, and return its number."""
+    """Store a mail, and return its id."""
     if _session is None:
         raise RuntimeError("this process has not connected: is it a worker of Celery's?")
     number = uuid.uuid4()

@@ -1,3 +1,1 @@
-"""Modules that the benchmarks share, and programs (`worker_*`) that they run in processes of their
-own.
-"""
+"""Modules that the benchmarks share, and scripts (`worker_*`) that they run in new processes."""

@@ -1,4 +1,4 @@
-"""The picture of the README: a few figures of `requests.py` as bars, in SVG."""
+"""Draws the README's picture: a few figures of benchmarks/requests.py as bars, in SVG."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from benchmarks._lib.tables import Table
 
 __all__ = ["CASES", "svg"]
 
+# Titles of the cases and drivers that are drawn.
 CASES = {
     "insert, 100 in flight": "Insert of a prepared statement",
     "select of one row, 100 in flight": "Select of one row",
@@ -52,6 +53,7 @@ def svg(table: Table) -> str:
 
 
 def _group(parts: list[str], top: float, figures: Sequence[tuple[str, float]]) -> float:
+    """Append the bars of one case to `parts`, from `top` down; return where they end."""
     highest = max(figure for _, figure in figures)
     for name, figure in figures:
         length = (WIDTH - LABEL - 90) * figure / highest
@@ -74,7 +76,7 @@ def _text(x: float, y: float, text: str, color: str, weight: int, anchor: str = 
 
 
 def of_reports(reports: Sequence[Mapping[str, object]]) -> str | None:
-    """Return the picture of the report of `requests.py`, or None if it is not among them."""
+    """Return the picture of the report of benchmarks/requests.py, or None without such a report."""
     for report in reports:
         tables = report.get("tables")
         if isinstance(tables, list) and "benchmarks/requests.py" in str(report.get("command")):

@@ -1,4 +1,4 @@
-"""The table of `benchmarks.bulk`: its rows as files, its schema for the null server."""
+"""The table of `benchmarks.bulk`: its rows as CSV files, and its schema for the null server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CREATE = (
     f"CREATE TABLE {NAME} (customer text, placed timestamp, id bigint, total double, note text, "
     "n int, PRIMARY KEY (customer, placed, id))"
 )
-# Name, type, its number on the wire, kind, position in the key.
+# Name, type, the type's code in the protocol, kind, position in the key.
 COLUMNS = [
     ("customer", "text", TEXT, "partition_key", 0),
     ("placed", "timestamp", TIMESTAMP, "clustering", 0),
@@ -37,7 +37,10 @@ Row = tuple[str, datetime.datetime, int, float, str, int]
 
 
 def rows_of(count: int, partitions: int) -> Iterator[Row]:
-    """Yield rows, the same in each run."""
+    """Yield random rows, the same in each run.
+
+    :param partitions: the number of partition keys.
+    """
     generator = random.Random(1)
     for number in range(count):
         yield (
@@ -51,7 +54,7 @@ def rows_of(count: int, partitions: int) -> Iterator[Row]:
 
 
 def file_of_rows(path: Path, count: int, partitions: int) -> None:
-    """Write rows as CSV, which all loaders read without an option."""
+    """Write rows as CSV, with timestamps in a format that all loaders can read."""
     with path.open("w", newline="") as file:
         lines = csv.writer(file)
         lines.writerow([column[0] for column in COLUMNS])
@@ -60,8 +63,8 @@ def file_of_rows(path: Path, count: int, partitions: int) -> None:
 
 
 def rules() -> list[null_server.Rule]:
-    """Return the answers of a server that has the table."""
-    from benchmarks._lib import schema_tables  # here: it imports the driver
+    """Return the null server's rules for the schema of the table and for inserts into it."""
+    from benchmarks._lib import schema_tables  # not at the top, since it imports the driver
 
     keyspace, table = NAME.split(".")
     where = {"keyspace_name": keyspace, "table_name": table}

@@ -1,4 +1,4 @@
-"""Third-party tools that load tables: cqlsh, from PyPI, and dsbulk, from Maven Central."""
+"""Command lines of the tools that load tables: turbocql, cqlsh (from PyPI), dsbulk (from Maven)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from benchmarks._lib.report import Benchmark
 
 __all__ = ["Tool", "cqlsh", "dsbulk", "turbocql"]
 
-VERSION = "1.10.0"
+VERSION = "1.10.0"  # of dsbulk
+# The artifacts of dsbulk that loads and unloads of CSV need.
 PARTS = (
     "runner",
     "workflow-load",
@@ -36,10 +37,11 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 
 class Tool:
-    """A tool and its commands.
+    """A tool, and its command lines as lists in which PATH stands for a file or folder.
 
-    :param name: of the column. :param load: the command, to which the file is appended. :param
-    unload: for each format the command, to which the target is appended.
+    :param name: the heading of its column.
+    :param load: the command line that loads PATH.
+    :param unload: by format, the command line that unloads to PATH.
     """
 
     def __init__(self, name: str, load: list[str], unload: dict[str, list[str]]) -> None:
@@ -54,11 +56,11 @@ class Tool:
 
     def load(self, path: Path) -> list[str]:
         """Return the command that loads a file."""
-        return [part.replace("PATH", str(path)) for part in self._load]
+        return [argument.replace("PATH", str(path)) for argument in self._load]
 
     def unload(self, path: Path, form: str) -> list[str]:
         """Return the command that unloads into a file or folder."""
-        return [part.replace("PATH", str(path)) for part in self._unload[form]]
+        return [argument.replace("PATH", str(path)) for argument in self._unload[form]]
 
 
 def turbocql(address: str, port: int, has_parquet: bool) -> Tool:
@@ -74,7 +76,7 @@ def turbocql(address: str, port: int, has_parquet: bool) -> Tool:
 
 
 def cqlsh(bench: Benchmark, address: str, port: int) -> Tool | None:
-    """Return cqlsh with its COPY, after it is installed; None if it cannot be."""
+    """Install cqlsh from PyPI if needed, and return it; None if that is not possible."""
     if not peers.prepare(bench, ("cqlsh",), ()):
         return None
     program = str(peers.environment("cqlsh", ()).with_name("cqlsh"))
@@ -88,7 +90,7 @@ def cqlsh(bench: Benchmark, address: str, port: int) -> Tool | None:
 
 
 def dsbulk(bench: Benchmark, address: str, port: int) -> Tool | None:
-    """Return dsbulk, after its jars are fetched; None if they cannot be."""
+    """Download the jars of dsbulk if needed, and return the tool; None if that is not possible."""
     folder = peers.cache() / f"dsbulk-{VERSION}"
     java, maven = shutil.which("java"), shutil.which("mvn")
     if bench.options.no_peers or java is None:
@@ -115,6 +117,7 @@ def dsbulk(bench: Benchmark, address: str, port: int) -> Tool | None:
 
 
 def _fetch(folder: Path, maven: str) -> None:
+    """Have Maven download dsbulk's jars with their dependencies into the folder ``jars``."""
     folder.mkdir(parents=True, exist_ok=True)
     artifacts = [("com.datastax.oss", f"dsbulk-{part}", VERSION) for part in PARTS]
     artifacts.append(("ch.qos.logback", "logback-classic", "1.2.13"))

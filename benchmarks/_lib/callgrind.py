@@ -1,4 +1,4 @@
-"""Counts the instructions of a process by callgrind, a tool of valgrind."""
+"""Counts the instructions of a process with callgrind, a tool of valgrind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ __all__ = ["collected", "count", "counted_environment", "work"]
 
 
 def counted_environment(implementation: str) -> dict[str, str]:
-    """Return the environment of counted processes: the order of sets and dicts affects the cost."""
+    """Return the environment variables of counted processes.
+
+    :param implementation: "c" or "python".
+    """
+    # The order of sets depends on the hash seed, and the order affects the counts.
     return {
         **peers.inherited(),
         **peers.own_settings(),
@@ -24,7 +28,7 @@ def counted_environment(implementation: str) -> dict[str, str]:
 
 
 def collected(report: str) -> int:
-    """Return the number of instructions that callgrind reports.
+    """Return the number of instructions in callgrind's output on standard error.
 
     :raises ValueError: if the report has no number.
     """
@@ -43,9 +47,9 @@ def work(
 ) -> str:
     """Run the program `worker`, and return what it wrote to standard error.
 
-    :param folder: the process's folder.
-    :param under: the command that runs it, if there is one.
-    :raises RuntimeError: if it fails.
+    :param folder: the working directory of the process.
+    :param under: a command line that the interpreter's is appended to, such as valgrind's.
+    :raises RuntimeError: if the process exits with an error.
     """
     command = [*under, sys.executable, str(worker), *arguments]
     done = subprocess.run(
@@ -59,6 +63,9 @@ def work(
 
 
 def count(worker: Path, arguments: Sequence[str], environment: Mapping[str, str], out: Path) -> int:
-    """Return the instructions of one process of `worker`; `out` gets callgrind's own file."""
+    """Run `worker` in callgrind, and return the number of instructions.
+
+    :param out: where callgrind writes its profile.
+    """
     under = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={out}")
     return collected(work(worker, arguments, environment, out.parent, under))

@@ -1,4 +1,8 @@
-"""Runs `_lib.worker_requests` through each API of this driver, and through other drivers."""
+"""Runs `_lib.worker_requests` with each API of this driver and with other drivers.
+
+A combination of a driver, one of its APIs (a "face") and an environment is called a lane. It is one
+column of the table.
+"""
 
 from __future__ import annotations
 
@@ -13,24 +17,33 @@ from benchmarks._lib.requirements import has
 
 WORKER = Path(__file__).with_name("worker_requests.py")
 
-# By lane and case: "us" of CPU, and "rate" per second.
+# By lane and case: {"us": CPU microseconds, "rate": requests per second}.
 Best = dict[str, dict[str, dict[str, float]]]
 
 
 class Lane(NamedTuple):
-    """One column of the table."""
+    """One column of the table.
+
+    - `name`: the heading.
+    - `python`: the interpreter of the driver's environment.
+    - `settings`: further environment variables.
+    - `face`: the API, as the worker names it.
+    - `port`: the port of the lane's own server. None for the server of the other lanes.
+    """
 
     name: str
     python: str
     settings: dict[str, str]
     face: str
-    port: int | None = None  # another port, if the lane has its own server
+    port: int | None = None
     worker: Path = WORKER
 
 
 def our_lanes() -> list[Lane]:
-    """Return this driver's lanes: its APIs on the compiled modules, if there are any, and in pure
-    Python.
+    """Return this driver's lanes.
+
+    They are the asyncio API on uvloop (if it is installed) and on asyncio's loop, the blocking API,
+    and the asyncio API in pure Python. Without compiled modules, all are pure Python.
     """
     settings = peers.own_settings()
     compiled = {**settings, "CASS_DRIVER_IMPL": peers.lanes()[0]}
@@ -51,9 +64,12 @@ def environment_of(lane: Lane) -> dict[str, str]:
 def measure(
     bench: Benchmark, lanes: Sequence[Lane], address: str, port: int, cases: Sequence[str]
 ) -> Best:
-    """Return the least CPU and the highest rate of all rounds; the lanes take turns.
+    """Measure the lanes in turns; return the least CPU and the highest rate of all rounds.
 
-    If a lane fails, it has no figures, and a line reports it.
+    If a lane fails, it has no figures for later rounds, and a note reports it.
+
+    :param port: the port of the server for lanes that have no server of their own.
+    :param cases: words in the names of the cases to measure; empty for all.
     """
     best: Best = {lane.name: {} for lane in lanes}
     failed = set()
@@ -72,14 +88,14 @@ def measure(
                     failed.add(lane.name)
                     continue
                 for case, measured in figures.items():
-                    least = best[lane.name].setdefault(case, dict(measured))
-                    least["us"] = min(least["us"], measured["us"])
-                    least["rate"] = max(least["rate"], measured["rate"])
+                    figure = best[lane.name].setdefault(case, dict(measured))
+                    figure["us"] = min(figure["us"], measured["us"])
+                    figure["rate"] = max(figure["rate"], measured["rate"])
     return best
 
 
 def rows_of(best: Best, figure: str) -> dict[str, dict[str, float | None]]:
-    """Return the rows of a table, with one kind of figure: "us" or "rate"."""
+    """Return the rows of a table of one figure, "us" or "rate": by case and lane."""
     cases = dict.fromkeys(case for measured in best.values() for case in measured)
     return {
         case: {

@@ -1,4 +1,4 @@
-"""Connections and handshakes of TLS: a relay, openings through it, and handshakes in memory."""
+"""Parts of benchmarks/tls.py: a TLS relay, opening connections through it, handshakes in memory."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from typing import Any
 from benchmarks._lib.requirements import is_quick
 
 WORKER = Path(__file__).with_name("worker_relay.py")
-OPENED = 20 if is_quick() else 300
+OPENED = 20 if is_quick() else 300  # how many connections or handshakes are measured
 
 
 @contextmanager
 def tls_in_front(port: int, *files: str) -> Iterator[int]:
-    """Run a relay in front of the null server at `port`, with the files of `relay`;
-    yield its port.
+    """Run a TLS relay in front of the null server, and yield the relay's port.
+
+    :param port: the null server's port.
+    :param files: the arguments CERTIFICATE KEY [CA] of worker_relay.py.
     """
     command = [sys.executable, str(WORKER), str(port), *files]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -33,7 +35,11 @@ def tls_in_front(port: int, *files: str) -> Iterator[int]:
 
 
 async def opening(port: int, context: ssl.SSLContext | None, resumes: bool) -> tuple[float, float]:
-    """Return microseconds of CPU and of wall time to open a connection."""
+    """Return the microseconds of CPU and of wall time to open a connection.
+
+    :param context: the TLS context. None connects without TLS.
+    :param resumes: if TLS sessions are resumed.
+    """
     from cassandra import aio
     from cassandra.ssl_session_cache import SSLSessionCache
 
@@ -55,7 +61,7 @@ async def opening(port: int, context: ssl.SSLContext | None, resumes: bool) -> t
 
 
 class _End:
-    """One end of a handshake in memory, and the CPU that it has taken, in seconds."""
+    """One end of a TLS handshake in memory. `cpu` is the seconds of CPU that it has taken."""
 
     def __init__(self, context: ssl.SSLContext, **settings: Any) -> None:
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -77,25 +83,29 @@ class _End:
         self.finished = True
 
     def go_on(self, other: _End) -> None:
-        """Take the next step, and pass its bytes to the other end."""
+        """Continue the handshake as far as possible, and pass the output to the other end."""
         if not self.finished:
             self._step(self._shake)
         other._incoming.write(self._outgoing.read())
 
     def read(self) -> None:
-        """Read the bytes after the handshake: the tickets of TLS 1.3."""
+        """Read what follows the handshake: a server sends the tickets of TLS 1.3 then."""
         self._step(lambda: self.tls.read(16))
 
 
 def bare_handshake(
     client: ssl.SSLContext, server: ssl.SSLContext, session: ssl.SSLSession | None
 ) -> tuple[_End, _End]:
-    """Make a handshake in memory; return both ends."""
+    """Make a TLS handshake in memory, and return both ends.
+
+    :param session: a session to resume. None makes a full handshake.
+    """
     ours = _End(client, server_hostname="127.0.0.1", session=session)
     theirs = _End(server, server_side=True)
     while not (ours.finished and theirs.finished):
         ours.go_on(theirs)
         theirs.go_on(ours)
+    # The client gets the tickets of TLS 1.3 with the first data, and can then be resumed.
     theirs.tls.write(b"x")
     theirs.go_on(ours)
     ours.read()

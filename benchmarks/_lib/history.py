@@ -1,7 +1,8 @@
-"""The record of instructions, ``benchmarks/history/instructions.csv``.
+"""Reads and writes the record of instruction counts, ``benchmarks/history/instructions.csv``.
 
-A commit that changes figures adds lines to it, with the reason. Counts of one environment (version
-of Python, event loop, processor) are compared with the last counts of the same environment alone.
+A commit that changes counts appends lines to the file, with the reason. Counts depend on the
+environment: the version of Python, the event loop, the processor. A count is compared with the last
+count that was recorded in the same environment.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ TOLERANCE = 0.02  # two runs of one build differ by up to 0.4 %
 
 
 class Record(NamedTuple):
-    """One line of the file: the instructions of a case, and why they were written down."""
+    """One line of the file: the instructions of a case, and the reason why they changed."""
 
     date: str
     environment: str
@@ -31,7 +32,7 @@ class Record(NamedTuple):
 
 
 def environment() -> str:
-    """Return the parts of the environment that counts depend on, as one string."""
+    """Describe this process's environment: the Python version, the event loop, the processor."""
     try:
         loop = f"uvloop {importlib.metadata.version('uvloop')}"
     except importlib.metadata.PackageNotFoundError:
@@ -43,7 +44,7 @@ def environment() -> str:
 def read(file: Path = FILE) -> list[Record]:
     """Return all records, the oldest first.
 
-    :raises ValueError: if a line is not a record; the text names it.
+    :raises ValueError: if a line is not a record; the message names the line.
     """
     records = []
     with file.open(newline="") as lines:
@@ -59,21 +60,26 @@ def read(file: Path = FILE) -> list[Record]:
 
 
 def last(place: str, file: Path = FILE) -> dict[str, int]:
-    """Return the last instructions of each case in the environment `place`."""
+    """Return the last recorded instructions of each case.
+
+    :param place: the environment, as `environment` describes it.
+    """
     return {
         record.case: record.instructions for record in read(file) if record.environment == place
     }
 
 
 def grown(instructions: float, recorded: int) -> bool:
-    """Return whether a count is larger than the recorded one by more than noise explains."""
+    """Return True if a count exceeds the recorded one by more than `TOLERANCE`."""
     return instructions > recorded * (1 + TOLERANCE)
 
 
 def add(place: str, counts: Mapping[str, float], why: str, file: Path = FILE) -> None:
-    """Append the counts of cases.
+    """Append the counts of cases to the file.
 
-    :param why: the reason, for the reader of the next comparison.
+    :param place: the environment, as `environment` describes it.
+    :param counts: instructions by case.
+    :param why: the reason why the counts changed.
     :raises ValueError: if the reason is empty.
     """
     if not why.strip():

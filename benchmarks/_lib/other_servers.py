@@ -1,4 +1,4 @@
-"""Starts PostgreSQL and Redis for a benchmark, from the programs that Debian's packages install."""
+"""Starts PostgreSQL and Redis for a benchmark, from the programs in Debian's packages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STOP_TIMEOUT = 30.0
 
 
 def postgres_programs() -> Path | None:
-    """Return the folder of the newest PostgreSQL's programs, or None if there is none."""
+    """Return the folder with the programs of the newest PostgreSQL, or None."""
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: path.parent.name)
     return next((folder for folder in reversed(folders) if (folder / "initdb").exists()), None)
 
@@ -30,7 +30,7 @@ def redis_program() -> str | None:
 
 @contextlib.contextmanager
 def running_postgres(folder: Path) -> Iterator[int]:
-    """Run a PostgreSQL whose files are in `folder`, and give its port."""
+    """Run a PostgreSQL server with its files in `folder`, and yield its port."""
     programs = postgres_programs()
     assert programs is not None, "PostgreSQL is not installed"
     # PostgreSQL refuses to run as root.
@@ -47,13 +47,13 @@ def running_postgres(folder: Path) -> Iterator[int]:
     port = _free_port()
     command = [programs / "postgres", "-D", folder / "data", "-p", port, "-k", folder]
     command += ["-c", f"listen_addresses={ADDRESS}", "-c", "fsync=off"]
-    with _running([str(part) for part in command], port, user, folder):
+    with _running([str(argument) for argument in command], port, user, folder):
         yield port
 
 
 @contextlib.contextmanager
 def running_redis(folder: Path) -> Iterator[int]:
-    """Run a Redis that writes nothing to disk, and give its port."""
+    """Run a Redis server that writes nothing to disk, and yield its port."""
     program = redis_program()
     assert program is not None, "Redis is not installed"
     port = _free_port()
@@ -82,9 +82,9 @@ def _running(command: Sequence[str], port: int, user: str | None, folder: Path) 
 
 
 def _wait_for(port: int, server: subprocess.Popen[bytes], output: Path) -> None:
-    """Return when the port accepts connections.
+    """Wait until the port accepts connections.
 
-    :raises RuntimeError: with the server's output, if it ends before, or takes too long.
+    :raises RuntimeError: if the server exits or takes too long; with its output.
     """
     deadline = time.monotonic() + START_TIMEOUT
     while server.poll() is None and time.monotonic() < deadline:

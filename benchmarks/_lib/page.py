@@ -1,4 +1,4 @@
-"""The page of figures: reports of benchmarks as reStructuredText."""
+"""Turns the reports of benchmarks into a page of reStructuredText."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["page_of"]
 def page_of(reports: Sequence[Mapping[str, Any]]) -> str:
     """Return the page.
 
-    :param reports: what the scripts have written as JSON, each with its "command".
+    :param reports: the JSON reports of the scripts, each with the "command" that made it.
     """
     lines = [".. Written by benchmarks/all.py: run it again rather than edit this.", ""]
     if reports:
@@ -44,7 +44,7 @@ def conditions(reports: Sequence[Mapping[str, Any]]) -> str:
 
 
 def section(report: Mapping[str, Any]) -> list[str]:
-    """Return the lines of one benchmark."""
+    """Return the lines of one benchmark's section: title, command, notes and tables."""
     title = report["subject"]
     lines = [title, "-" * len(title), "", f"``{report['command']}``", ""]
     for note in report["notes"]:

@@ -1,12 +1,11 @@
-"""Runs programs with this driver, and with other drivers from PyPI in environments outside the
-clone.
+"""Runs scripts with this driver and with peers: other drivers from PyPI.
 
-All drivers have the same import package, so they never share an environment. Environments are
-created once, under ``$TURBOCQL_BENCH_CACHE`` or ``~/.cache/turbocql/bench``. Only the public API of
-the other drivers is called.
+All drivers have the import name `cassandra`, so each peer has an environment of its own. It is
+created once, under ``$TURBOCQL_BENCH_CACHE`` or ``~/.cache/turbocql/bench``. Scripts use only the
+public API of peers.
 
-This driver is the one that the benchmark's process imports: the installed one, unless
-``PYTHONPATH``, an editable installation or ``python -m`` select another.
+"This driver" is the one that the benchmark's process imports: the installed one, unless
+``PYTHONPATH``, an editable installation or ``python -m`` selects another.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ _NOT_INHERITED = ("PYTHONPATH", "CASS_DRIVER_IMPL", "PYTHONDONTWRITEBYTECODE")
 
 
 class WorkerFailed(Exception):
-    """A program has ended with an error; the message has the end of its output."""
+    """A script has exited with an error; the message has the end of its output."""
 
 
 def cache() -> Path:
-    """Return the directory of the environments, which exists."""
+    """Return the folder of the environments. It is created if it does not exist."""
     base = os.environ.get("TURBOCQL_BENCH_CACHE")
     folder = Path(base) if base else Path.home() / ".cache" / "turbocql" / "bench"
     folder.mkdir(parents=True, exist_ok=True)
@@ -52,7 +51,10 @@ def lanes() -> tuple[str, ...]:
 
 
 def own_lanes(bench: Benchmark) -> list[str]:
-    """Return the columns of this driver, the compiled one first; report if there is none."""
+    """Return the names of this driver's columns, the compiled one first.
+
+    If there are no compiled modules, only pure Python is measured, and a note says so.
+    """
     if len(lanes()) == 1:
         bench.note(
             f"pure Python is measured: {package_root() / 'cassandra'} has no compiled modules "
@@ -70,9 +72,7 @@ def package_root() -> Path:
 
 
 def own_settings() -> dict[str, str]:
-    """Return the environment variables with which a process imports the same driver as this
-    process.
-    """
+    """Return environment variables that make a new process import the same driver as this one."""
     root = str(package_root())
     site_folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     installed = any(os.path.realpath(folder) == root for folder in site_folders)
@@ -102,57 +102,63 @@ def home_of(peer: str) -> Path:
 
 def missing(peer: str, extra: Sequence[str] = ("numpy",)) -> list[str]:
     """Return the distributions that the environment of `peer` lacks."""
-    done = home_of(peer) / "installed"
-    there = done.read_text().split() if done.exists() else []
-    return [name for name in (peer, *extra) if name not in there]
+    record = home_of(peer) / "installed"
+    installed = record.read_text().split() if record.exists() else []
+    return [name for name in (peer, *extra) if name not in installed]
 
 
 def environment(peer: str, extra: Sequence[str] = ("numpy",)) -> Path:
-    """Return the Python executable of the environment of `peer`, a distribution's name.
+    """Return the Python executable of a peer's environment.
 
-    The environment is made if it is absent, or lacks one of `extra`; pip shows its progress.
+    If there is no environment, it is created. If packages are missing, pip installs them and shows
+    its progress.
+
+    :param peer: the name of a distribution on PyPI.
+    :param extra: further distributions that the environment must have.
     """
     home = home_of(peer)
     python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     packages = missing(peer, extra)
     if packages:
-        done = home / "installed"
-        there = done.read_text().split() if done.exists() else []
-        if not there:
+        # The file lists what was installed. If it is missing, no installation was completed.
+        record = home / "installed"
+        installed = record.read_text().split() if record.exists() else []
+        if not installed:
             venv.create(home, with_pip=True, clear=True)
         subprocess.run(
             [python, "-m", "pip", "install", "--disable-pip-version-check", *packages],
             check=True,
             stdout=sys.stderr,
         )
-        done.write_text("\n".join([*there, *packages]))
+        record.write_text("\n".join([*installed, *packages]))
     return python
 
 
 def prepare(
     bench: Benchmark, names: Sequence[str] = PEERS, extra: Sequence[str] = ("numpy",)
 ) -> list[str]:
-    """Return the drivers of `names` that can be measured, after creating their environments.
+    """Create the environments of the drivers `names`; return those drivers that can be measured.
 
-    Environments to create, and drivers that are left out, are reported first.
+    Environments that are created, and drivers that are left out, are printed. With ``--quick``,
+    nothing is installed; with ``--no-peers``, the result is empty.
     """
     if bench.options.no_peers:
         return []
-    there: list[str] = []
+    ready: list[str] = []
     for name in names:
         if not missing(name, extra):
-            there.append(name)
+            ready.append(name)
         elif bench.options.quick:
             bench.note(f"{name} is left out: it is not installed yet, and --quick installs nothing")
         else:
             bench.say(f"installing {name} from PyPI into {cache()}: about half a minute, once")
             try:
                 environment(name, extra)
-                there.append(name)
+                ready.append(name)
             except subprocess.CalledProcessError:
                 bench.note(f"{name} is left out: it cannot be installed")
-    bench.versions.update((name, version_of(name)) for name in there)
-    return there
+    bench.versions.update((name, version_of(name)) for name in ready)
+    return ready
 
 
 def version_of(peer: str) -> str:
@@ -165,12 +171,13 @@ def version_of(peer: str) -> str:
 def run(
     python: Path | str, script: Path, arguments: Sequence[str], settings: Mapping[str, str]
 ) -> Any:
-    """Run `script` by `python`, and return the JSON on the last line of its output.
+    """Run `script` with the interpreter `python`; return the JSON on the last line of its output.
 
-    All drivers have their bytecode before: an installed driver has it already, a source tree gets
-    it in the first round.
+    No figure includes compiling to bytecode: an installed driver has bytecode files already, and a
+    source tree gets them in the first round.
 
-    :param settings: further environment variables. :raises WorkerFailed: if it ends with an error.
+    :param settings: further environment variables.
+    :raises WorkerFailed: if the script exits with an error.
     """
     done = subprocess.run(
         [str(python), str(script), *arguments],

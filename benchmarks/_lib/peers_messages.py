@@ -1,8 +1,8 @@
-"""Compares messages and rows with those of other drivers, in one run.
+"""Compares the encoding of messages and the decoding of rows with other drivers.
 
-The other drivers' environments are those of `_lib.peers`. Each driver is timed in processes that
-run `_lib.worker_messages`. The drivers take turns, round by round, so that other load on the
-machine affects all of them.
+Each driver is timed in processes that run `_lib.worker_messages`, in the environments of
+`_lib.peers`. The drivers take turns in each round, so that other load on the machine affects all of
+them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,12 @@ Times = dict[str, float]
 
 
 class Lane(NamedTuple):
-    """One column of the table: an interpreter, its environment variables, the worker's argument."""
+    """One column of the table: what to run.
+
+    - `python`: the interpreter.
+    - `settings`: further environment variables.
+    - `api`: the worker's argument, "api" or "engine".
+    """
 
     name: str
     python: str
@@ -33,9 +38,7 @@ class Lane(NamedTuple):
 
 
 def peer_lanes(bench: Benchmark, extra: Sequence[str] = ("numpy",)) -> list[Lane]:
-    """Return the other drivers' lanes: as they are installed, and without their
-    compiled modules.
-    """
+    """Return two lanes of each peer: as it is installed, and without its compiled modules."""
     lanes = []
     for peer in peers.prepare(bench, extra=extra):
         python = peers.environment(peer, extra)
@@ -49,20 +52,21 @@ def without_compiled_modules(peer: str, python: Path) -> Path:
     """Return a directory with a copy of the peer's package that has no compiled modules in it."""
     home = peers.cache() / f"{peer}-without-compiled-modules"
     if not home.exists():
-        finished = subprocess.run(
+        done = subprocess.run(
             [str(python), "-c", "import cassandra; print(cassandra.__path__[0])"],
             cwd=peers.cache(), check=True, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
+        # Rename the copy when it is complete: an interrupted copy must not be used.
         unfinished = home.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         ignored = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
-        shutil.copytree(finished.stdout.strip(), unfinished / "cassandra", ignore=ignored)
+        shutil.copytree(done.stdout.strip(), unfinished / "cassandra", ignore=ignored)
         unfinished.rename(home)
     return home
 
 
 def own_lanes(bench: Benchmark, apis: Sequence[str] = ("engine", "api")) -> list[Lane]:
-    """Return our lanes: the engine's functions and the compatible messages, compiled and pure."""
+    """Return this driver's lanes: the engine's functions and the public API, compiled and pure."""
     names = peers.own_lanes(bench)
     settings = peers.own_settings()
     return [
@@ -73,7 +77,10 @@ def own_lanes(bench: Benchmark, apis: Sequence[str] = ("engine", "api")) -> list
 
 
 def times_of(bench: Benchmark, group: str, lanes: Sequence[Lane]) -> dict[str, Times]:
-    """Return the nanoseconds of every case by lane, the best of the rounds."""
+    """Return for each lane the nanoseconds by case, the least of all rounds.
+
+    :param group: "messages", "rows" or "results".
+    """
     times: dict[str, Times] = {lane.name: {} for lane in lanes}
     with bench.progress(bench.options.rounds * len(lanes)) as bar:
         for _ in range(bench.options.rounds):
@@ -86,9 +93,9 @@ def times_of(bench: Benchmark, group: str, lanes: Sequence[Lane]) -> dict[str, T
 
 
 def by_case(times: dict[str, Times], unit: float = 1.0) -> dict[str, dict[str, float | None]]:
-    """Return rows of a table from the times by lane.
+    """Turn times by lane and case into the rows of a table: by case and lane.
 
-    :param unit: nanoseconds of the table's unit.
+    :param unit: the table's unit in nanoseconds.
     """
     cases = dict.fromkeys(case for timings in times.values() for case in timings)
     return {
@@ -101,7 +108,10 @@ def by_case(times: dict[str, Times], unit: float = 1.0) -> dict[str, dict[str, f
 
 
 def compare(group: str, targets: dict[str, float], bench: Benchmark) -> None:
-    """Measure `group` ("messages" or "rows") in every lane, and show the table."""
+    """Measure `group` ("messages" or "rows") in every lane, and show the table.
+
+    :param targets: by case, the most nanoseconds of this driver's first lane.
+    """
     bench.add("--rounds", type=int, default=3, help="each lane's best of so many processes")
     bench.start(rounds=1)
     lanes = own_lanes(bench) + peer_lanes(bench)

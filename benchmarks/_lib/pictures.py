@@ -1,4 +1,4 @@
-"""Tables of figures as a picture, by matplotlib."""
+"""Draws tables of figures with matplotlib."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks._lib.tables import Table
 
 __all__ = ["can_draw", "draw"]
 
-# the scale is logarithmic if the largest figure is at least this multiple of the least
+# The scale is logarithmic if the largest figure is more than this multiple of the least.
 SPREAD = 20.0
 
 
@@ -22,7 +22,7 @@ def can_draw() -> bool:
 def draw(tables: Sequence[Table], title: str, path: Path) -> None:
     """Write a picture of horizontal bars, with a panel for each table.
 
-    :param path: the file; its suffix is its format.
+    :param path: the file; its suffix chooses the format.
     """
     import matplotlib
 
@@ -42,7 +42,7 @@ def draw(tables: Sequence[Table], title: str, path: Path) -> None:
 
 
 def bars(axes: object, table: Table) -> None:
-    """Draw one table into `axes` of matplotlib."""
+    """Draw one table into matplotlib's `axes`: a group of bars for each case."""
     from matplotlib.axes import Axes
 
     assert isinstance(axes, Axes)

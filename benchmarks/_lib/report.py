@@ -24,9 +24,9 @@ BAR = 30  # characters
 
 
 class Progress:
-    """A bar on standard error, if that is a terminal.
+    """A progress bar on standard error. It shows nothing if that is not a terminal.
 
-    :param total: how many steps there are.
+    :param total: the number of steps.
     """
 
     def __init__(self, total: int, out: TextIO = sys.stderr) -> None:
@@ -58,10 +58,11 @@ class Progress:
 class Benchmark:
     """One benchmark, from its options to its report.
 
-    :param description: the script's docstring: its help. :param subject: the measured thing, in a
-    few words, for the first line of output. :param takes: about how long it takes, such as "2
-    minutes". :param quick: the same with ``--quick``. :param with_peers: whether other drivers can
-    be measured too.
+    :param description: the script's docstring, which ``--help`` prints.
+    :param subject: what is measured, in a few words, for the first line of output.
+    :param takes: about how long the benchmark takes, such as "2 minutes".
+    :param quick: about how long it takes with ``--quick``.
+    :param with_peers: if it can also measure other drivers.
     """
 
     def __init__(
@@ -88,9 +89,9 @@ class Benchmark:
         self.add = self.parser.add_argument
 
     def start(self, arguments: list[str] | None = None, /, **quickly: Any) -> argparse.Namespace:
-        """Read the options, check that the driver is there, and print the first line.
+        """Read the options, check that the driver can be imported, and print the first line.
 
-        :param quickly: options that ``--quick`` sets unless they are given.
+        :param quickly: values that ``--quick`` sets for options that keep their default.
         :returns: the options.
         """
         self._add_common()
@@ -128,16 +129,19 @@ class Benchmark:
         self.add("--plot", type=Path, metavar="FILE.png", help="draw the figures (by matplotlib)")
 
     def say(self, text: str) -> None:
-        """Print a line for the reader: on standard error if JSON takes standard output."""
+        """Print a line for the user: on standard error if JSON is written to standard output."""
         print(text, file=sys.stderr if self.options.json == "-" else sys.stdout, flush=True)
 
     def note(self, text: str) -> None:
-        """Print a line that belongs to the figures."""
+        """Print a line, and put it into the JSON as a note about the figures."""
         self.notes.append(text)
         self.say(text)
 
     def target(self, text: str, is_met: bool) -> None:
-        """Compare a figure with a target of the project; shown by ``--check``."""
+        """Record whether a figure meets a target of the project; ``--check`` prints it at the end.
+
+        :param text: the figure and the target in words.
+        """
         self.targets.append((text, is_met))
 
     @contextmanager
@@ -154,9 +158,9 @@ class Benchmark:
     ) -> None:
         """Add a table to the report, and print it.
 
-        :param title: the heading of the cases, with the unit.
-        :param rows: by case, the figure of each column.
-        :param ratios: by heading, the ratio of each case.
+        :param title: the heading of the first column, which has the cases, with the unit.
+        :param rows: for each case, the figures by column.
+        :param ratios: further columns: for each heading, the ratios by case.
         """
         if not rows:
             return
@@ -166,20 +170,23 @@ class Benchmark:
             print("", *table.lines(), sep="\n", flush=True)
 
     def need_program(self, name: str) -> None:
-        """End with a line if the program `name` is missing."""
+        """Exit with a message if the program `name` is not installed (see `stop`)."""
         missing = lacking(name)
         if missing is not None:
             self.stop(f"this benchmark needs {missing}")
 
     def stop(self, reason: str) -> None:
-        """End because something is missing: with 0 if ``--quick`` accepts that, else 1."""
+        """Exit because something is missing: with status 1, or with a note and 0 if ``--quick``."""
         if not self.options.quick:
             sys.exit(reason)
         self.note(reason)
         sys.exit(self.end())
 
     def end(self) -> int:
-        """Write the JSON and the picture, print the targets if asked; return the exit status."""
+        """Write the JSON and the picture, and print the targets, as the options say.
+
+        :returns: the exit status: 1 if ``--check`` was given and a target is missed.
+        """
         missed = [text for text, is_met in self.targets if not is_met]
         if self.options.check:
             self.say("")
@@ -197,7 +204,7 @@ class Benchmark:
         return 1 if self.options.check and missed else 0
 
     def as_json(self) -> dict[str, Any]:
-        """Return the whole report as objects for JSON."""
+        """Return the whole report as a dict that JSON can encode."""
         import cassandra
 
         return {

@@ -1,4 +1,4 @@
-"""Checks the requirements of a benchmark, besides the driver, before it starts."""
+"""Checks that the driver, and the packages and programs that a benchmark needs, are installed."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def has(*packages: str) -> bool:
 
 
 def lacking(program: str) -> str | None:
-    """Return the package to install if `program` is not on the path, else None."""
+    """Return what to install (as the end of a sentence) if `program` is not on PATH, else None."""
     if shutil.which(program) is not None:
         return None
     return f"{program}, which is not installed (Debian: apt install {PROGRAMS[program]})"
 
 
 def need(*packages: str, install: str) -> None:
-    """End the program with a line that says what to install, if one of `packages` is missing."""
+    """Exit with a message that says what to install, if one of `packages` cannot be imported."""
     missing = [name for name in packages if not has(name)]
     if missing:
         sys.exit(
@@ -40,7 +40,7 @@ def need(*packages: str, install: str) -> None:
 
 
 def need_driver() -> None:
-    """End the program with a line of instructions if turbocql is not installed."""
+    """Exit with instructions if turbocql is not installed, or another driver is in its place."""
     need("cassandra", "geomet", install="turbocql, in a clone by: pip install .")
     spec = importlib.util.find_spec("cassandra")
     if not has("cassandra._impl"):
@@ -51,5 +51,5 @@ def need_driver() -> None:
 
 
 def is_quick() -> bool:
-    """Return True if this process, or its parent, has the option ``--quick``."""
+    """Return True if this benchmark, or the one that started this process, runs with --quick."""
     return bool(os.environ.get("TURBOCQL_BENCH_QUICK"))

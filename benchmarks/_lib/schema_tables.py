@@ -1,4 +1,4 @@
-"""A null server's answers for the schema of many tables, each of ten columns and an index."""
+"""The null server's answers to queries of the schema: many tables of ten columns and an index."""
 
 from __future__ import annotations
 
@@ -52,7 +52,11 @@ OPTIONS: Row = {
 
 
 def schema_rows(tables: int, in_a_keyspace: int = 100) -> dict[str, list[Row]]:
-    """Return the rows of the schema tables, by the table's name."""
+    """Return the rows of the tables in system_schema, by the name of the table.
+
+    :param tables: the number of user tables that they describe.
+    :param in_a_keyspace: the number of tables in each keyspace.
+    """
     rows: dict[str, list[Row]] = {name: [] for name in SCHEMA_TABLES}
     for number in range(tables):
         keyspace, table = f"keyspace_{number // in_a_keyspace:03}", f"table_{number:05}"
@@ -79,7 +83,7 @@ def schema_rows(tables: int, in_a_keyspace: int = 100) -> dict[str, list[Row]]:
 
 
 def columns() -> Iterator[Row]:
-    """Yield ten columns, two of them of the key."""
+    """Yield the rows that describe a table's ten columns; two of them are the primary key."""
     kinds = [
         ("partition_key", 0, "none"),
         ("clustering", 0, "desc"),
@@ -96,7 +100,12 @@ def columns() -> Iterator[Row]:
 def body(
     table: str, columns: Sequence[tuple[str, str]], content: Sequence[Mapping[str, Any]]
 ) -> bytes:
-    """Return a ROWS result of protocol version 4."""
+    """Return the body of a RESULT of kind Rows, in protocol version 4.
+
+    :param table: KEYSPACE.TABLE.
+    :param columns: name and CQL type of each column.
+    :param content: the values of each row, by column.
+    """
     kinds = [parse_type(kind) for _, kind in columns]
     names = [name for name, _ in columns]
     specs = b"".join(string(name) + kind.option(4) for name, kind in zip(names, kinds, strict=True))
@@ -111,12 +120,15 @@ def body(
 
 
 def rules(tables: int) -> list[Rule]:
-    """Return the server's answers: each schema table, whole or with the columns that we ask for."""
+    """Return the server's rules for a schema with so many tables."""
     return rules_of(schema_rows(tables))
 
 
 def rules_of(content: Mapping[str, Sequence[Row]]) -> list[Rule]:
-    """Return the answers for rows of schema tables, by the table's name."""
+    """Return the server's rules for the given rows of schema tables.
+
+    :param content: the rows, by the name of the schema table; other schema tables are empty.
+    """
     # Some drivers require these two options.
     supported = (
         string("CQL_VERSION") + b"\0\x01" + string("3.4.6") + string("COMPRESSION") + b"\0\0"
@@ -125,7 +137,8 @@ def rules_of(content: Mapping[str, Sequence[Row]]) -> list[Rule]:
     for name, described in {**SCHEMA_TABLES, **SCHEMA_TABLES_OF_5_0}.items():
         rows = content.get(name, [])
         if name.endswith(".columns"):
-            ours = [column for column in described if column[0] != "column_name_bytes"]
-            rules.append((QUERY, f"type FROM {name}".encode(), RESULT, body(name, ours, rows)))
+            # This driver lists the columns that it needs (the last is "type"); others use "*".
+            needed = [column for column in described if column[0] != "column_name_bytes"]
+            rules.append((QUERY, f"type FROM {name}".encode(), RESULT, body(name, needed, rows)))
         rules.append((QUERY, f" {name}".encode(), RESULT, body(name, described, rows)))
     return rules

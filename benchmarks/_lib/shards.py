@@ -1,4 +1,4 @@
-"""Times the steps of a request that choose a host and a connection, and large tablet maps."""
+"""Times the choice of a host and of a connection with ScyllaDB's shards, and large tablet maps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PASSES = 6 if is_quick() else 60
 
 
 def best(function: Callable[[], object], count: int = 4_000) -> float:
-    """Return the microseconds of one call."""
+    """Return the CPU microseconds of one call, in the fastest pass."""
     least = float("inf")
     for _ in range(PASSES):
         started = time.thread_time()
@@ -33,12 +33,17 @@ def best(function: Callable[[], object], count: int = 4_000) -> float:
 
 
 def choice(cluster: Any, session: Any) -> dict[str, float]:
-    """Time plan and connection: without shards, with them, and with tablets."""
+    """Time the choice of host and connection for one request, by case.
+
+    The keyspace "vn" has virtual nodes, "tb" has tablets. Each is timed with the shards of the
+    nodes, and again with pools that look as if the nodes had none.
+    """
     engine = session._engine
     policy = cluster.profile_manager.default.load_balancing_policy
     figures = {}
     for keyspace in ("vn", "tb"):
         prepared = session.prepare(f"SELECT v FROM {keyspace}.t WHERE k = ?")
+        # With these requests, the session learns the tablets.
         for key in range(1000):
             session.execute(prepared, (key,))
         statement = prepared.bind((7,))
@@ -53,7 +58,7 @@ def choice(cluster: Any, session: Any) -> dict[str, float]:
         tables = [pool.shards for pool in pools]
         connections = [pool.connections for pool in pools]
         for pool in pools:
-            # Like without shards: one connection per host, whichever it is.
+            # Without shards, a pool has one connection.
             pool.shards, pool.connections = None, pool.connections[:1]
         figures[f"{keyspace}, without"] = best(step)
         for pool, table, pool_connections in zip(pools, tables, connections, strict=True):
@@ -62,7 +67,7 @@ def choice(cluster: Any, session: Any) -> dict[str, float]:
 
 
 def answers(session: Any) -> tuple[float, float]:
-    """Time the processing of an answer: plain, and with a tablet's payload."""
+    """Time the processing of an answer: without and with a custom payload about a tablet."""
     engine = session._engine
     prepared = session.prepare("INSERT INTO tb.t (k, v) VALUES (?, 'x')")
     statement = prepared.bind((7,))
@@ -87,7 +92,10 @@ def answers(session: Any) -> tuple[float, float]:
 
 
 def million(count: int) -> tuple[float, float, float]:
-    """Return megabytes, microseconds of a look-up, and microseconds of adding a tablet."""
+    """Fill a tablet map with `count` tablets.
+
+    :returns: its megabytes, and the microseconds of a look-up and of adding a tablet.
+    """
     replicas = [Replica(uuid.UUID(int=number + 1), number) for number in range(3)]
     tablets = _impl.tablets.TabletMap(limit=2 * count)
     step = (1 << 64) // count

@@ -1,4 +1,8 @@
-"""Fake nodes that break, hang and restart, and a mixed load of both APIs on them."""
+"""The parts of benchmarks/soak.py: fake nodes that break, hang and restart, and a load on them.
+
+The nodes run in a process of their own (`serve`). The load is a mix of asyncio tasks (`work`) and
+a thread (`work_blocking`).
+"""
 
 from __future__ import annotations
 
@@ -43,14 +47,15 @@ from cassandra.testing.fake import (
 SELECT = "SELECT k, v FROM t WHERE k = ?"
 INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
 COLUMNS = [("k", "int"), ("v", "text")]
+EXECUTE, BATCH = 0x0A, 0x0D  # opcodes
 ROWS = 20
 WORKERS = 24
-# Average seconds that a worker rests between requests, because the machine is not the subject.
+# Average seconds that a worker sleeps between requests: the test is not to saturate the machine.
 PAUSE = 0.01
-LONGEST = 30.0  # seconds within which each call must have an outcome
-# allowed growth of resident memory, from the end of the first half to the end of the second
+LONGEST = 30.0  # seconds within which each call must return or raise
+# Resident memory may grow by this factor from the first half of the run to the second, plus SLACK.
 GROWTH = 1.10
-SLACK = 4.0  # MiB that are ignored
+SLACK = 4.0  # MiB
 
 
 # -- the nodes, in a process of their own ----------------------------------------------------------
@@ -58,13 +63,11 @@ SLACK = 4.0  # MiB that are ignored
 
 def executes(text: str) -> Callable[[Request], bool]:
     """Return a matcher of requests that execute the statement `text`, alone or in a batch."""
-    return lambda request: request.opcode in (10, 13) and text in request.queries
+    return lambda request: request.opcode in (EXECUTE, BATCH) and text in request.queries
 
 
 class Moody(Answer):
-    """Usually rows for SELECT and an empty result for other requests; sometimes a refusal or no
-    answer.
-    """
+    """A random answer: usually a proper result, in 0.8 % an error, and in 0.2 % no answer."""
 
     def __init__(self, dice: random.Random) -> None:
         self._dice = dice
@@ -90,7 +93,7 @@ class Moody(Answer):
 
 
 def disturb(nodes: FakeCluster, dice: random.Random) -> None:
-    """Cause one fault, drawn at random."""
+    """Cause one random fault on a random node, and wait until it is over."""
     node: FakeNode = dice.choice(nodes.nodes)
     kind = dice.choice(("reset", "close", "pause", "restart", "forget", "storm", "refuse"))
     if kind in ("reset", "close"):
@@ -106,7 +109,7 @@ def disturb(nodes: FakeCluster, dice: random.Random) -> None:
         nodes.start_node(node)
     elif kind == "forget":
         node.forget_prepared()
-    elif kind == "storm":
+    elif kind == "storm":  # many status and topology events
         for _ in range(200):
             change, about = dice.choice(
                 (
@@ -121,6 +124,7 @@ def disturb(nodes: FakeCluster, dice: random.Random) -> None:
         node.drop_connections()
         time.sleep(dice.uniform(0.1, 1.0))
         node.accept_connections()
+    # The nodes record all requests for tests: drop them, so that memory does not fill up.
     for fake in nodes.nodes:
         fake.forget_requests()
 
@@ -150,7 +154,10 @@ def serve(seed: int) -> None:
 
 @contextmanager
 def broken_nodes(seed: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield (port, addresses) of nodes in another process."""
+    """Start `serve` in another process, and yield (port, addresses) of its nodes.
+
+    The process runs sys.argv[0] with ``--serve``: the calling script must implement that option.
+    """
     process = subprocess.Popen(
         [sys.executable, sys.argv[0], "--serve", "--seed", str(seed)],
         stdin=subprocess.PIPE,
@@ -163,6 +170,7 @@ def broken_nodes(seed: int) -> Iterator[tuple[int, list[str]]]:
         port, *addresses = process.stdout.readline().split()
         yield int(port), addresses
     finally:
+        # This closes the process's standard input, which ends it.
         process.communicate(timeout=60)
 
 
@@ -170,7 +178,10 @@ def broken_nodes(seed: int) -> Iterator[tuple[int, list[str]]]:
 
 
 class Soak:
-    """The settings, the counts and the end of the run, which all workers share."""
+    """State that all workers share: settings, counted outcomes, faults found, and end time.
+
+    `faults` are mistakes of the driver; the first one ends the run.
+    """
 
     def __init__(self, port: int, addresses: list[str], seed: int, seconds: float) -> None:
         self.port = port
@@ -198,17 +209,18 @@ class Soak:
         }
 
     def note(self, failure: BaseException) -> None:
-        """Count an error if the faults can cause it. Any other error ends the run."""
+        """Count an error that the nodes' faults can cause. Any other error ends the run."""
         expected = isinstance(
             failure, (ConnectionException, DriverException, NoHostAvailable, OperationTimedOut)
         )
+        # A bare DriverException would be a mistake: each fault has a subclass.
         if expected and type(failure) is not DriverException:
             self.outcomes[type(failure).__name__] += 1
         else:
             self.faults.append(repr(failure))
 
     def check(self, key: int, rows_read: list[Any]) -> None:
-        """Check that the rows belong to `key`."""
+        """Check that the rows are those of `key`, and not of another request."""
         if [tuple(row) for row in rows_read] == [
             (key, f"{key}-{number}") for number in range(ROWS)
         ]:
@@ -218,7 +230,7 @@ class Soak:
 
 
 async def work(soak: Soak, session: aio.Session, select: Any, insert: Any) -> None:
-    """Run one asyncio worker: reads, writes, batches, and requests that it gives up."""
+    """Run one asyncio worker: reads, writes, batches, and requests that it cancels at once."""
     dice = soak.dice
     while not soak.over:
         key, kind = dice.randrange(1 << 30), dice.random()
@@ -229,9 +241,9 @@ async def work(soak: Soak, session: aio.Session, select: Any, insert: Any) -> No
                 )
                 continue
             if kind < 0.55:
-                given_up = asyncio.ensure_future(session.execute(select, (key,)))
-                await asyncio.sleep(0)
-                given_up.cancel()
+                request = asyncio.ensure_future(session.execute(select, (key,)))
+                await asyncio.sleep(0)  # let the task send the request
+                request.cancel()
                 soak.outcomes["cancelled"] += 1
                 continue
             statement: Any = insert.bind((key, "x" * dice.randrange(2000)))
@@ -249,7 +261,10 @@ async def work(soak: Soak, session: aio.Session, select: Any, insert: Any) -> No
 
 
 def work_blocking(soak: Soak, cluster: Cluster) -> None:
-    """Run a thread's load: many requests at a time, sessions and clusters that come and go."""
+    """Run the load of a thread until the run is over.
+
+    Each turn makes 200 requests, then opens and closes another session and another cluster.
+    """
     session = cluster.connect()
     select = session.prepare(SELECT)
     while not soak.over:
@@ -277,7 +292,7 @@ def work_blocking(soak: Soak, cluster: Cluster) -> None:
 
 
 def figures(loops: list[asyncio.AbstractEventLoop]) -> dict[str, float]:
-    """Return the resources that this process holds now."""
+    """Return memory, file descriptors, threads, tasks and objects of this process now."""
     gc.collect()
     with open("/proc/self/statm", encoding="ascii") as file:
         resident = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
@@ -293,15 +308,21 @@ def figures(loops: list[asyncio.AbstractEventLoop]) -> dict[str, float]:
 def verdict(
     samples: list[dict[str, float]], after: dict[str, float], before: dict[str, float]
 ) -> list[str]:
-    """Return the figures that have grown, or are left over after the end.
+    """Describe leaks: memory that has grown, file descriptors and threads that are left.
 
-    We compare the second half with the first, whose beginning is the warm-up.
+    For memory, we compare the last quarters of both halves of the run, since caches and pools
+    still fill up at the beginning.
+
+    :param samples: the figures during the run, in order.
+    :param after: the figures after the end.
+    :param before: the figures before the beginning.
+    :returns: one line for each leak.
     """
     half = len(samples) // 2
     first, second = samples[half // 2 : half], samples[half + half // 2 :]
     grown = []
     if first and second:
-        early, late = (max(sample["MiB"] for sample in part) for part in (first, second))
+        early, late = (max(sample["MiB"] for sample in quarter) for quarter in (first, second))
         if late > early * GROWTH + SLACK:
             grown.append(f"memory grew from {early} to {late} MiB")
     grown += [
@@ -315,8 +336,10 @@ def verdict(
 async def run(
     soak: Soak, interval: float, tell: Callable[[float, dict[str, float]], None]
 ) -> list[dict[str, float]]:
-    """Run the load until it is over; return the figures, which are passed to `tell` at each
-    interval.
+    """Run the load until its time is over or a fault is found, and return the samples of figures.
+
+    :param interval: seconds between two samples.
+    :param tell: is called with the seconds since the start and each sample.
     """
     samples: list[dict[str, float]] = []
     loop = asyncio.get_running_loop()

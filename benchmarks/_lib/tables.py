@@ -15,9 +15,9 @@ Row = Mapping[str, float | None]
 class Table:
     """One table of a benchmark.
 
-    :param title: the heading, with the unit of the figures if they share one.
-    :param rows: by case, the figure of each column; None if there is none.
-    :param ratios: by heading, the ratio of each case that has one.
+    :param title: the heading of the first column, with the unit of the figures if they share one.
+    :param rows: by case, the figure of each column; None if there is no figure.
+    :param ratios: further columns: by heading, the ratio of each case that has one.
     """
 
     title: str
@@ -25,7 +25,7 @@ class Table:
     ratios: Mapping[str, Row] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Drop ratios that no case has, such as those of drivers that are left out."""
+        """Drop columns of ratios that are empty, because the other driver was left out."""
         self.ratios = {name: row for name, row in self.ratios.items() if row}
 
     @property
@@ -43,7 +43,7 @@ class Table:
         return aligned(cells)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the table as objects for JSON."""
+        """Return the table as a dict that JSON can encode."""
         return {
             "title": self.title,
             "columns": self.columns,
@@ -59,7 +59,7 @@ class Table:
 
     @classmethod
     def from_json(cls, described: Mapping[str, Any]) -> Table:
-        """Return the table that `as_json` has described."""
+        """Return the table from which `as_json` made `described`."""
         ratios: dict[str, dict[str, float | None]] = {}
         for row in described["rows"]:
             for name, ratio in row["ratios"].items():
@@ -71,7 +71,7 @@ class Table:
 
 
 def shown(value: float | None) -> str:
-    """Return a figure with about three significant digits."""
+    """Format a figure with about three significant digits; "-" for None."""
     if value is None:
         return "-"
     size = abs(value)
@@ -80,10 +80,9 @@ def shown(value: float | None) -> str:
 
 
 def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows of cells as lines, with the first column left-aligned and the others
-    right-aligned.
+    """Format rows of cells as lines: the first column left-aligned, the others right-aligned.
 
-    :param cells: the first row holds the headings, under which a line is drawn.
+    :param cells: the first row has the headings, under which a line is drawn.
     """
     widths = [max(len(row[index]) for row in cells) for index in range(len(cells[0]))]
     lines = [
@@ -103,10 +102,12 @@ def least_over(
     others: Collection[str],
     beside: Mapping[str, str] | None = None,
 ) -> dict[str, float | None]:
-    """Return, by case, the least of the other columns' figures over ours; cases without are absent.
+    """For each case, divide the least figure of the other columns by ours.
 
-    :param others: the columns that count, if the case has them. :param beside: for cases that only
-    we have, the other columns' case with the same work.
+    :param ours: the heading of our column.
+    :param others: the headings of the other columns.
+    :param beside: for cases that only we have, the other columns' case for the same work.
+    :returns: ratios by case. Cases without figures in both are left out.
     """
     ratios: dict[str, float | None] = {}
     for case, row in rows.items():

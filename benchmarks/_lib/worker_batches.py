@@ -1,9 +1,9 @@
-"""Times the building of batches through one driver's public API, in any environment.
+"""Times the building of batches, with the public API of the driver of its environment.
 
     worker_batches.py ADDRESS PORT
 
-Prints one JSON object: for each case the least microseconds for 100 bound statements, and how many
-memory blocks of Python stay allocated for each of them.
+The script prints one JSON object with two figures for each case: the least CPU microseconds to bind
+100 statements and add them to a batch, and the memory blocks that stay allocated for each of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROW = (7, "hello world", 7, 1.5, True)
 
 
 def least(build: Callable[[], Any]) -> float:
-    """Return the us of CPU that a call takes, the least of several passes."""
+    """Return the CPU microseconds of one call in the fastest of several passes."""
     best = None
     for _ in range(PASSES):
         began = time.process_time()
@@ -37,10 +37,13 @@ def least(build: Callable[[], Any]) -> float:
 
 
 def blocks(build: Callable[[], Any]) -> float:
-    """Return how many memory blocks the result of `build` has for each row."""
+    """Return how many of Python's memory blocks the batch of `build` has for each row.
+
+    Return -1 if the interpreter (PyPy) does not count blocks.
+    """
     if not hasattr(sys, "getallocatedblocks"):
         return -1.0
-    batches = [build(), build()]
+    batches = [build(), build()]  # fill caches first
     before = sys.getallocatedblocks()
     batches.append(build())
     return (sys.getallocatedblocks() - before) / ROWS

@@ -1,8 +1,10 @@
-"""Loads a table by one session of this driver, and prints its cost as JSON.
+"""Loads a table with one session of this driver, and prints the cost as JSON.
 
-`benchmarks.bulk` runs it: ADDRESS PORT TABLE FILE KIND, where KIND is "csv", or "arrow" for the
-rows of the file as a table of Arrow. The figures are the least of several loads: us of CPU of the
-process for a row, rows, requests.
+    worker_bulk.py ADDRESS PORT TABLE FILE KIND
+
+KIND is "csv" to load the CSV file itself, or "arrow" to read it into an Arrow table first and load
+that. The script prints the figures of the cheapest of several loads: CPU microseconds of the
+process for a row, rows, and requests.
 """
 
 from __future__ import annotations
@@ -19,16 +21,16 @@ PASSES = 2 if os.environ.get("TURBOCQL_BENCH_QUICK") else 5
 
 
 def arrow(path: str) -> Any:
-    """Return the rows of a file as a table of Arrow."""
+    """Read a CSV file into an Arrow table, with timestamps in the column `placed`."""
     import pyarrow
     from pyarrow import compute, csv
 
     types = csv.ConvertOptions(column_types={"placed": pyarrow.string(), "n": pyarrow.int32()})
     table = csv.read_csv(path, convert_options=types)
     texts = compute.utf8_slice_codeunits(table["placed"], 0, 19)
-    moments = compute.strptime(texts, format="%Y-%m-%d %H:%M:%S", unit="ms")
+    timestamps = compute.strptime(texts, format="%Y-%m-%d %H:%M:%S", unit="ms")
     index = table.schema.get_field_index("placed")
-    return table.set_column(index, "placed", moments).combine_chunks()
+    return table.set_column(index, "placed", timestamps).combine_chunks()
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
-"""The cases of the codec benchmark. Run by itself it measures the driver that `cassandra` is.
+"""The cases of benchmarks/codecs.py. As a script, it measures the driver that it can import.
 
-It prints JSON. Only names that all drivers document are used, so that the same file runs in every
-environment. Writing and reading call what a driver's own bind and row decoding call: a codec if
-there is one, else to_binary and from_binary.
+It prints JSON. It uses only names that all drivers document, so that the same file runs in every
+environment. Writing and reading call the same functions as the driver's own binding and row
+decoding: a codec (turbocql), else to_binary and from_binary.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ SECONDS = 0.004
 def cases() -> list[tuple[str, Any, Any, float | None, float | None]]:
     """Return (name, type, value, target of writing, target of reading) of each case.
 
-    Targets are in ns. None: without a target.
+    Targets are in nanoseconds. None is no target; -1 stands for a multiple of the time that bare C
+    takes (see `targets` in benchmarks/codecs.py).
     """
     source = random.Random(1)
     floats = [source.random() for _ in range(768)]
@@ -152,7 +153,7 @@ def cases() -> list[tuple[str, Any, Any, float | None, float | None]]:
 
 
 def coding(cqltype: Any) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
-    """Return the functions by which the driver's own bind writes, and its row decoding reads."""
+    """Return the functions that the driver itself uses to encode and to decode values."""
     if hasattr(cqltype, "codec"):
         codec = cqltype.codec(PROTOCOL)
         return codec.encode, codec.decode
@@ -161,7 +162,7 @@ def coding(cqltype: Any) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]
 
 
 def nanoseconds(call: Callable[[Any], Any], argument: Any) -> float:
-    """Return the least time of one call, of several repeats."""
+    """Return the time of one call in the fastest of several repeats."""
     timer = timeit.Timer("call(argument)", globals={"call": call, "argument": argument})
     number = 1
     while timer.timeit(number) < SECONDS:
@@ -170,7 +171,7 @@ def nanoseconds(call: Callable[[Any], Any], argument: Any) -> float:
 
 
 def arrays() -> dict[str, float]:
-    """Measure reading a vector as arrays, and into a buffer, if the driver can do it."""
+    """Measure decoding a vector to arrays and into a buffer. Empty if the driver has no codecs."""
     cqltype = cqltypes.VectorType.apply_parameters([cqltypes.FloatType, 768], None)
     if not hasattr(cqltype, "codec"):
         return {}
@@ -207,7 +208,7 @@ def main() -> None:
             body = write(value)
             times[0] = nanoseconds(write, value)
             times[1] = nanoseconds(read, body)
-        except Exception as error:  # a peer that cannot do this: the table says so
+        except Exception as error:  # a peer may lack a type: the table then has no figure
             print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
         measured[name] = times
     for name, reading in arrays().items():

@@ -1,9 +1,9 @@
-"""Times the first `Cluster.connect` of a process, after the import, in any environment.
+"""Times `Cluster.connect` in a new process, with the driver of its environment.
 
-    worker_connect.py ADDRESS PORT [profile]
+    worker_connect.py ADDRESS PORT
 
-Prints one JSON object: milliseconds of wall time and of CPU (user + system, all threads) of
-connect(), and of a second cluster's.
+The script prints one JSON object: milliseconds of wall time and of CPU (user + system, all threads)
+of the first cluster's `connect`, and of a second cluster's. Imports do not count.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 
 def once(address: str, port: int) -> tuple[dict[str, float], Any]:
+    """Connect a new cluster; return the milliseconds that `connect` took, and the cluster."""
     from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
     from cassandra.policies import RoundRobinPolicy
 
@@ -35,7 +36,8 @@ def main() -> None:
     address, port = sys.argv[1], int(sys.argv[2])
     import cassandra.cluster
 
-    with contextlib.suppress(ImportError):  # counts as import: programs that have it import it once
+    # The driver imports uvloop when it connects, if it is installed. We count that as an import.
+    with contextlib.suppress(ImportError):
         import uvloop  # noqa: F401
     first, cluster = once(address, port)
     cluster.shutdown()

@@ -2,9 +2,9 @@
 
     worker_databases.py {asyncpg,redis} ADDRESS PORT
 
-Both run on uvloop. Prints JSON in the form of `worker_requests`, with its cases and its passes.
-Each driver is used as its manual says: asyncpg by a pool, of which each call takes a connection,
-and redis-py by a client with a pool of connections and hiredis.
+Both run on uvloop. The output has the same format as that of worker_requests.py, whose cases and
+passes this script uses. Each driver is used as its manual recommends: asyncpg with a pool, from
+which each call takes a connection, and redis-py with hiredis and a client that has a pool.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import json
 import sys
 from typing import Any
 
-# The folder of a script is on its path: the benchmarks' package is not installed where this runs.
+# We import it from the script's folder, which is on sys.path. The package `benchmarks` cannot be
+# imported in the environments in which this script runs.
 from worker_requests import (  # type: ignore[import-not-found]
     MANY,
     ONE_AT_A_TIME,
@@ -23,15 +24,15 @@ from worker_requests import (  # type: ignore[import-not-found]
     by_workers,
 )
 
-CONNECTIONS = 20  # PostgreSQL and Redis answer one request of a connection after the other
+CONNECTIONS = 20  # PostgreSQL and Redis process one request of a connection at a time
 FIELDS = ("a", "b", "c", "d", "e")
 
 
 async def use(clock: Clock, insert: Any, select: Any) -> None:
-    """Run the four cases.
+    """Measure the four cases.
 
-    :param insert: starts one insert, and returns its awaitable.
-    :param select: starts one select, whose awaitable gives the value of column `a`.
+    :param insert: returns an awaitable that inserts the row.
+    :param select: returns an awaitable that selects the row; its result is the column `a`.
     """
 
     def check(value: Any) -> None:
@@ -81,6 +82,7 @@ async def redis(address: str, port: int) -> Figures:
     pool = BlockingConnectionPool(
         host=address, port=port, max_connections=CONNECTIONS, decode_responses=True
     )
+    # A Redis hash has no booleans.
     fields = {
         name: int(value) if value is True else value
         for name, value in zip(FIELDS, ROW, strict=True)

@@ -1,10 +1,11 @@
-"""Makes requests to the null server, for `benchmarks.instructions` to count what they take.
+"""Makes requests to the null server; `benchmarks.instructions` counts the instructions.
 
     worker_instructions.py CASE ADDRESS PORT PASSES
 
-Each pass makes the same `REQUESTS` requests, so that a run of more passes has more of them and
-nothing else. TURBOCQL_BENCH_WITHOUT names pairs of twins whose Python modules serve in place of
-the compiled ones.
+Each pass makes the same `REQUESTS` requests, so that runs with different numbers of passes differ
+in nothing else. Some modules of the driver are pairs of twins: a compiled module and a Python
+module with the same behaviour. TURBOCQL_BENCH_WITHOUT lists pairs of which the Python module is
+used.
 """
 
 from __future__ import annotations
@@ -20,9 +21,13 @@ from cassandra import _impl
 
 
 def _go_without(pair: str) -> None:
-    """Have the Python module of a pair serve; before the modules that use it are imported."""
+    """Use the Python module of a pair of twins.
+
+    This must be called before the modules that use the pair are imported.
+    """
     module = vars(_impl)[pair] = _impl.twin(pair, "python")
-    if pair == "binding":  # the import of its package has given the class the compiled method
+    if pair == "binding":
+        # Importing the package has already put the compiled method into the class.
         from cassandra.query.prepared import PreparedStatement
 
         PreparedStatement.bind = module.bind
@@ -45,12 +50,12 @@ SELECT = "SELECT one FROM five WHERE a = ?"
 ROW = (7, "hello world", 7, 1.5, True)
 KEY = (7,)
 
-# A program is some fifty times slower under callgrind. Threads are to take turns as often, counted
-# in instructions, as they do without it.
+# A program runs about fifty times slower under callgrind. We multiply the interval after which
+# threads switch, so that they switch after as many instructions as without callgrind.
 SLOWER = 50
 
-# The first connect is slow enough there for time limits to pass.
-LONG = 120.0
+# Under callgrind, connecting takes longer than the default time limits.
+LONG = 120.0  # seconds
 
 
 def settings(address: str, port: int) -> dict[str, Any]:
@@ -70,13 +75,14 @@ def settings(address: str, port: int) -> dict[str, Any]:
 
 @contextlib.asynccontextmanager
 async def prepared(address: str, port: int, text: str) -> AsyncIterator[tuple[aio.Session, Any]]:
+    """Yield a session and the prepared statement `text`."""
     async with aio.Cluster(**settings(address, port)) as cluster:
         session = await cluster.connect()
         yield session, await session.prepare(text)
 
 
 async def by_tasks(start: Callable[[], Awaitable[Any]], use: Callable[[Any], Any] | None) -> None:
-    """`IN_FLIGHT` tasks, each of which awaits one request after the other."""
+    """Run one pass in `IN_FLIGHT` tasks; each task awaits its requests one after the other."""
 
     async def work() -> None:
         for _ in range(REQUESTS // IN_FLIGHT):
@@ -148,7 +154,7 @@ def main() -> None:
     run = CASES[case](address, int(port), int(passes))
     if run is not None:
         try:
-            import uvloop  # here, so that the tests of the table can do without
+            import uvloop  # not at the top: tests import this module without uvloop
 
             uvloop.run(run)
         except ImportError:

@@ -1,10 +1,11 @@
-"""Times the object mapper against the null server, in whatever environment it is run: any driver
-with this family's API.
+"""Times the object mapper against the null server, with the driver of its environment.
 
-    worker_mapper.py ADDRESS PORT
+    worker_mapper.py ADDRESS PORT [aio]
 
-Prints one JSON object: microseconds of CPU of this process a call (a row for iteration), the best
-of several passes, and bytes of memory for each instance that was read.
+The driver is turbocql, cassandra-driver or scylla-driver; "aio" also times turbocql's awaited
+methods. The program prints one JSON object: CPU microseconds of this process for a call, or for a
+row in iterations, the best of several passes; and the bytes of memory of each instance that was
+read.
 """
 
 from __future__ import annotations
@@ -27,9 +28,12 @@ Figures = dict[str, float]
 
 
 def passes(figures: Figures, case: str, units: int) -> Iterator[None]:
-    """Times the body of a `for` loop over it, pass by pass."""
+    """Time the body of a `for` loop over this generator; one iteration is one pass.
+
+    The first iteration is not measured. The best time, divided by `units`, goes into `figures`.
+    """
     best = float("inf")
-    yield None  # warm
+    yield None  # to warm up
     for _ in range(PASSES):
         began = time.process_time()
         yield None
@@ -38,6 +42,7 @@ def passes(figures: Figures, case: str, units: int) -> Iterator[None]:
 
 
 def models() -> tuple[Any, Any]:
+    """Define and return the models of the null server's tables."""
     from cassandra.cqlengine import columns
     from cassandra.cqlengine.models import Model
 
@@ -94,6 +99,7 @@ def blocking(address: str, port: int) -> Figures:
     for _ in passes(figures, "iteration over 5,000 rows, a row", 3 * ROWS):
         for _ in range(3):
             assert sum(1 for _ in page.objects.all()) == ROWS
+    # Fill caches first, so that we count only the memory of the instances.
     instances = list(page.objects.all())
     del instances
     tracemalloc.start()

@@ -1,8 +1,11 @@
-"""Times messages and rows through the API that all drivers of this family share.
+"""Times the encoding of messages and the decoding of rows.
 
-`benchmarks.messages`, `benchmarks.rows` and `benchmarks.results` run it, in the environment of each
-driver. It prints one JSON object, nanoseconds by case. With ``engine`` as second argument it times
-the functions that turbocql's engine calls instead, if they are others.
+    worker_messages.py messages|rows|results api|engine
+
+`benchmarks.messages`, `benchmarks.rows` and `benchmarks.results` run this file in the environment
+of each driver. It prints one JSON object with nanoseconds by case. "api" times the Python API that
+cassandra-driver, scylla-driver and turbocql share. "engine" works with turbocql only: it times the
+internal functions that turbocql's engine calls for the same work.
 """
 
 from __future__ import annotations
@@ -31,17 +34,20 @@ VERSION = 4
 QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
 PASSES = 2 if QUICK else 7
 
+# Name, type and value of each column of the prepared statement.
 KINDS = [
     ("id", "UUIDType", uuid.UUID(int=1 << 100)), ("name", "UTF8Type", "a name of some length"),
     ("count", "LongType", 1 << 40), ("score", "DoubleType", 1.5), ("active", "BooleanType", True),
     ("at", "DateType", datetime.datetime(2024, 5, 17, 12, 30)), ("note", "UTF8Type", "some text"),
     ("age", "Int32Type", 42), ("data", "BytesType", b"some bytes"), ("ratio", "FloatType", 0.5),
 ]  # fmt: skip
+# Twelve encoded parameters.
 TWELVE = [
     b"\x00" * 16, b"a name of some length", b"\x00" * 8, b"\x00" * 8, b"\x01", b"\x00" * 8,
     b"some text", b"\x00" * 4, b"some bytes", None, b"\x00" * 4, b"more text",
 ]  # fmt: skip
 VECTOR = struct.pack(">128f", *range(128))
+# Number of statements, and the encoded parameters of each.
 BATCHES = {
     "BATCH 10 x 2 vec128": (10, [VECTOR] * 2),
     "BATCH 50 x 2 vec128": (50, [VECTOR] * 2),
@@ -51,25 +57,35 @@ BATCHES = {
 
 
 def best(call: Callable[[], Any], target: float = 0.02) -> float:
-    """Return the nanoseconds of the best pass. A pass has so many calls that it takes `target`."""
+    """Return the nanoseconds of one call in the fastest of several passes.
+
+    Each pass makes as many calls as take about `target` seconds.
+    """
     once = max(timeit.timeit(call, number=3) / 3, 1e-8)
     number = max(1, int(target / once))
     return min(timeit.repeat(call, number=number, repeat=PASSES)) / number * 1e9
 
 
 def string(text: str) -> bytes:
+    """Encode a [string] of the native protocol."""
     return struct.pack(">H", len(text)) + text.encode()
 
 
 def rows_body(
     columns: list[tuple[str, int]], rows: list[list[bytes]], metadata: bool = True
 ) -> bytes:
-    """Return a RESULT of kind Rows (native_protocol_v4.spec, 4.2.5.2)."""
+    """Return the body of a RESULT of kind Rows (native_protocol_v4.spec, section 4.2.5.2).
+
+    :param columns: name and type code of each column.
+    :param rows: the encoded values of each row.
+    :param metadata: False leaves the columns out, as servers do for prepared statements.
+    """
     specs = (
         string("ks")
         + string("t")
         + b"".join(string(name) + struct.pack(">H", code) for name, code in columns)
     )
+    # Flags: 1 is Global_tables_spec, 4 is No_metadata.
     head = struct.pack(">iii", 2, 1 if metadata else 4, len(columns)) + (specs if metadata else b"")
     content = b"".join(struct.pack(">i", len(item)) + item for row in rows for item in row)
     return head + struct.pack(">i", len(rows)) + content
@@ -83,7 +99,7 @@ SMALL = rows_body(
 
 
 def features_of(message: Any) -> tuple[Any, ...]:
-    """Return the third argument of this driver's `send_body`, if it has one."""
+    """Return the further arguments of `send_body`: only scylla-driver has one, its features."""
     if len(inspect.signature(message.send_body).parameters) < 3:
         return ()
     from cassandra.protocol_features import ProtocolFeatures
@@ -92,13 +108,17 @@ def features_of(message: Any) -> tuple[Any, ...]:
 
 
 def sends(message: Any) -> Callable[[], Any]:
-    """Return a call of the message's `send_body`, with the arguments that this driver's takes."""
+    """Return a function that encodes the message with `send_body`."""
     features = features_of(message)
     return lambda: message.send_body(BytesIO(), VERSION, *features)
 
 
 def decodes(body: bytes, metadata: Any = None, handler: Any = ProtocolHandler) -> Callable[[], Any]:
-    """Return a call of the handler's `decode_message`, with the arguments that this one takes."""
+    """Return a function that decodes a RESULT with the handler's `decode_message`.
+
+    :param metadata: the columns, for a body without them.
+    """
+    # The parameters of `decode_message` differ between drivers.
     decode = handler.decode_message
     if "protocol_features" in inspect.signature(decode).parameters:
         from cassandra.protocol_features import ProtocolFeatures
@@ -194,16 +214,16 @@ VECTOR_TYPE = (
 
 
 def vector_page(count: int) -> bytes:
-    """Return a RESULT of one column of vectors."""
+    """Return the body of a RESULT of kind Rows with `count` rows of one vector each."""
     specs = string("ks") + string("t") + string("v") + struct.pack(">H", 0) + string(VECTOR_TYPE)
     item = struct.pack(f">i{DIMENSION}f", 4 * DIMENSION, *(i / 7 for i in range(DIMENSION)))
     return struct.pack(">iii", 2, 1, 1) + specs + struct.pack(">i", count) + item * count
 
 
 def result_cases() -> dict[str, Callable[[], Any]]:
-    """Return cases of a page on its way to rows, a DataFrame and a matrix.
+    """Return cases that decode a page into rows, a DataFrame or a matrix.
 
-    The latter two are made in the fastest way that this driver has.
+    DataFrame and matrix are made in the fastest way that this driver has.
     """
     import numpy
     import pandas
@@ -218,6 +238,11 @@ def result_cases() -> dict[str, Callable[[], Any]]:
 
 
 def frames_of(decode: Callable[[], Any], pandas: Any) -> dict[str, Callable[[], Any]]:
+    """Return cases that decode a page of 5,000 rows into tuples, named tuples and DataFrames.
+
+    "DataFrame of arrays" is left out if the driver has no NumPy protocol handler.
+    """
+
     def named() -> Any:
         message = decode()
         return named_tuple_factory(message.column_names, message.parsed_rows)
@@ -236,6 +261,7 @@ def frames_of(decode: Callable[[], Any], pandas: Any) -> dict[str, Callable[[], 
     handler = getattr(protocol, "NumpyProtocolHandler", None)
     if handler is not None:
         arrays = decodes(page(5000), handler=handler)
+        # Depending on the driver, the handler returns a dict of arrays, or a list with such a dict.
         parsed = arrays().parsed_rows
         if isinstance(parsed, dict):
             cases["DataFrame of arrays"] = lambda: pandas.DataFrame(arrays().parsed_rows)
@@ -244,7 +270,7 @@ def frames_of(decode: Callable[[], Any], pandas: Any) -> dict[str, Callable[[], 
     return cases
 
 
-# What the cases need whose names end so.
+# The packages that a case needs, by the last word of its name.
 NEEDED_BY = {
     "Arrow": ("pyarrow",),
     "polars": ("polars",),
@@ -255,7 +281,10 @@ NEEDED_BY = {
 
 
 def engine_result_cases() -> dict[str, Callable[[], Any]]:
-    """Return the same cases in turbocql: the work of a `ResultSet` once its page has come."""
+    """Return the same cases with turbocql's internal functions.
+
+    Each case does what a `ResultSet` does after its page has arrived.
+    """
     from cassandra.cluster import ResultSet
     from cassandra.protocol.messages.decode import decode_response
 
@@ -267,7 +296,8 @@ def engine_result_cases() -> dict[str, Callable[[], Any]]:
         return lambda: ResultSet(Page(), decode_response(8, 0, body, VERSION, None, None, metadata))
 
     def rows(body: bytes, factory: Any, as_: str = "list") -> Callable[[], Any]:
-        # Read at the first call: cases that lack their package are dropped before it.
+        # We compute the metadata at the first call. `with_vectors("numpy")` would fail without
+        # NumPy, but cases whose package is missing are dropped before they are called.
         metadata = cache(lambda: decode_response(8, 0, body, VERSION).metadata.with_vectors(as_))
         return lambda: decode_response(8, 0, body, VERSION, None, None, metadata()).decode(factory)
 
@@ -286,16 +316,19 @@ def engine_result_cases() -> dict[str, Callable[[], Any]]:
         "1000 vectors, matrix": lambda: matrix().to_numpy()["v"],
         "1000 vectors, Arrow": lambda: matrix().to_arrow(),
     }
-    lacking = [
+    endings_to_drop = [
         word
         for word, packages in NEEDED_BY.items()
         if not all(importlib.util.find_spec(name) for name in packages)
     ]
-    return {name: case for name, case in cases.items() if not name.endswith(tuple(lacking))}
+    return {name: case for name, case in cases.items() if not name.endswith(tuple(endings_to_drop))}
 
 
 def engine_message_cases() -> dict[str, Callable[[], Any]]:
-    """Return the calls of turbocql's engine: bind plan and bodies, without message objects."""
+    """Return the same cases as `message_cases`, with the internal functions of turbocql's engine.
+
+    The engine binds with a `BindPlan` and encodes bodies directly, without message objects.
+    """
     from cassandra._impl import bind, bodies
     from cassandra.protocol.messages.decode import decode_response
     from cassandra.protocol.params import QueryParams
@@ -340,7 +373,7 @@ def engine_row_cases() -> dict[str, Callable[[], Any]]:
         rows_body(columns, row, metadata=False),
         page(5000),
     )
-    remembered = decode_response(8, 0, small, VERSION).metadata
+    small_metadata = decode_response(8, 0, small, VERSION).metadata
     large_metadata = decode_response(8, 0, large, VERSION).metadata
 
     def decode(body: bytes, cached: Any, factory: Any) -> Callable[[], Any]:
@@ -349,9 +382,11 @@ def engine_row_cases() -> dict[str, Callable[[], Any]]:
     return {
         "page 5000 x 5, tuples": decode(large, large_metadata, tuple_factory),
         "page 5000 x 5, named tuples": decode(large, large_metadata, named_tuple_factory),
-        "1 x 3, tuple": decode(small, remembered, tuple_factory),
-        "1 x 3, named tuple": decode(small, remembered, named_tuple_factory),
-        "1 x 3, named tuple, metadata skipped": decode(skipped, remembered, named_tuple_factory),
+        "1 x 3, tuple": decode(small, small_metadata, tuple_factory),
+        "1 x 3, named tuple": decode(small, small_metadata, named_tuple_factory),
+        "1 x 3, named tuple, metadata skipped": decode(
+            skipped, small_metadata, named_tuple_factory
+        ),
     }
 
 

@@ -1,8 +1,10 @@
 """Connects to a server with many tables, touches all metadata, and prints the cost as JSON.
 
-It works with any driver of this family. `benchmarks.metadata` runs it: ADDRESS PORT MODE, where
-MODE is "time" (seconds of CPU), "memory" (bytes that Python objects hold) or "off" (seconds of CPU
-of a connect without schema metadata).
+    worker_metadata.py ADDRESS PORT MODE
+
+It works with turbocql, cassandra-driver and scylla-driver. MODE chooses the figures: "time" (CPU
+seconds), "memory" (bytes of Python objects) or "off" (CPU seconds of a connect without schema
+metadata).
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ from cassandra.cluster import Cluster
 
 
 def touch(metadata: Any) -> int:
-    """Look at each column, option and index of each table, and return the number of tables."""
+    """Read each column, option and index of each table, and return the number of tables.
+
+    A driver may parse metadata only when it is read.
+    """
     count = 0
     for keyspace in metadata.keyspaces.values():
         for table in keyspace.tables.values():
@@ -44,7 +49,8 @@ def connect(address: str, port: int, **settings: Any) -> tuple[Any, Any]:
 
 
 def timed(address: str, port: int) -> dict[str, float]:
-    """Return the CPU seconds of connect, of touching everything, and of exporting all of it."""
+    """Return the CPU seconds of connecting, of touching everything, and of exporting it as CQL."""
+    # The first connect of a process loads modules and starts threads: do not measure it.
     warm, _ = connect(address, port, schema_metadata_enabled=False, token_metadata_enabled=False)
     gc.collect()
     start = time.process_time()
@@ -67,7 +73,7 @@ def timed(address: str, port: int) -> dict[str, float]:
 
 
 def measured(address: str, port: int) -> dict[str, float]:
-    """Return the bytes held after connect, and after everything was touched."""
+    """Return the bytes held after connecting, and after everything was touched."""
     warm, _ = connect(address, port, schema_metadata_enabled=False, token_metadata_enabled=False)
     gc.collect()
     tracemalloc.start()
@@ -83,7 +89,7 @@ def measured(address: str, port: int) -> dict[str, float]:
 
 
 def switched_off(address: str, port: int) -> dict[str, float]:
-    """Return the CPU seconds of a connect that reads no schema."""
+    """Return the CPU seconds of connecting without reading the schema."""
     warm, _ = connect(address, port, schema_metadata_enabled=False, token_metadata_enabled=False)
     start = time.process_time()
     cluster, _ = connect(address, port, schema_metadata_enabled=False, token_metadata_enabled=False)

@@ -1,7 +1,9 @@
-"""Times query plans, look-ups and ring building, by the public API alone.
+"""Times query plans, replica look-ups and building the token ring, with the public API only.
 
-`benchmarks.plans` runs it in the environment of one driver. It prints one JSON object: ns per call,
-or seconds.
+    worker_plans.py HOSTS VNODES [ring]
+
+`benchmarks.plans` runs this file in the environment of each driver. It prints one JSON object:
+nanoseconds per call of plans and look-ups, or with a third argument the seconds to build a ring.
 """
 
 from __future__ import annotations
@@ -56,7 +58,10 @@ def make_hosts(count: int, datacenters: int, racks: int) -> list[Host]:
 def make_metadata(
     hosts: list[Host], vnodes: int, options: dict[str, str]
 ) -> tuple[Any, dict[Any, list[str]]]:
-    """Return metadata with one keyspace, and the tokens of each host. The ring is not built yet."""
+    """Return cluster metadata with one keyspace, and random tokens for each host.
+
+    The token ring is not built yet.
+    """
     rng = random.Random(1)
     metadata: Any = Metadata()
     for host in hosts:
@@ -65,7 +70,7 @@ def make_metadata(
         host: [str(rng.randrange(-(1 << 63), 1 << 63)) for _ in range(vnodes)] for host in hosts
     }
     public: Any = cassandra.metadata
-    if hasattr(metadata, "_replace_replication"):
+    if hasattr(metadata, "_replace_replication"):  # turbocql
         metadata._replace_replication(
             {"ks": public.ReplicationStrategy.create("NetworkTopologyStrategy", options)}
         )
@@ -76,14 +81,18 @@ def make_metadata(
     return metadata, tokens
 
 
-def best(make: Callable[[], list[Any]], spend: Callable[[list[Any]], None]) -> float:
-    """Return the ns for each of the things that `make` gives to `spend`, the best of the rounds."""
+def best(make: Callable[[], list[Any]], use: Callable[[list[Any]], None]) -> float:
+    """Return the nanoseconds that `use` takes for one item, in the fastest round.
+
+    :param make: returns new items for each round; its time is not measured.
+    :param use: is called with these items.
+    """
     fastest = float("inf")
     for _ in range(REPEATS):
-        things = make()
+        items = make()
         start = time.perf_counter()
-        spend(things)
-        fastest = min(fastest, (time.perf_counter() - start) / len(things))
+        use(items)
+        fastest = min(fastest, (time.perf_counter() - start) / len(items))
     return fastest * 1e9
 
 
@@ -119,16 +128,16 @@ def plans() -> dict[str, float]:
     for name, policy in policies.items():
         policy.populate(cluster, hosts)
 
-        def first_hosts(those: list[Any], plan: Any = policy.make_query_plan) -> None:
-            for statement in those:
+        def first_hosts(bound: list[Any], plan: Any = policy.make_query_plan) -> None:
+            for statement in bound:
                 next(iter(plan("ks", statement)))
 
         figures[name] = best(statements, first_hosts)
 
     def whole_plans(
-        those: list[Any], policy: Any = policies["first host and token, TokenAware(DCAware)"]
+        bound: list[Any], policy: Any = policies["first host and token, TokenAware(DCAware)"]
     ) -> None:
-        for statement in those:
+        for statement in bound:
             list(policy.make_query_plan("ks", statement))
 
     def replicas(keys: list[Any]) -> None:
@@ -143,13 +152,13 @@ def plans() -> dict[str, float]:
 
 
 def build(hosts: int, vnodes: int) -> float:
-    """Return the seconds from the tokens as texts to the replicas of a key."""
+    """Build a token ring from strings, look up one key, and return the seconds for both."""
     metadata, tokens = make_metadata(
         make_hosts(hosts, 3, 3), vnodes, {"dc0": "3", "dc1": "3", "dc2": "3"}
     )
     start = time.perf_counter()
     metadata.rebuild_token_map(PARTITIONER, tokens)
-    # Three in each of three data centres, if there are as many.
+    # Three replicas in each of three data centres, or all hosts if there are fewer.
     assert len(metadata.get_replicas("ks", b"key")) == min(hosts, 9)
     return time.perf_counter() - start
 

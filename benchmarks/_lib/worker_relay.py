@@ -1,8 +1,9 @@
-"""A relay that speaks TLS in front of a server, in a process of its own.
+"""A relay that accepts TLS and forwards to a server at 127.0.0.1 without TLS.
 
     worker_relay.py PORT CERTIFICATE KEY [CA]
 
-Prints its own port. With a CA, clients must have a certificate of it.
+PORT is the server's port. The relay prints its own port. With a CA, clients must have a certificate
+that it has signed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 
 
 async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Forward bytes until the reader's side closes, then close the writer's side."""
     try:
         while data := await reader.read(1 << 18):
             writer.write(data)
@@ -23,9 +25,11 @@ async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 async def relay(port: int, certificate: str, key: str, clients: str | None = None) -> None:
-    """Accept TLS, and carry it to the null server at `port`; prints its own port.
+    """Run the relay until the process is terminated.
 
-    :param clients: the CA of the certificates that clients must have; None if they need none.
+    :param port: the server's port.
+    :param clients: the CA that must have signed the clients' certificates. None if clients need no
+        certificate.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)

@@ -1,11 +1,17 @@
-"""Times requests against the null server through one driver's face, in any environment.
+"""Times requests to the null server with one driver and one of its APIs.
 
     worker_requests.py FACE ADDRESS PORT [CASE ...]
 
-FACE is "blocking" (any driver with this family's API), "aio" and "aio-asyncio" (turbocql's asyncio
-face on uvloop and on asyncio's own loop), "acsylla", "scyllapy" (both on uvloop). Prints one JSON
-object. For each case it has the microseconds of CPU of this process for a request (user + system;
-of a page for a row), the best of several passes, and the requests a second of the best pass.
+FACE is the API:
+
+- "blocking": the blocking API of cassandra-driver, scylla-driver or turbocql, whichever is
+  installed.
+- "aio" and "aio-asyncio": turbocql's asyncio API on uvloop and on asyncio's own loop.
+- "acsylla" and "scyllapy": these drivers, on uvloop.
+
+CASE is a word in the names of the cases to run; without any, all run. The program prints one JSON
+object. For each case it has the CPU microseconds (user + system) of this process for one request,
+or for one row of a page, and the requests per second. Both are the best of several passes.
 """
 
 from __future__ import annotations
@@ -19,7 +25,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
-# "lz4", or False for none.
+# "lz4", or False for no compression.
 COMPRESSION: Any = os.environ.get("TURBOCQL_BENCH_COMPRESSION", False)
 QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
 PASSES = 2 if QUICK else 7
@@ -38,23 +44,30 @@ Figures = dict[str, Any]
 
 
 def chosen() -> Callable[[str], bool]:
+    """Return a function that says if a case was chosen on the command line."""
     words = sys.argv[4:]
     return lambda case: not words or any(word in case for word in words)
 
 
 class Clock:
-    """The figures of one run."""
+    """Measures cases, and holds their figures by name."""
 
     def __init__(self) -> None:
         self.figures: Figures = {}
         self.wanted = chosen()
 
     def passes(self, case: str, requests: int, units: int = 1) -> Iterator[None]:
-        """Times the body of a `for` loop over it, pass by pass."""
+        """Time the body of a `for` loop over this generator; one iteration is one pass.
+
+        The first iteration is not measured. There is none if the case was not chosen.
+
+        :param requests: the number of requests that the body makes.
+        :param units: the rows of each request's page; the CPU time is divided by them, too.
+        """
         if not self.wanted(case):
             return
         best, rate = float("inf"), 0.0
-        yield None  # warm
+        yield None  # to warm up
         for _ in range(PASSES):
             began, cpu = time.perf_counter(), time.process_time()
             yield None
@@ -65,12 +78,16 @@ class Clock:
 
 
 def security() -> dict[str, Any]:
-    """The settings for TLS, if ``TURBOCQL_BENCH_CA`` names the CA of the server."""
+    """Return the keyword arguments for TLS: ``TURBOCQL_BENCH_CA`` is the path of the server's CA.
+
+    Without that variable, return none, and requests are sent without TLS.
+    """
     certificate = os.environ.get("TURBOCQL_BENCH_CA")
     return {"ssl_context": ssl.create_default_context(cafile=certificate)} if certificate else {}
 
 
 def vector() -> Any:
+    """Return 768 floats: a NumPy array if NumPy is installed, else a list."""
     try:
         import numpy
     except ImportError:
@@ -79,17 +96,18 @@ def vector() -> Any:
 
 
 def blocking(address: str, port: int) -> Figures:
+    """Measure all cases with the blocking API."""
     from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
     from cassandra.concurrent import execute_concurrent_with_args
     from cassandra.policies import RoundRobinPolicy
     from cassandra.query import BatchStatement, BatchType, tuple_factory
 
     clock = Clock()
-    named = ExecutionProfile(RoundRobinPolicy())
+    round_robin = ExecutionProfile(RoundRobinPolicy())
     cluster = Cluster(
         [address], port=port, protocol_version=4, compression=COMPRESSION,
         schema_metadata_enabled=False, token_metadata_enabled=False,
-        execution_profiles={EXEC_PROFILE_DEFAULT: named}, **security(),
+        execution_profiles={EXEC_PROFILE_DEFAULT: round_robin}, **security(),
     )  # fmt: skip
     session = cluster.connect()
     insert, select, page = (session.prepare(text) for text in (INSERT, SELECT, PAGE))
@@ -134,6 +152,7 @@ def blocking(address: str, port: int) -> Figures:
         for _ in range(200):
             yield BatchStatement(BatchType.UNLOGGED).add_many(insert, [ROW] * BATCH_SIZE), None
 
+    # Only turbocql has `add_many`.
     if hasattr(BatchStatement, "add_many"):
         for _ in clock.passes("batch of 50 by add_many, 100 in flight", 200):
             for outcome in execute_concurrent(
@@ -157,7 +176,11 @@ def blocking(address: str, port: int) -> Figures:
 async def by_workers(
     start: Callable[[], Awaitable[Any]], count: int, use: Callable[[Any], Any] | None = None
 ) -> None:
-    """Run `count` requests by `IN_FLIGHT` tasks, each of which awaits one after the other."""
+    """Run `count` requests in `IN_FLIGHT` tasks; each task awaits its requests one by one.
+
+    :param start: begins a request.
+    :param use: is called with each result, to read its rows.
+    """
 
     async def work() -> None:
         for _ in range(count // IN_FLIGHT):
@@ -169,9 +192,10 @@ async def by_workers(
 
 
 async def in_windows(start: Callable[[], Awaitable[Any]], count: int) -> None:
-    """Run `count` requests, `IN_FLIGHT` at a time: all of a window are begun, then awaited.
+    """Run `count` requests: start `IN_FLIGHT` at once, await all of them, start the next.
 
-    This is only for drivers whose call begins the request.
+    This works only for drivers that start a request when its method is called, not when it is
+    awaited.
     """
     for _ in range(count // IN_FLIGHT):
         for future in [start() for _ in range(IN_FLIGHT)]:
@@ -179,6 +203,7 @@ async def in_windows(start: Callable[[], Awaitable[Any]], count: int) -> None:
 
 
 async def aio(address: str, port: int) -> Figures:
+    """Measure all cases with turbocql's asyncio API."""
     from cassandra.aio import Cluster
     from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile
     from cassandra.policies import RoundRobinPolicy
@@ -199,7 +224,9 @@ async def aio(address: str, port: int) -> Figures:
             [INSERT, SELECT, PAGE, VECTOR_INSERT]
         )
         execute = session.execute
-        if sys.argv[4:5] == ["calls"]:  # to count system calls: so many times 10,000 inserts
+        # benchmarks/requests.py counts system calls with strace: "calls N" makes N times 10,000
+        # inserts and nothing else.
+        if sys.argv[4:5] == ["calls"]:
             for _ in range(int(sys.argv[5])):
                 await by_workers(lambda: execute(insert, ROW), MANY)
             return {}
@@ -248,6 +275,7 @@ async def aio(address: str, port: int) -> Figures:
 
 
 async def acsylla(address: str, port: int) -> Figures:
+    """Measure the same cases with acsylla, except vectors."""
     import acsylla as driver
 
     clock = Clock()
@@ -292,6 +320,7 @@ async def acsylla(address: str, port: int) -> Figures:
 
 
 async def scyllapy(address: str, port: int) -> Figures:
+    """Measure the same cases with scyllapy, except batches and vectors."""
     import scyllapy as driver
 
     clock = Clock()

@@ -1,9 +1,10 @@
-"""Measures one size of one thing for `benchmarks.scale`, in a process of its own.
+"""Measures one combination of sizes for `benchmarks.scale`, in a process of its own.
 
     worker_scale.py ADDRESS PORT SETTINGS
 
-SETTINGS is a JSON object: nodes, connections (a node), sessions, prepared (statements asked for),
-threads, requests, idle (seconds to watch). Prints one JSON object.
+SETTINGS is a JSON object with the numbers of nodes, connections (to each node), sessions, prepared
+(statements to prepare), threads and requests, and idle: the seconds for which the CPU of the idle
+client is measured. The program prints one JSON object.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ PATIENCE = 120.0  # seconds
 
 
 def memory() -> float:
-    """Return the process's resident MiB."""
+    """Return the resident memory of this process in MiB."""
     gc.collect()
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * resource.getpagesize() / (1 << 20)
@@ -44,7 +45,7 @@ def wait_for(done: Any) -> None:
 
 
 def cost_of_requests(session: Any, insert: Any, requests: int, threads: int) -> float:
-    """Return the microseconds of CPU that an insert takes, with 100 in flight in each thread."""
+    """Return the CPU microseconds of an insert if each thread has 100 in flight."""
     values = [(number, "hello world", 7, 1.5, True) for number in range(requests // threads)]
 
     def work() -> None:
@@ -64,7 +65,7 @@ def cost_of_requests(session: Any, insert: Any, requests: int, threads: int) -> 
 
 
 def cost_alone(session: Any, insert: Any) -> float:
-    """Return the microseconds of CPU that an insert takes if nothing else is in flight."""
+    """Return the CPU microseconds of a blocking insert if no other request is in flight."""
     best = float("inf")
     for _ in range(PASSES):
         began = time.process_time()
@@ -75,6 +76,7 @@ def cost_alone(session: Any, insert: Any) -> float:
 
 
 def connect(address: str, port: int, settings: dict[str, Any]) -> Cluster:
+    """Return a cluster for the settings; it is not connected yet."""
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1"), shuffle_replicas=False)
     cluster = Cluster(
         [address], port=port, protocol_version=4,
@@ -85,6 +87,7 @@ def connect(address: str, port: int, settings: dict[str, Any]) -> Cluster:
 
 
 def measure(address: str, port: int, settings: dict[str, Any]) -> dict[str, float]:
+    """Connect, send requests, be idle, shut down, and return the figures of each step."""
     figures: dict[str, float] = {}
     before = memory()
     began, cpu = time.perf_counter(), time.process_time()
@@ -114,7 +117,7 @@ def measure(address: str, port: int, settings: dict[str, Any]) -> dict[str, floa
     figures["alone us"] = cost_alone(session, insert)
     figures["MiB"] = memory() - before
     if settings["idle"]:
-        time.sleep(1)
+        time.sleep(1)  # let work that the requests have caused end
         cpu = time.process_time()
         time.sleep(settings["idle"])
         figures["idle %"] = (time.process_time() - cpu) / settings["idle"] * 100
@@ -125,6 +128,7 @@ def measure(address: str, port: int, settings: dict[str, Any]) -> dict[str, floa
 
 
 def main() -> None:
+    # Many nodes need many sockets.
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     print(json.dumps(measure(sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3]))))

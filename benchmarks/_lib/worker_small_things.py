@@ -1,8 +1,10 @@
-"""Calls one small thing again and again, for `benchmarks.small_things` to count what it takes.
+"""Calls one function many times; `benchmarks.small_things` counts the instructions.
 
     worker_small_things.py CASE SIDE CALLS
 
-SIDE is ``ours`` or ``floor``. The loop itself is the same on both sides.
+Each case is a pair of functions. SIDE chooses one: ``ours`` is the function of the driver to be
+measured, ``floor`` is the least code that does the same work. The loop around the call is the same
+on both sides.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-# The folder of the benchmarks, whose `benchmarks.py` stands for the package.
+# The folder benchmarks/: its benchmarks.py makes the package `benchmarks` importable.
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 from benchmarks._lib.worker_messages import TWELVE, Column, rows_body
@@ -42,11 +44,15 @@ BATCH = [(True, ID, TWELVE)] * 10
 INT, TEXT, DOUBLE = 0x09, 0x0D, 0x07
 
 Call = Callable[[], object]
-Sides = tuple[Call, Call]
+Sides = tuple[Call, Call]  # ours, floor
 
 
 def sends(message: Any, engine: Callable[[], bytes]) -> Sides:
-    """Return `send_body` of a message, and the engine's function, both into a file."""
+    """Return the message's `send_body`, and as floor the engine's function; both write to a file.
+
+    :param message: a message of the public API.
+    :param engine: encodes the same body with the engine's internal function.
+    """
     return (
         lambda: message.send_body(BytesIO(), VERSION),
         lambda: BytesIO().write(engine()),
@@ -82,6 +88,10 @@ def prepare() -> Sides:
 
 
 def decodes(opcode: int, body: bytes, cached: Any = None) -> Sides:
+    """Return the public `decode_message`, and as floor the engine's internal function.
+
+    :param cached: the metadata of the columns, if the client knows them already.
+    """
     decode = ProtocolHandler.decode_message
     return (
         lambda: decode(VERSION, None, {}, 1, 0, opcode, body, None, cached),
@@ -115,7 +125,7 @@ def error() -> Sides:
 
 
 def of_page(columns: int, count: int, factory: Any, code: int = TEXT) -> tuple[Call, list[Any]]:
-    """Return the decoding of a page of texts, and its rows as tuples."""
+    """Return a function that decodes a page of texts, and the encoded cells of each row."""
     names = [(f"column_{number}", code) for number in range(columns)]
     cells = [
         [b"text %d of %d" % (row, column) for column in range(columns)] for row in range(count)
@@ -183,7 +193,10 @@ def first_named_tuple() -> Sides:
 
 
 def again_named_tuple() -> Sides:
-    """A new plan of a shape that another one had; and one that makes tuples."""
+    """Make a row plan (the decoder for a list of columns) whose named tuple class is cached.
+
+    The floor makes the same plan and decodes to plain tuples.
+    """
     columns = [Column("ks", "t", name, cqltypes.UTF8Type) for name in ("a", "b", "c", "d", "e")]
     names = [column.name for column in columns]
     codecs = [column.type.codec() for column in columns]
@@ -219,7 +232,7 @@ CASES: dict[str, Callable[[], Sides]] = {
 def main() -> None:
     case, side, calls = sys.argv[1:]
     call = CASES[case]()[side == "floor"]
-    call()  # what is made once
+    call()  # fill caches that are filled at the first call
     for _ in repeat(None, int(calls)):
         call()
 

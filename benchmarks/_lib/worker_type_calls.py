@@ -1,7 +1,7 @@
-"""Times the public calls of type classes of the driver that `cassandra` is. Prints JSON.
+"""Times the public methods of type classes, with the driver of its environment. Prints JSON.
 
-``Int32Type.serialize(5, 4)`` and its like, as programs and other benchmarks call them. Only names
-that all drivers document are used, so that the same file runs in every environment.
+The calls are ``Int32Type.serialize(5, 4)`` and the like, as in applications. Only names that
+all drivers document are used, so that the script runs in every environment.
 """
 
 from __future__ import annotations
@@ -78,7 +78,10 @@ def cases() -> list[tuple[str, Any, Any]]:
 
 
 def nanoseconds(cqltype: Any, call: str, argument: Any) -> float:
-    """Return the least time of one call, of several repeats; it is written out as programs do."""
+    """Return the time of one call in the fastest of several repeats.
+
+    The timed code contains the call as an application writes it, with the look-up of the method.
+    """
     timer = timeit.Timer(
         f"cqltype.{call}(argument, {PROTOCOL})",
         globals={"cqltype": cqltype, "argument": argument},
@@ -90,7 +93,7 @@ def nanoseconds(cqltype: Any, call: str, argument: Any) -> float:
 
 
 def main() -> None:
-    """Measure all cases and print them: name to ns of each of `CALLS`, null if it cannot be."""
+    """Measure all cases, and print for each the nanoseconds of each of `CALLS`, or null."""
     measured: dict[str, list[float | None]] = {}
     for name, cqltype, value in cases():
         times: list[float | None] = []
@@ -99,7 +102,7 @@ def main() -> None:
                 writes = call in ("serialize", "to_binary")
                 argument = value if writes else cqltype.serialize(value, PROTOCOL)
                 times.append(nanoseconds(cqltype, call, argument))
-            except Exception as error:  # a peer that cannot do this: the table says so
+            except Exception as error:  # a peer may lack a type: the table then has no figure
                 print(f"{name}, {call}: {type(error).__name__}: {error}", file=sys.stderr)
                 times.append(None)
         measured[name] = times

@@ -1,4 +1,4 @@
-"""The version of the distribution whose place this one takes; its local part says whose it is."""
+"""Sets the shim's version: that of the distribution that it replaces, with the suffix +turbocql."""
 
 import os
 

@@ -1,1 +1,1 @@
-"""The parts of `tools/build_wheels`."""
+"""The modules of `tools/build_wheels`."""

@@ -1,4 +1,4 @@
-"""Archives that are the same at every build: times, owners and the order of members are fixed."""
+"""Writes archives that have the same bytes at every build: times, owners and order are fixed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-# The earliest that a zip file can say.
+# 1980-01-01, the earliest time that a zip file can store, in seconds since 1970.
 ZIP_BEGINS = 315532800
 
 
 def repack_sdist(sdist: Path, epoch: int) -> None:
-    """Write a source distribution again, with one time for all files and without owners.
+    """Rewrite a source distribution in place, with the same time for all files and no owners.
 
-    :param sdist: a file of ``.tar.gz``.
+    :param sdist: the ``.tar.gz`` file.
     :param epoch: the time, in seconds.
     """
     plain = io.BytesIO()
@@ -35,7 +35,7 @@ def repack_sdist(sdist: Path, epoch: int) -> None:
 
 
 def read_wheel(wheel: Path) -> dict[str, bytes]:
-    """Return a wheel's files by name, but for RECORD."""
+    """Return the contents of a wheel's files by name, without RECORD."""
     with zipfile.ZipFile(wheel) as archive:
         return {
             name: archive.read(name) for name in archive.namelist() if not name.endswith("/RECORD")
@@ -43,7 +43,7 @@ def read_wheel(wheel: Path) -> dict[str, bytes]:
 
 
 def info_of(files: Mapping[str, bytes]) -> str:
-    """Return the name of a wheel's folder of metadata."""
+    """Return the name of a wheel's ``.dist-info`` folder."""
     return next(name for name in files if name.endswith(".dist-info/WHEEL")).partition("/")[0]
 
 
@@ -53,10 +53,10 @@ def write_wheel(
 ) -> Path:  # fmt: skip
     """Write a wheel and return its path.
 
-    :param files: by name, without WHEEL and RECORD, which are made here.
-    :param python: the first part of its tags, such as ``cp313``.
-    :param abi: the second part.
-    :param platforms: the third; a wheel may have several.
+    :param files: contents by name. WHEEL (replaced) and RECORD (added) are made here.
+    :param python: the Python part of the wheel's tag, such as ``cp313``.
+    :param abi: the ABI part of the tag, such as ``cp313t``.
+    :param platforms: the platform parts of the tag; a wheel may have several.
     :param epoch: the time of all files, in seconds.
     :param folder: where to write it.
     """
@@ -67,7 +67,7 @@ def write_wheel(
         f"Root-Is-Purelib: {'true' if platforms == ('any',) else 'false'}\n"
         + "".join(f"Tag: {python}-{abi}-{platform}\n" for platform in platforms)
     ).encode()
-    # The metadata comes last, so that installers that read from the end find it at once.
+    # Put the metadata last, so that installers that read an archive from its end find it at once.
     names = sorted(contents, key=lambda name: (name.startswith(info), name))
     record = "".join(f"{name},sha256={_digest(contents[name])},{len(contents[name])}\n"
                      for name in names)  # fmt: skip

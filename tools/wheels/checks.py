@@ -1,4 +1,4 @@
-"""Each wheel is looked at before anybody gets it."""
+"""Checks of wheels before they are uploaded: contents, processor, platform, and a trial run."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from pathlib import Path
 
 from wheels.targets import Interpreter, Target
 
-LARGEST = 4_000_000
+LARGEST = 4_000_000  # bytes of a wheel
 SOURCES = (".c", ".h", ".pxd", ".pxi", ".pyc", ".pyx")
 
 
 def check_contents(wheel: Path, modules: set[str]) -> None:
-    """Look at a wheel's size and the names in it.
+    """Check a wheel's size and the names of its files.
 
-    :param modules: the names of the compiled modules' files; empty for a pure wheel.
-    :raises ValueError: if something is wrong.
+    :param modules: the file names of the compiled modules that it must have; empty for a pure
+        wheel.
+    :raises ValueError: if the wheel is too large, has files that do not belong into a wheel, or
+        has other compiled modules.
     """
     size = wheel.stat().st_size
     if size > LARGEST:
@@ -33,16 +35,17 @@ def check_contents(wheel: Path, modules: set[str]) -> None:
     ]
     if strange:
         raise ValueError(f"{wheel.name} has {', '.join(strange[:5])}, which are no part of a wheel")
-    found = {name.rpartition("/")[2] for name in names if name.endswith(".so")}
-    if found != modules:
-        raise ValueError(f"{wheel.name} lacks or adds modules: {sorted(found ^ modules)}")
+    present = {name.rpartition("/")[2] for name in names if name.endswith(".so")}
+    if present != modules:
+        raise ValueError(f"{wheel.name} lacks or adds modules: {sorted(present ^ modules)}")
 
 
 def check_machine(module: Path, target: Target) -> None:
-    """Look at the processor that a compiled module is for.
+    """Check that a compiled module is an ELF file for the target's processor.
 
-    :raises ValueError: if it is another one.
+    :raises ValueError: if it is not.
     """
+    # e_machine, the number of the processor, is at offset 18 of an ELF header.
     head = module.read_bytes()[:20]
     machine = int.from_bytes(head[18:20], "little")
     if head[:4] != b"\x7fELF" or machine != target.machine:
@@ -58,21 +61,22 @@ def check_platform(wheel: Path, target: Target, python: Path) -> None:
     done = subprocess.run(
         [str(python), "-m", "auditwheel", "show", str(wheel)], capture_output=True, text=True
     )
-    told = " ".join(done.stdout.split())
+    output = " ".join(done.stdout.split())
     best = target.tags[-1]
-    # It may be good for still older systems than the tags say.
-    good = f'platform tag: "{best}"' in told or any(
-        f'platform tag: "{older}' in told
+    # The wheel may also run on older systems than its tags say; auditwheel then names those.
+    good = f'platform tag: "{best}"' in output or any(
+        f'platform tag: "{older}' in output
         for older in ("manylinux_2_5", "manylinux_2_12")
         if best.startswith("manylinux")
     )
     if done.returncode or not good:
-        raise ValueError(f"auditwheel on {wheel.name}: {told or done.stderr.strip()}")
+        raise ValueError(f"auditwheel on {wheel.name}: {output or done.stderr.strip()}")
 
 
 def check_metadata(files: list[Path], python: Path) -> None:
-    """Ask twine whether an index would take the files.
+    """Ask twine whether a package index would accept the files.
 
+    :param python: an interpreter that has twine.
     :raises ValueError: if it would not.
     """
     done = subprocess.run(
@@ -85,10 +89,10 @@ def check_metadata(files: list[Path], python: Path) -> None:
 
 
 def check_working(wheel: Path, interpreter: Interpreter, implementation: str) -> float:
-    """Install the wheel where there is no compiler, and use it.
+    """Install the wheel into a new environment without a compiler, and run smoke.py there.
 
-    :param interpreter: the one that it is for; it has to be here.
-    :param implementation: "c" or "python", which the driver has to say of itself.
+    :param interpreter: the interpreter that the wheel is for; its `python` must not be None.
+    :param implementation: "c" or "python": what `cassandra.implementation` must be.
     :return: the seconds that pip took.
     :raises ValueError: if it cannot be installed or does not work.
     """
@@ -97,32 +101,32 @@ def check_working(wheel: Path, interpreter: Interpreter, implementation: str) ->
         home = Path(folder)
         run = [str(interpreter.python), "-m", "venv", str(home)]
         subprocess.run(run, check=True, capture_output=True)
-        # No compiler, no Cython, no other package: what is on this path is all there is.
-        alone = {"PATH": str(home / "bin"), "HOME": folder}
+        # With this PATH, no compiler, Cython or other package of this machine can be found.
+        environment = {"PATH": str(home / "bin"), "HOME": folder}
         python = str(home / "bin" / "python")
-        # The one dependency first: the time is the wheel's.
+        # Install the only dependency first, so that we measure the time for the wheel alone.
         install = [python, "-m", "pip", "install", "-q", "--only-binary", ":all:"]
-        _run([*install, "geomet"], alone, f"pip install geomet for {wheel.name}")
+        _run([*install, "geomet"], environment, f"pip install geomet for {wheel.name}")
         begun = time.perf_counter()
-        _run([*install, "--no-deps", str(wheel)], alone, f"pip install {wheel.name}")
+        _run([*install, "--no-deps", str(wheel)], environment, f"pip install {wheel.name}")
         seconds = time.perf_counter() - begun
-        _run([python, "-I", str(smoke), implementation], alone, wheel.name)
+        _run([python, "-I", str(smoke), implementation], environment, wheel.name)
     return seconds
 
 
 def check_elsewhere(wheel: Path, runner: Path) -> None:
-    """Use a compiled wheel of another platform by an interpreter that runs here all the same.
+    """Run smoke.py on a compiled wheel for another platform, with an emulated or musl interpreter.
 
     :param wheel: the wheel; it is unpacked, not installed.
-    :param runner: starts the interpreter: by qemu, or on musl.
+    :param runner: the program that starts such an interpreter (see `targets.elsewhere`).
     :raises ValueError: if it does not work.
     """
     smoke = Path(__file__).with_name("smoke.py")
     with tempfile.TemporaryDirectory() as folder:
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(folder)
-        alone = {"PATH": "/usr/bin:/bin", "HOME": folder, "PYTHONPATH": folder}
-        _run([str(runner), str(smoke), "c"], alone, wheel.name)
+        environment = {"PATH": "/usr/bin:/bin", "HOME": folder, "PYTHONPATH": folder}
+        _run([str(runner), str(smoke), "c"], environment, wheel.name)
 
 
 def _run(command: list[str], environment: dict[str, str], what: str) -> None:

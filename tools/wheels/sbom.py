@@ -1,4 +1,4 @@
-"""The bill of materials of a wheel: a CycloneDX document among its metadata (PEP 770)."""
+"""Makes the software bill of materials (SBOM) of a wheel: a CycloneDX document (PEP 770)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from email.parser import BytesParser
 
 
 def document(metadata: bytes, epoch: int, tools: dict[str, str], tag: str) -> bytes:
-    """Return the document of a wheel.
+    """Return the bill of materials of a wheel, as JSON.
 
-    :param metadata: its METADATA file, which names its dependencies.
-    :param epoch: the time of the build, in seconds.
-    :param tools: what it was built with, by name: versions.
-    :param tag: the wheel's own tag: each wheel has a bill of its own.
+    :param metadata: the wheel's METADATA file, which names its dependencies.
+    :param epoch: the time of the build, in seconds since 1970.
+    :param tools: versions of the tools that the wheel was built with, by name.
+    :param tag: the wheel's tag, which makes the document's serial number unique.
     """
     fields = BytesParser().parsebytes(metadata)
     name, version = fields["Name"], fields["Version"]
@@ -25,15 +25,15 @@ def document(metadata: bytes, epoch: int, tools: dict[str, str], tag: str) -> by
     bill = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
-        # The same at every build of the same thing.
+        # The serial number is the same at every build of the same wheel.
         "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{purl}#{epoch}#{tag}')}",
         "version": 1,
         "metadata": {
             "timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(epoch)),
             "tools": {
                 "components": [
-                    {"type": "application", "name": tool, "version": found}
-                    for tool, found in sorted(tools.items())
+                    {"type": "application", "name": tool, "version": tool_version}
+                    for tool, tool_version in sorted(tools.items())
                 ]
             },
             "component": {

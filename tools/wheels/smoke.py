@@ -1,6 +1,8 @@
-"""Uses an installed wheel: every compiled module, and requests to a node of the package's own.
+"""Uses an installed wheel: imports every compiled module, and sends requests to a fake node.
 
 python -I smoke.py IMPLEMENTATION
+
+IMPLEMENTATION is "c" or "python": what `cassandra.implementation` must be.
 """
 
 from __future__ import annotations
@@ -40,10 +42,10 @@ def use_values() -> None:
         ("BooleanType", True),
     ]
     for name, value in values:
-        kind = getattr(cqltypes, name)
-        again = kind.deserialize(kind.serialize(value, 5), 5)
-        if again != value:
-            sys.exit(f"{name}: {value!r} came back as {again!r}")
+        cql_type = getattr(cqltypes, name)
+        result = cql_type.deserialize(cql_type.serialize(value, 5), 5)
+        if result != value:
+            sys.exit(f"{name}: {value!r} came back as {result!r}")
 
 
 def use_requests() -> None:
@@ -70,7 +72,7 @@ def use_requests() -> None:
 
 
 class Named(type):
-    """A class that has every attribute."""
+    """A metaclass whose classes have every attribute: its value is its name."""
 
     def __getattr__(cls, name: str) -> str:
         if name.startswith("__"):
@@ -79,7 +81,7 @@ class Named(type):
 
 
 class StandIn(types.ModuleType):
-    """In the place of ``ssl``: every name is a class."""
+    """A module in place of ``ssl``: every attribute is a class; names with Error are exceptions."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -88,7 +90,10 @@ class StandIn(types.ModuleType):
 
 
 def stand_in() -> None:
-    """Go without TLS and zlib, which `tools/build_python VERSION-musl` leaves out."""
+    """Put stand-ins in place of ssl and zlib if the interpreter lacks them.
+
+    An interpreter from `tools/build_python VERSION-musl` has neither.
+    """
     if importlib.util.find_spec("_ssl") is None:
         sys.modules["ssl"] = StandIn("ssl")
     if importlib.util.find_spec("zlib") is None:

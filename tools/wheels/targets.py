@@ -1,4 +1,4 @@
-"""The platforms that wheels are made for, and the interpreters."""
+"""The platforms and the versions of CPython that wheels are made for, and where to find them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14", "3.15", "3.13t", "3.14t", "3
 
 
 class Target(NamedTuple):
-    """A platform.
+    """A platform that wheels are made for.
 
-    `triple` is the name that zig's compiler has for it. It is None if this machine's own compiler
-    makes it. `tags` are those of a wheel, `suffix` is that of a module's file, `machine` the number
-    of the processor in an ELF header, and `libc` the name of musl's library, if it is musl.
+    - `triple`: the name of the platform for zig's compiler. None if this machine's compiler (gcc)
+      is used.
+    - `tags`: the platform tags of a wheel.
+    - `suffix`: the last part of a compiled module's file name, before ``.so``.
+    - `machine`: the number of the processor in an ELF header.
+    - `libc`: the file name of musl's C library. None on glibc.
     """
 
     name: str
@@ -48,9 +51,10 @@ TARGETS = (
 
 
 class Interpreter(NamedTuple):
-    """A version of CPython, by its headers.
+    """A version of CPython and the folder of its headers.
 
-    `python` is None if only headers of it are here: its wheels are made, and cannot be tried.
+    `python` is the path of its executable. It is None if only the headers are on this machine:
+    wheels for this version can be made, but not run.
     """
 
     version: str
@@ -59,7 +63,7 @@ class Interpreter(NamedTuple):
 
     @property
     def digits(self) -> str:
-        """The version in tags: 313 for 3.13 and 3.13t."""
+        """The version as it appears in tags: 313 for 3.13 and 3.13t."""
         return self.version.rstrip("t").replace(".", "")
 
     @property
@@ -74,9 +78,9 @@ class Interpreter(NamedTuple):
 
     @property
     def defines(self) -> list[str]:
-        """Flags of the compiler that say what the headers themselves may not.
+        """Compiler flags for a build without the GIL that uses the headers of a build with it.
 
-        The headers of both builds of a version differ in this one definition.
+        The headers of both builds of a version differ only in this definition.
         """
         return ["-DPy_GIL_DISABLED=1"] if self.is_free_threaded and self.python is None else []
 
@@ -85,9 +89,9 @@ def find(version: str, given: list[Path]) -> Interpreter | None:
     """Return a version of CPython with its headers, or None if it is not here.
 
     :param version: "3.13", or "3.13t" without the GIL.
-    :param given: interpreters to look at first.
+    :param given: paths of interpreters to look at first.
     """
-    for path in [*given, *_places(version)]:
+    for path in [*given, *_candidates(version)]:
         include = _include(path, version)
         if include is not None:
             return Interpreter(version, include, path)
@@ -99,9 +103,10 @@ def find(version: str, given: list[Path]) -> Interpreter | None:
 
 
 def elsewhere(version: str, target: Target) -> Path | None:
-    """Return an interpreter of another platform that runs here, or None if there is none.
+    """Return an interpreter for another platform that this machine can run, or None.
 
-    `tools/build_python VERSION-musl` and `tools/foreign_python` make them.
+    `tools/build_python VERSION-musl` makes one for musl, and `tools/foreign_python` one for
+    aarch64, which runs in qemu.
     """
     if target.name == f"musl-{platform.machine()}":
         path = _cache() / f"python-{version}-musl" / "bin" / f"python{version}"
@@ -114,38 +119,43 @@ def _cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "turbocql"
 
 
-def _places(version: str) -> list[Path]:
-    """Return where an interpreter may be: beside the others, in pyenv's folder, in our cache."""
+def _candidates(version: str) -> list[Path]:
+    """Return paths at which an interpreter may be: this one, our cache, pyenv's folder, PATH."""
     name = f"python{version}"
     pyenv = Path(os.environ.get("PYENV_ROOT") or "~/.pyenv").expanduser() / "versions"
-    found = [Path(sys.executable), _cache() / f"python-{version}" / "bin" / name]
-    found += sorted(pyenv.glob(f"*/bin/{name}"))
+    paths = [Path(sys.executable), _cache() / f"python-{version}" / "bin" / name]
+    paths += sorted(pyenv.glob(f"*/bin/{name}"))
     on_path = shutil.which(name)
-    return [*found, Path(on_path)] if on_path else found
+    return [*paths, Path(on_path)] if on_path else paths
 
 
-_FACTS = """
+_PRINT_VERSION_AND_HEADERS = """
 import sys, sysconfig
 free = "t" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
 print("%d.%d%s" % (*sys.version_info[:2], free), sysconfig.get_path("include"), sep="\\n")
 """
 
 
-def _facts(python: Path) -> list[str]:
-    """Return an interpreter's version and the folder of its headers; nothing if it cannot run."""
-    done = subprocess.run([str(python), "-c", _FACTS], capture_output=True, text=True, timeout=60)
-    # Shims of version managers are there for versions that are not.
+def _version_and_headers(python: Path) -> list[str]:
+    """Return an interpreter's version and the folder of its headers; [] if it cannot run."""
+    done = subprocess.run(
+        [str(python), "-c", _PRINT_VERSION_AND_HEADERS], capture_output=True, text=True, timeout=60
+    )
+    # A version manager may have a shim (a start script) for a version that is not installed.
     return done.stdout.splitlines() if done.returncode == 0 else []
 
 
 def _version(python: Path) -> str | None:
-    return next(iter(_facts(python)), None)
+    return next(iter(_version_and_headers(python)), None)
 
 
 def _include(python: Path, version: str) -> Path | None:
-    """Return the folder of an interpreter's headers, or None if it is another version."""
-    facts = _facts(python) if python.exists() else []
-    if len(facts) != 2 or facts[0] != version:
+    """Return the folder of an interpreter's headers.
+
+    Return None if the interpreter has another version, or if its headers are not installed.
+    """
+    lines = _version_and_headers(python) if python.exists() else []
+    if len(lines) != 2 or lines[0] != version:
         return None
-    include = Path(facts[1])
+    include = Path(lines[1])
     return include if (include / "Python.h").exists() else None

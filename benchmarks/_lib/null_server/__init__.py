@@ -1,8 +1,9 @@
 """A server that answers at once, so that a benchmark measures only the client.
 
 `running()` compiles null_server.c with the machine's C compiler into a temporary folder, writes its
-rules, and yields its port. The answers are canned bodies of protocol version 4, encoded here by
-hand.
+rules into a file, starts it, and yields its port. The answers are fixed message bodies of protocol
+version 4. This module encodes them without the driver's code, so that it also works beside other
+drivers.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+# Opcodes, and codes of CQL types.
 ERROR, READY, OPTIONS, SUPPORTED, STARTUP, QUERY, RESULT = 0x00, 0x02, 0x05, 0x06, 0x01, 0x07, 0x08
 PREPARE, EXECUTE, REGISTER, BATCH = 0x09, 0x0A, 0x0B, 0x0D
 VOID = struct.pack(">i", 1)
@@ -33,15 +35,17 @@ VECTOR_768 = (
     "org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType , 768)"
 )
 
-Column = tuple[str, bytes]
+Column = tuple[str, bytes]  # name, and encoded type
 
 
 def string(text: str) -> bytes:
+    """Encode a [string] of the native protocol."""
     data = text.encode()
     return struct.pack(">H", len(data)) + data
 
 
 def kind(code: int) -> bytes:
+    """Encode a simple type, an [option] of the native protocol."""
     return struct.pack(">H", code)
 
 
@@ -50,6 +54,7 @@ VECTOR = kind(0) + string(VECTOR_768)
 
 
 def columns_of(columns: Sequence[Column], keyspace: str = "bench", table: str = "t") -> bytes:
+    """Encode the columns of a RESULT's metadata with a common keyspace and table."""
     specs = b"".join(string(name) + option for name, option in columns)
     return string(keyspace) + string(table) + specs
 
@@ -57,6 +62,7 @@ def columns_of(columns: Sequence[Column], keyspace: str = "bench", table: str = 
 def rows(
     columns: Sequence[Column], values: Sequence[Sequence[bytes | None]], keyspace: str = "bench"
 ) -> bytes:
+    """Return the body of a RESULT of kind Rows (2)."""
     head = (
         struct.pack(">iii", 2, 0x01, len(columns))
         + columns_of(columns, keyspace)
@@ -77,6 +83,7 @@ def prepared(
     table: str = "t",
     keyspace: str = "bench",
 ) -> bytes:
+    """Return the body of a RESULT of kind Prepared (4), whose first marker is the partition key."""
     body = struct.pack(">iH", 4, len(query_id)) + query_id
     body += struct.pack(">iiiH", 0x01, len(binds), 1, 0) + columns_of(binds, keyspace, table)
     if not results:
@@ -134,19 +141,20 @@ PAGE_VALUES = [
     struct.pack(">q", 10**12),
 ]
 
+# A request's opcode, bytes that its body must contain, the answer's opcode, the answer's body.
 Rule = tuple[int, bytes, int, bytes]
 
 
 def canned() -> list[Rule]:
-    """Return the rules: request's opcode, bytes in its body, answer's opcode, answer's body.
+    """Return the rules for connecting and for the statements of the benchmarks.
 
-    The first matching rule counts.
+    The server uses the first rule that matches a request.
     """
     local = rows(
         [(name, option) for name, option, _ in LOCAL], [[value for _, _, value in LOCAL]], "system"
     )
-    nobody = rows([("peer", kind(INET)), ("host_id", kind(UUID))], [], "system")
-    unknown = struct.pack(">i", 0x2200) + string("unconfigured table")
+    no_peers = rows([("peer", kind(INET)), ("host_id", kind(UUID))], [], "system")
+    no_table = struct.pack(">i", 0x2200) + string("unconfigured table")
     statements = {
         "INSERT INTO five": (b"insert-five", FIVE, [], VOID),
         "SELECT one": (b"select-one", FIVE[:1], FIVE, rows(FIVE, [FIVE_VALUES])),
@@ -158,8 +166,8 @@ def canned() -> list[Rule]:
         (STARTUP, b"", READY, b""),
         (REGISTER, b"", READY, b""),
         (QUERY, b"system.local", RESULT, local),
-        (QUERY, b"system.peers_v2", ERROR, unknown),
-        (QUERY, b"system.peers", RESULT, nobody),
+        (QUERY, b"system.peers_v2", ERROR, no_table),
+        (QUERY, b"system.peers", RESULT, no_peers),
         (QUERY, b"", RESULT, VOID),
         (BATCH, b"", RESULT, VOID),
     ]
@@ -170,6 +178,10 @@ def canned() -> list[Rule]:
 
 
 def script(rules: Sequence[Rule], compress: Callable[[bytes], bytes] | None = None) -> bytes:
+    """Encode the rules for null_server.c, whose head describes the format.
+
+    :param compress: compresses the bodies of results and errors. None leaves them plain.
+    """
     parts = []
     for request, needle, answer, body in rules:
         # Messages before STARTUP, and the answer to it, are never compressed.
@@ -181,7 +193,7 @@ def script(rules: Sequence[Rule], compress: Callable[[bytes], bytes] | None = No
 
 
 def lz4_rules(rules: Sequence[Rule]) -> list[Rule]:
-    """Return the same rules of a server that offers LZ4 and no other compression."""
+    """Return the rules, changed so that SUPPORTED offers LZ4 and no other compression."""
     offer = string("COMPRESSION") + struct.pack(">H", 0)
     offered = string("COMPRESSION") + struct.pack(">H", 1) + string("lz4")
     return [
@@ -191,7 +203,7 @@ def lz4_rules(rules: Sequence[Rule]) -> list[Rule]:
 
 
 def lz4_body(body: bytes) -> bytes:
-    """Return a body as protocol 4 has it: its length, then an LZ4 block."""
+    """Compress a body as protocol version 4 requires: the plain length, then an LZ4 block."""
     import lz4.block
 
     block: bytes = lz4.block.compress(body, store_size=False)
@@ -205,11 +217,12 @@ def running(
     lz4: bool = False,
     together: int = 1,
 ) -> Iterator[tuple[str, int]]:
-    """Start the server; yield (address, port). The rules `first` come before the canned rules.
+    """Start the server, and yield (address, port).
 
-    :param lz4: offer LZ4 only, and compress every result. The client must accept it.
-    :param together: answer that many EXECUTE requests by one write, none earlier. Each connection
-        that makes requests must keep as many in flight.
+    :param first: rules that are tried before the canned rules.
+    :param lz4: offer only LZ4, and compress every result. The client must use it.
+    :param together: collect that many answers to EXECUTE and send them in one write. Each
+        connection must keep as many requests in flight, or it waits forever.
     """
     with socket.socket() as probe:
         probe.bind((address, 0))

@@ -1,13 +1,14 @@
-/* A server that answers at once: each request gets the first canned answer whose opcode and needle match.
+/* A server that answers at once: each request gets the answer of the first rule that matches. A rule matches if it has the request's
+ * opcode, and if its needle (a byte string) occurs in the request's body. An empty needle matches every body.
  *
  *     null_server SCRIPT ADDRESS PORT [TOGETHER]
  *
  * SCRIPT is a file of rules: request opcode (1 byte), needle length (4 bytes, big-endian), needle, answer opcode (1), answer flags (1),
  * answer length (4), answer body. Frames are those of protocol versions 3 and 4: version, flags, stream (2), opcode, length (4).
- * Requests may have bodies that LZ4 has compressed; an answer is sent as the script has it.
- * Answers to EXECUTE wait until TOGETHER of them are there, and leave in one write: how many a client reads at once does then not
- * depend on how fast the two processes are. A client that has fewer in flight waits in vain.
- * One thread, epoll. It prints "ready" when it listens and ends when its standard input is closed. */
+ * Bodies of requests may be compressed by LZ4; the server sends an answer's body as the script has it.
+ * The server collects TOGETHER answers to EXECUTE (1 by default) and sends them in one write. The number of answers that a client reads
+ * at once does then not depend on the speed of the two processes. A client with fewer requests in flight gets no answer.
+ * It has one thread and uses epoll. It prints "ready" when it listens, and ends when its standard input is closed. */
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -34,7 +35,7 @@ struct connection {
     int fd;
     uint8_t *in, *out;
     size_t in_size, in_capacity, out_size, out_capacity, out_sent;
-    int waiting; /* answers to EXECUTE that have not left */
+    int waiting; /* answers to EXECUTE that have not been sent yet; `together` if they must be sent now */
 };
 
 static struct rule rules[MAX_RULES];
@@ -47,6 +48,7 @@ static void fail(const char *what) {
     exit(1);
 }
 
+/* Return `block`, reallocated if its capacity is less than `wanted` bytes. */
 static void *grown(void *block, size_t *capacity, size_t wanted) {
     if (wanted <= *capacity) return block;
     *capacity = wanted * 2;
@@ -84,7 +86,7 @@ static const struct rule *find_rule(uint8_t opcode, const uint8_t *body, size_t 
     return NULL;
 }
 
-/* Inflate a body: its plain length (4 bytes, big-endian), then an LZ4 block. Return the plain length, 0 if it is damaged. */
+/* Decompress a body: its plain length (4 bytes, big-endian), then an LZ4 block. Return the plain length, or 0 if it is damaged. */
 static size_t inflated(const uint8_t *in, size_t in_size, uint8_t *out, size_t room) {
     const uint8_t *end = in + in_size;
     if (in_size < 4 || be32(in) > room) return 0;
@@ -97,7 +99,7 @@ static size_t inflated(const uint8_t *in, size_t in_size, uint8_t *out, size_t r
             while (more == 255 && in < end) literals += more = *in++;
         if ((size_t)(end - in) < literals || room - made < literals) return 0;
         memcpy(out + made, in, literals), in += literals, made += literals;
-        if (end - in < 2) break; /* the last sequence is literals alone */
+        if (end - in < 2) break; /* the last sequence has only literals, and no match */
         size_t back = in[0] | in[1] << 8;
         in += 2, more = 255;
         if (match == 15)
@@ -109,6 +111,7 @@ static size_t inflated(const uint8_t *in, size_t in_size, uint8_t *out, size_t r
     return made;
 }
 
+/* Append the answer to one request to the connection's output. */
 static void answer(struct connection *c, const uint8_t *head, const uint8_t *body, uint32_t size) {
     static const uint8_t no_rule[] = {0, 0, 0, 0, 0, 7, 'n', 'o', ' ', 'r', 'u', 'l', 'e'};
     static uint8_t plain[MAX_BODY];
@@ -124,7 +127,7 @@ static void answer(struct connection *c, const uint8_t *head, const uint8_t *bod
     c->waiting = head[4] == EXECUTE ? c->waiting + 1 : together;
 }
 
-/* Whether the connection is still of use. */
+/* Send as much of the output as the socket takes. Return 0 if the connection must be closed, else 1. */
 static int flush(struct connection *c, int poller) {
     while (c->out_sent < c->out_size) {
         ssize_t sent = send(c->fd, c->out + c->out_sent, c->out_size - c->out_sent, MSG_NOSIGNAL);
@@ -139,10 +142,11 @@ static int flush(struct connection *c, int poller) {
     return 1;
 }
 
+/* Read from the connection, and answer all complete requests. Return 0 if the connection must be closed, else 1. */
 static int serve(struct connection *c, int poller) {
     c->in = grown(c->in, &c->in_capacity, c->in_size + (256 << 10));
     ssize_t got = recv(c->fd, c->in + c->in_size, c->in_capacity - c->in_size, 0);
-    if (got < 0 && errno == EAGAIN) return flush(c, poller);
+    if (got < 0 && errno == EAGAIN) return flush(c, poller); /* epoll reported that the socket takes output again */
     if (got <= 0) return 0;
     c->in_size += got;
     size_t at = 0;
@@ -175,7 +179,7 @@ int main(int argc, char **argv) {
     int poller = epoll_create1(0);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
     epoll_ctl(poller, EPOLL_CTL_ADD, listener, &event);
-    event.data.ptr = &rule_count; /* standard input */
+    event.data.ptr = &rule_count; /* any address that is no connection: this event is about standard input */
     epoll_ctl(poller, EPOLL_CTL_ADD, 0, &event);
     puts("ready");
     fflush(stdout);
