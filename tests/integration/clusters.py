@@ -1,8 +1,8 @@
-"""The clusters that tests share, by version and settings. A cluster starts for the first test that
-requests it, and stops after the last.
+"""The clusters of real nodes that integration tests share.
 
-A test's fixtures select one of `KINDS`. Tests of one kind run one after the other, in one process,
-so that few nodes run at a time.
+`KINDS` has a cluster for each version and combination of settings. A test chooses one by its
+fixtures. A cluster starts before the first test that requests it, and stops after the last. So that
+few nodes run at the same time, tests of the same kind run one after the other in one process.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from cassandra.testing import LocalCluster
 
 __all__ = ["KINDS", "Pool", "restore", "share_of"]
 
-# The version of all nodes that need no older version: `tox -e cassandra6` sets another.
+# The version of Cassandra for all kinds that do not name a version. `tox -e cassandra6` sets it.
 CURRENT = os.environ.get("TURBOCQL_CASSANDRA", "5.0.9")
-# Servers with short timeouts and low limits, which warn of few tombstones. Two seconds are long
-# enough for what must succeed on a busy machine.
+# Short timeouts and low limits, to provoke errors. Two seconds are long enough for requests that
+# must succeed, even on a busy machine.
 _IMPATIENT = {
     "read_request_timeout": "2s",
     "range_request_timeout": "2s",
@@ -30,17 +30,18 @@ _IMPATIENT = {
     "request_timeout": "2s",
     "tombstone_warn_threshold": 5,
     "tombstone_failure_threshold": 10,
-    # The server refuses requests only if the client asks for it; otherwise they wait.
+    # Requests over this limit wait, unless the client has asked for errors (THROW_ON_OVERLOAD).
     "native_transport_rate_limiting_enabled": True,
     "native_transport_max_requests_per_second": 200,
 }
-# Allow large batches.
+# Limits that allow large batches.
 _ROOMY = {
     "batch_size_warn_threshold": "2MiB",
     "batch_size_fail_threshold": "3MiB",
     "write_request_timeout": "20s",
 }
-# Settings by fixture name and parameter (if any), in the order in which the tests run.
+# Settings of `LocalCluster` by the name of the fixture and its parameter (if any). Tests run in
+# this order.
 KINDS: dict[str, dict[str, Any]] = {
     "three_nodes": {"nodes": 3, "version": CURRENT, "racks": 2, "config": _ROOMY},
     "dismantled": {"nodes": 3, "version": CURRENT, "racks": 2},
@@ -64,7 +65,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "old_node 4.0.19": {"nodes": 1, "version": "4.0.19"},
     "old_node 4.1.10": {"nodes": 1, "version": "4.1.10"},
 }
-# Tests with this fixture may change the cluster permanently: they run last of their kind.
+# Tests with this fixture may change the cluster permanently, so they run last of their kind.
 _LAST = "expendable"
 
 
@@ -77,8 +78,8 @@ def _kinds_of(item: pytest.Item) -> list[str]:
     return [kind for kind in KINDS if kind in requested]
 
 
-def _place(item: pytest.Item) -> tuple[int, bool]:
-    """Return the position of a test in the order."""
+def _sort_key(item: pytest.Item) -> tuple[int, bool]:
+    """Return the key by which tests are sorted: the position of their kind, and if they run last."""
     kinds = _kinds_of(item)
     # Tests that need no cluster come last.
     return (
@@ -88,33 +89,37 @@ def _place(item: pytest.Item) -> tuple[int, bool]:
 
 
 def share_of(items: list[pytest.Item], worker: int, of: int) -> list[pytest.Item]:
-    """Return the tests of one of several processes, so that no two start the same nodes.
+    """Return the tests that one of several processes runs.
 
-    :param items: all tests. :param worker: the number of the process, from 0. :param of: the number
-    of processes.
+    All tests of a kind go to the same process, so that no two processes start the same cluster.
+
+    :param items: all tests.
+    :param worker: the number of the process, from 0.
+    :param of: the number of processes.
     """
-    # The first kind, together with tests of no kind, takes as long as all other kinds together.
-    shares = [position % len(KINDS) for position, _ in map(_place, items)]
+    # The first kind and the tests without a cluster (position len(KINDS)) go to process 0. They
+    # take about as long as all other kinds together.
+    shares = [position % len(KINDS) for position, _ in map(_sort_key, items)]
     return [item for item, share in zip(items, shares, strict=True) if min(share, of - 1) == worker]
 
 
 class Pool:
-    """The clusters that run now."""
+    """Starts and stops the clusters, and holds those that are running."""
 
     def __init__(self) -> None:
         self._running: dict[str, LocalCluster] = {}
         self._last_users: dict[str, list[str]] = {}
 
     def plan(self, items: list[pytest.Item]) -> None:
-        """Sort the tests, and note the last test of each kind."""
-        items.sort(key=_place)
+        """Sort the tests by kind, and record after which test each cluster can stop."""
+        items.sort(key=_sort_key)
         last = {kind: item.nodeid for item in items for kind in _kinds_of(item)}
         self._last_users = {}
         for kind, nodeid in last.items():
             self._last_users.setdefault(nodeid, []).append(kind)
 
     def get(self, kind: str) -> LocalCluster:
-        """Return the cluster of this kind, started if need be."""
+        """Return the cluster of this kind; start it if it is not running."""
         if kind not in self._running:
             self._running[kind] = LocalCluster(**KINDS[kind]).start()
         return self._running[kind]
@@ -135,7 +140,7 @@ class Pool:
 
 
 def restore(cluster: LocalCluster) -> None:
-    """Start or resume all nodes that belong to the cluster."""
+    """Resume paused nodes, and restart nodes that were killed or stopped."""
     for node in cluster.nodes:
         if node.state == "paused":
             cluster.resume(node.number)

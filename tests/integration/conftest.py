@@ -1,4 +1,4 @@
-"""Real nodes for the integration tests, which share them: see `tests.integration.clusters`."""
+"""Fixtures of the integration tests: the real nodes that they share (see `clusters`), keyspaces."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _pool = Pool()
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Have tests that share nodes run in sequence, in the same process of ``--dist=each``."""
+    """Run the tests that share nodes one after the other, in the same process.
+
+    With ``--dist=each``, pytest-xdist gives all tests to each process; we keep only a share.
+    """
     worker = getattr(config, "workerinput", None)
     if worker is not None:
         number = int(worker["workerid"].removeprefix("gw"))
@@ -38,7 +41,10 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def leftovers() -> Iterator[None]:
-    """Report leftovers of a module as errors of that module."""
+    """Collect garbage after each module.
+
+    Warnings about objects that were not closed then appear with the module that made them.
+    """
     yield
     gc.collect()
 
@@ -63,7 +69,7 @@ def transactional_node(pool: Pool) -> LocalCluster:
 
 @pytest.fixture(scope="session", params=["4.0.19", "4.1.10"])
 def old_node(pool: Pool, request: pytest.FixtureRequest) -> LocalCluster:
-    """One node of each older line."""
+    """One node of each older version."""
     return pool.get(f"old_node {request.param}")
 
 
@@ -99,7 +105,10 @@ def three_nodes(pool: Pool) -> LocalCluster:
 
 @pytest.fixture
 def fragile(three_nodes: LocalCluster) -> Iterator[LocalCluster]:
-    """The same nodes for a test that kills or pauses them."""
+    """The nodes of `three_nodes`, for a test that kills or pauses them.
+
+    All nodes are restored before and after the test.
+    """
     restore(three_nodes)
     yield three_nodes
     restore(three_nodes)
@@ -107,7 +116,7 @@ def fragile(three_nodes: LocalCluster) -> Iterator[LocalCluster]:
 
 @pytest.fixture
 def expendable(fragile: LocalCluster) -> LocalCluster:
-    """The same nodes for a test that may replace them."""
+    """The nodes of `three_nodes`, for a test that may replace them; it runs last."""
     return fragile
 
 
@@ -124,7 +133,7 @@ def connect(local: LocalCluster, **settings: Any) -> Cluster:
 
 @pytest.fixture
 def keyspace(node: LocalCluster) -> Iterator[str]:
-    """A fresh keyspace on `node`, dropped afterwards."""
+    """Yield the name of a new keyspace on `node`, which is dropped afterwards."""
     name = next(_names)
     with connect(node) as cluster, cluster.connect() as session:
         create_keyspace(session, name)
@@ -133,7 +142,7 @@ def keyspace(node: LocalCluster) -> Iterator[str]:
 
 
 def create_keyspace(session: Session, name: str, replicas: int = 1) -> None:
-    """Create keyspace `name`."""
+    """Create a keyspace with SimpleStrategy, if it does not exist."""
     session.execute(
         f"CREATE KEYSPACE IF NOT EXISTS {name} "
         f"WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': {replicas}}}"

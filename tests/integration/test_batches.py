@@ -1,5 +1,5 @@
-"""Batches on three real nodes: all sizes and kinds, forgotten statements, and a node that is
-killed.
+"""Batches on three real nodes: all sizes and types, statements that servers have forgotten, and a
+node that is killed.
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ def connect(local: LocalCluster) -> Cluster:
 
 @pytest.fixture(scope="module")
 def shared_keyspace(three_nodes: LocalCluster) -> Iterator[str]:
-    """Yield a keyspace on all nodes. It is shared because creating and dropping one
-    takes seconds.
+    """Yield a keyspace with replicas on all nodes.
+
+    The tests share it, because creating and dropping a keyspace takes seconds.
     """
     name = new_keyspace_name()
     with connect(three_nodes) as cluster, cluster.connect(wait_for_all_pools=True) as session:
@@ -96,10 +97,10 @@ def test_batches_of_all_sizes(session: Session, count: int, batch_type: BatchTyp
     rows = [(i % 50, i, f"row {i}", i / 2) for i in range(count)]
     session.execute(BatchStatement(batch_type).add_many(insert, rows), timeout=60)
     assert rows_of_t(session) == sorted(rows)
-    again = BatchStatement(batch_type).reserve(count)
+    batch = BatchStatement(batch_type).reserve(count)
     for k, c, v, x in rows:
-        again.add(insert, (k, c, v + "!", x))
-    session.execute(again, timeout=60)
+        batch.add(insert, (k, c, v + "!", x))
+    session.execute(batch, timeout=60)
     assert rows_of_t(session) == sorted((k, c, v + "!", x) for k, c, v, x in rows)
 
 
@@ -134,7 +135,7 @@ def test_statements_of_all_kinds_in_one_batch(session: Session) -> None:
     session.execute(batch)
     assert rows_of_t(session) == MIXED
     session.execute("TRUNCATE t", timeout=60)
-    session.execute_async(batch).result()  # again, with everything prepared
+    session.execute_async(batch).result()  # now its strings with "?" have been prepared already
     assert rows_of_t(session) == MIXED
 
 
@@ -151,6 +152,7 @@ def test_the_asyncio_face(session: Session, three_nodes: LocalCluster) -> None:
 
 
 def tables() -> list[tuple[str, Any]]:
+    """Return two rows in each form that `add_many` accepts, with its name."""
     nan = float("nan")
     structured = numpy.array(
         [(1, 0, "a", 0.5), (2, 0, "b", nan)],
@@ -169,7 +171,9 @@ def tables() -> list[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize(("form", "rows"), tables(), ids=[form for form, _ in tables()])
-def test_rows_of_all_forms(session: Session, form: str, rows: Any) -> None:
+def test_add_many_accepts_arrays_frames_dataclasses_and_dicts(
+    session: Session, form: str, rows: Any
+) -> None:
     session.execute(BatchStatement().add_many(session.prepare(INSERT), rows))
     first, second = rows_of_t(session)
     assert first == (1, 0, "a", 0.5)
@@ -181,17 +185,15 @@ def test_rows_of_all_forms(session: Session, form: str, rows: Any) -> None:
         assert second[3] is None
 
 
-def test_single_statements_by_attribute(session: Session) -> None:
+def test_execute_binds_the_attributes_of_a_dataclass(session: Session) -> None:
     insert = session.prepare(INSERT)
     session.execute(insert, Item(1, 0, "a", 0.5))
     session.execute(INSERT, Item(2, 0, "b"))
     assert rows_of_t(session) == [(1, 0, "a", 0.5), (2, 0, "b", None)]
 
 
-def test_a_table_that_is_dropped_and_created_again(session: Session) -> None:
-    """If servers forget statements with a dropped table, the batch prepares them
-    again and goes on.
-    """
+def test_a_batch_works_after_its_table_was_dropped_and_recreated(session: Session) -> None:
+    """Servers forget prepared statements when a table is dropped; the batch prepares them again."""
     insert, delete = session.prepare_all([INSERT, "DELETE FROM t WHERE k = ? AND c = ?"])
     batch = (
         BatchStatement()
@@ -207,7 +209,7 @@ def test_a_table_that_is_dropped_and_created_again(session: Session) -> None:
         assert rows_of_t(session) == [(i, 0, str(i), None) for i in range(11)]
 
 
-def test_a_table_that_comes_back_with_other_types(session: Session) -> None:
+def test_a_batch_for_a_table_recreated_with_other_types_is_refused(session: Session) -> None:
     insert = session.prepare(INSERT)
     batch = BatchStatement().add_many(insert, [(1, 0, "a", 0.5)])
     session.execute("DROP TABLE t", timeout=60)
@@ -241,7 +243,7 @@ def test_counters(session: Session) -> None:
         (7, 6),
         (8, 10),
     ]
-    # The server refuses these batches, not the driver.
+    # Batches that mix counters with other statements are sent, and the server refuses them.
     with pytest.raises(
         InvalidRequest, match=r"(?is)counter.*a batch of 1 that begins with 'UPDATE"
     ):
@@ -266,7 +268,10 @@ def test_conditional_batches(session: Session) -> None:
 
 
 class BatchLoad:
-    """Writers that each send batches in sequence until they are stopped."""
+    """Threads that each send one batch after the other until `stop` is called.
+
+    Batch number k writes the partition k. Only batches with even numbers are marked idempotent.
+    """
 
     def __init__(self, session: Session) -> None:
         self._insert = session.prepare(INSERT)
@@ -328,13 +333,13 @@ def test_a_node_is_killed_under_a_load_of_batches(fragile: LocalCluster, session
     finally:
         load.stop()
     statement = SimpleStatement("SELECT k, c, v FROM t", consistency_level=ConsistencyLevel.ALL)
-    there: dict[int, set[int]] = {}
+    stored: dict[int, set[int]] = {}
     for row in session.execute(statement, timeout=60):
         assert row.v == f"{row.k}/{row.c}"
-        there.setdefault(row.k, set()).add(row.c)
+        stored.setdefault(row.k, set()).add(row.c)
     for k in load.acknowledged:
-        assert there.get(k) == set(range(PER_BATCH)), k
-    # Idempotent batches went to the next host; the other futures have errors.
+        assert stored.get(k) == set(range(PER_BATCH)), k
+    # Idempotent batches were retried on the next host. Others may have failed with an error.
     assert [k for k in load.failed if k % 2 == 0] == []
     assert all(str(error) for error in load.failed.values())
     assert not load.acknowledged & load.failed.keys()

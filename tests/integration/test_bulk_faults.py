@@ -1,4 +1,4 @@
-"""While nodes and loaders die, bulk work reads and writes each row once and loses none."""
+"""Scans and loads read and write each row once, although nodes or the client are killed."""
 
 from __future__ import annotations
 
@@ -60,9 +60,10 @@ def csv_file(path: Path) -> Path:
 
 
 def all_rows(session: Session, table: str = "t") -> list[tuple[Any, ...]]:
-    """Return all rows, without the bulk code under test.
+    """Return all rows, read without the code under test.
 
-    Coordinators wait in vain for a killed node until they notice that it is down.
+    Reads are retried: until coordinators notice that a node is down, they wait for its answer, and
+    the read times out.
     """
     deadline = time.monotonic() + 120
     while True:
@@ -78,13 +79,14 @@ def all_rows(session: Session, table: str = "t") -> list[tuple[Any, ...]]:
 def test_a_scan_during_a_rolling_restart_has_each_row_once(
     session: Session, fragile: LocalCluster
 ) -> None:
-    """A scan returns each row once while every node goes down and comes back."""
+    """A scan returns each row once while the nodes are restarted one after the other."""
     assert session.load("t", map(row, range(ROWS)), progress=False).written == ROWS
     seen: list[tuple[Any, ...]] = []
     restarts: list[threading.Thread] = []
     scan = session.scan("t", page_size=50, concurrency=2, splits=40, consistency_level=QUORUM)
     for row_read in scan:
         seen.append(tuple(row_read))
+        # Begin a restart after 1,000, 2,500 and 4,000 rows, and wait for it 1,400 rows later.
         if len(seen) % 1500 == 1000 and len(restarts) < 3:
             restarts.append(
                 threading.Thread(target=fragile.restart, args=(len(restarts) + 1,), daemon=True)
@@ -98,6 +100,7 @@ def test_a_scan_during_a_rolling_restart_has_each_row_once(
     assert sorted(seen) == sorted(map(row, range(ROWS)))
 
 
+# A program that loads a file with a checkpoint, and kills itself after three chunks of 500 rows.
 KILLED = """
 import os, signal, sys
 from cassandra import ConsistencyLevel
@@ -122,7 +125,7 @@ with Cluster([host], port=int(port)) as cluster:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
-def test_a_load_whose_loader_and_node_are_killed_is_the_file(
+def test_a_load_is_complete_although_its_process_and_then_a_node_are_killed(
     session: Session, fragile: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, checkpoint = csv_file(tmp_path / "a.csv"), tmp_path / "point"
@@ -133,12 +136,12 @@ def test_a_load_whose_loader_and_node_are_killed_is_the_file(
         capture_output=True,
         text=True,
         timeout=120,
-        cwd=tmp_path,  # the unbuilt tree must not hide the installed driver
+        cwd=tmp_path,  # in the source checkout, `-c` would import the driver from there
     )
     assert done.returncode == -signal.SIGKILL, done.stderr
     written = int(done.stdout.split()[-1])
     assert set(all_rows(session)) >= set(map(row, range(written)))
-    # Another run resumes the load, and now a node dies in the middle of it.
+    # A second load continues from the checkpoint. After two chunks, a node is killed.
     ends: list[int] = []
     end_of = load.Load._end_of
 
@@ -160,12 +163,15 @@ def test_a_load_whose_loader_and_node_are_killed_is_the_file(
     fragile.restart(3)
 
 
-def _wait_for_the_kill(part: Any) -> Any:
-    """Report that a part was read, and wait until a node is dead."""
+def _wait_for_the_kill(partition: Any) -> Any:
+    """Set the event "read", since a partition was read, and wait until the test has killed a node.
+
+    Dask runs this function in its workers.
+    """
     distributed: Any = importlib.import_module("distributed")
     distributed.Event("read").set()
     assert distributed.Event("killed").wait(120)
-    return part
+    return partition
 
 
 @pytest.mark.long
@@ -176,7 +182,8 @@ def test_tables_of_dask_while_a_node_is_killed(
     distributed: Any = pytest.importorskip("distributed")
     from cassandra.dask import read_table, to_table
 
-    # Workers inherit this path. The unbuilt tree must not hide the installed driver.
+    # Workers inherit this path. Move the source checkout to its end, so that they import the
+    # installed driver.
     tree = str(Path(__file__).parents[2])
     monkeypatch.setattr(sys, "path", [*(entry for entry in sys.path if entry != tree), tree])
     session.execute(
@@ -194,8 +201,8 @@ def test_tables_of_dask_while_a_node_is_killed(
         assert distributed.Event("read").wait(120)
         fragile.kill(2)
         distributed.Event("killed").set()
-        found_rows = read.result(timeout=180)
-        assert sorted(found_rows["c"]) == list(range(ROWS))
+        rows = read.result(timeout=180)
+        assert sorted(rows["c"]) == list(range(ROWS))
         written = to_table(frame, "bulk_faults.copied", server, consistency_level=QUORUM)
         assert written == ROWS
     assert all_rows(session, "copied") == sorted(map(row, range(ROWS)))

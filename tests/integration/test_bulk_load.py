@@ -1,4 +1,4 @@
-"""Loads into tables of a real node write each row, and report rows that fail."""
+"""`Session.load` on a real node writes each row of a source, and reports the rows that fail."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ def session(node: LocalCluster) -> Iterator[Session]:
 
 
 def line(number: int) -> str:
+    """Return a line of a CSV file of orders."""
     return f'{number},customer {number % 97},2026-11-23 12:{number % 60:02},{number}.50,"[""a""]"'
 
 
@@ -64,14 +65,16 @@ def expected_orders(count: int) -> set[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("batch", ["replica", "partition", None])
-def test_the_table_is_the_file(session: Session, tmp_path: Path, batch: str | None) -> None:
+def test_all_rows_of_a_csv_file_are_stored(
+    session: Session, tmp_path: Path, batch: str | None
+) -> None:
     report = session.load("orders", csv_file(tmp_path / "a.csv", 3000), batch=batch)
     assert (report.written, report.failed) == (3000, 0)
     assert (report.requests < 3000) == (batch is not None)
     assert stored_orders(session) == expected_orders(3000)
 
 
-async def test_by_asyncio(session: Session, node: LocalCluster, tmp_path: Path) -> None:
+async def test_load_with_asyncio(session: Session, node: LocalCluster, tmp_path: Path) -> None:
     async with aio.Cluster(node.contact_points, port=node.port) as cluster:
         other = await cluster.connect()
         report = await other.load("bulk_load.orders", csv_file(tmp_path / "a.csv", 500))
@@ -79,7 +82,7 @@ async def test_by_asyncio(session: Session, node: LocalCluster, tmp_path: Path) 
     assert stored_orders(session) == expected_orders(500)
 
 
-def test_the_row_that_comes_last_is_the_one_that_stays(session: Session) -> None:
+def test_of_rows_with_the_same_key_the_last_one_is_stored(session: Session) -> None:
     moment = datetime.datetime(2026, 11, 23)
     rows = [("one", moment, 1, number, [str(number)]) for number in range(500)]
     assert session.load("orders", rows, columns=COLUMNS).written == 500
@@ -87,7 +90,9 @@ def test_the_row_that_comes_last_is_the_one_that_stays(session: Session) -> None
     assert (row.total, row.items) == (499, ["499"])
 
 
-def test_a_row_that_the_server_refuses_is_found_in_its_batch(session: Session) -> None:
+def test_rows_that_the_server_refuses_are_reported_and_the_rest_of_their_batch_is_stored(
+    session: Session,
+) -> None:
     moment = datetime.datetime(2026, 11, 23)
     rows: list[Any] = [("one", moment, number, 1, ["x"]) for number in range(50)]
     rows[17] = ("", moment, 17, 1, ["x"])  # an empty partition key
@@ -99,7 +104,7 @@ def test_a_row_that_the_server_refuses_is_found_in_its_batch(session: Session) -
         session.load("orders", rows, columns=COLUMNS)
 
 
-def test_times_to_live_and_write_times_of_rows(session: Session) -> None:
+def test_ttl_and_timestamp_from_columns_and_ttl_for_all_rows(session: Session) -> None:
     moment = datetime.datetime(2026, 11, 23)
     row = {"customer": "a", "placed": moment, "id": 1, "total": 1, "life": 1000, "at": 5_000_000}
     columns = ["customer", "placed", "id", "total"]
@@ -124,7 +129,7 @@ def test_counters(session: Session) -> None:
     assert {row.page: row.n for row in session.execute("SELECT * FROM hits")} == expected
 
 
-def test_rows_of_the_program_with_a_field_that_is_no_column(session: Session) -> None:
+def test_a_dict_with_an_unknown_field_is_refused_unless_columns_are_given(session: Session) -> None:
     moment = datetime.datetime(2026, 11, 23)
     row = {"customer": "a", "placed": moment, "id": 1, "totl": 5}
     with pytest.raises(LoadError, match="row 0: it has a field 'totl', which is not a column"):
@@ -159,7 +164,7 @@ def test_embeddings_from_parquet(session: Session, tmp_path: Path) -> None:
     )
 
 
-def test_a_source_with_other_columns_is_refused_before_anything_is_sent(
+def test_a_file_with_an_unknown_column_is_refused_unless_it_is_mapped(
     session: Session, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.csv"
@@ -170,7 +175,7 @@ def test_a_source_with_other_columns_is_refused_before_anything_is_sent(
     assert session.load("orders", path, columns=columns).written == 1
 
 
-def test_by_the_command(
+def test_load_count_and_unload_on_the_command_line(
     session: Session, node: LocalCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     csv_file(tmp_path / "a.csv", 100)
@@ -181,7 +186,7 @@ def test_by_the_command(
         capture_output=True,
         text=True,
         timeout=120,
-        cwd=tmp_path,  # the unbuilt tree must not hide the installed driver
+        cwd=tmp_path,  # in the source checkout, `-m` would import the driver from there
     )
     assert done.returncode == 0, done.stderr
     assert "100 rows written to bulk_load.orders" in done.stdout
@@ -198,6 +203,7 @@ def test_by_the_command(
         assert stored_orders(session) == expected_orders(100)
 
 
+# A program that loads a file with a checkpoint, and kills itself after three chunks of 500 rows.
 KILLED = """
 import os, signal, sys
 from cassandra.bulk import chunks, load
@@ -220,7 +226,7 @@ with Cluster([host], port=int(port)) as cluster:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
-def test_a_loader_that_is_killed_goes_on_from_its_checkpoint(
+def test_a_load_that_was_killed_continues_from_its_checkpoint(
     session: Session, node: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, checkpoint = csv_file(tmp_path / "a.csv", 4000), tmp_path / "point"
@@ -231,7 +237,7 @@ def test_a_loader_that_is_killed_goes_on_from_its_checkpoint(
         capture_output=True,
         text=True,
         timeout=120,
-        cwd=tmp_path,  # the unbuilt tree must not hide the installed driver
+        cwd=tmp_path,  # in the source checkout, `-c` would import the driver from there
     )
     assert done.returncode == -signal.SIGKILL, done.stderr
     written = int(done.stdout.split()[-1])

@@ -1,4 +1,4 @@
-"""Tables that are unloaded, emptied and loaded again are unchanged."""
+"""A table that is unloaded to files, emptied, and loaded from the files has the same rows again."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def rows_of(session: Session, name: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
-def test_static_columns_alone_and_empty_keys(session: Session, tmp_path: Path, form: str) -> None:
+def test_partitions_with_only_a_static_column_and_empty_keys(
+    session: Session, tmp_path: Path, form: str
+) -> None:
     if form == "parquet":
         pytest.importorskip("pyarrow")
     create_table(
@@ -67,7 +69,7 @@ def test_static_columns_alone_and_empty_keys(session: Session, tmp_path: Path, f
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_moments_and_days_that_datetime_does_not_have(
+def test_timestamps_and_dates_outside_of_the_range_of_datetime(
     session: Session, tmp_path: Path, form: str
 ) -> None:
     create_table(session, "far", "id int PRIMARY KEY, t timestamp, d date")
@@ -82,7 +84,7 @@ def test_moments_and_days_that_datetime_does_not_have(
     assert rows_of(session, "far") == before
 
 
-def test_rows_of_a_select_go_by_their_names(session: Session) -> None:
+def test_load_writes_rows_of_a_select_by_column_name(session: Session) -> None:
     for name in ("one", "other"):
         create_table(session, name, "id int PRIMARY KEY, a text, b text")
     session.execute("INSERT INTO one (id, a, b) VALUES (1, 'a', 'b')")
@@ -90,7 +92,7 @@ def test_rows_of_a_select_go_by_their_names(session: Session) -> None:
     assert rows_of(session, "other") == [(1, "a", "b")]
 
 
-def test_rows_that_are_there_are_not_applied(session: Session) -> None:
+def test_load_with_if_not_exists_counts_rows_that_exist(session: Session) -> None:
     create_table(session, "once", "id int PRIMARY KEY, a text")
     insert = session.prepare("INSERT INTO once (id, a) VALUES (?, ?) IF NOT EXISTS")
     assert session.load(insert, [(1, "first")]).written == 1
@@ -115,7 +117,9 @@ def test_encrypted_columns_are_loaded_from_files(
             assert other.load("secrets", tmp_path / name).written == 1
         with pytest.raises(LoadError, match="this str is not an integer") as caught:
             other.load("secrets", tmp_path / "wrong.csv")
+        # The error must not show the value, which is secret.
         assert "hunter2" not in f"{caught.value} {caught.value.report}"
         select = other.prepare("SELECT id, n FROM secrets")
         assert sorted(map(tuple, other.execute(select))) == [(1, 5), (2, 6)]
+    # Without the policy, only encrypted values can be read. They are longer than the integers.
     assert all(len(row.n) > 8 for row in session.execute("SELECT n FROM secrets"))

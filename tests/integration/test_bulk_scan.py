@@ -1,4 +1,4 @@
-"""Scans of whole tables on a real node return each row once, in both APIs and as columns."""
+"""Scans and copies of whole tables on a real node read each row once, with both APIs."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ def session(node: LocalCluster) -> Iterator[Session]:
     "options",
     [{}, {"splits": 1}, {"splits": 100, "page_size": 7}, {"page_size": 100, "concurrency": 1}],
 )
-def test_each_row_comes_once(session: Session, options: dict[str, Any]) -> None:
+def test_a_scan_returns_each_row_once(session: Session, options: dict[str, Any]) -> None:
     assert sorted(tuple(row) for row in session.scan("t", **options)) == ROWS
 
 
-def test_rows_in_order_have_the_order_of_their_tokens(session: Session) -> None:
+def test_a_scan_in_order_returns_rows_by_token(session: Session) -> None:
     scan = session.scan("t", 'token("P"), c', in_order=True, page_size=10, splits=20)
     tokens = [tuple(row) for row in scan]
     assert len(tokens) == COUNT
     assert tokens == sorted(tokens)
 
 
-def test_a_condition_and_its_parameters(session: Session) -> None:
+def test_a_scan_with_a_condition_and_parameters(session: Session) -> None:
     rows = session.scan("t", ["t"], "c = ?", parameters=[3])
     assert sorted(row.t for row in rows) == sorted(t for _, c, t in ROWS if c == 3)
 
@@ -61,7 +61,7 @@ def test_count(session: Session) -> None:
     assert session.count("t", "c = ?", parameters=[1]) == COUNT / 5
 
 
-def test_columns(session: Session) -> None:
+def test_a_scan_as_arrow_tables_and_batches(session: Session) -> None:
     pytest.importorskip("pyarrow")
     table = session.scan("t", page_size=500).to_arrow()
     assert sorted(zip(*(table[name].to_pylist() for name in ("P", "c", "t")), strict=True)) == ROWS
@@ -70,17 +70,18 @@ def test_columns(session: Session) -> None:
     assert sum(batch.num_rows for batch in session.scan("t").arrow_batches()) == COUNT
 
 
-def test_a_scan_goes_on_where_it_was_left(session: Session, tmp_path: Path) -> None:
+def test_a_scan_continues_from_its_checkpoint(session: Session, tmp_path: Path) -> None:
     path = tmp_path / "scan.json"
-    got: list[Any] = []
+    rows: list[Any] = []
     scan = session.scan("t", page_size=300, splits=8, checkpoint=path)
     for number, page in enumerate(scan.pages()):
         if number == 8:
-            break  # this page is thrown away
-        got += page.current_rows
-    assert 0 < len(got) < COUNT
-    got += session.scan("t", page_size=300, splits=8, checkpoint=path)
-    assert sorted(tuple(row) for row in got) == ROWS
+            break  # this page is not processed, so the second scan must read it again
+        rows += page.current_rows
+    assert 0 < len(rows) < COUNT
+    rows += session.scan("t", page_size=300, splits=8, checkpoint=path)
+    assert sorted(tuple(row) for row in rows) == ROWS
+    # The checkpoint says that the scan is complete.
     assert list(session.scan("t", checkpoint=path)) == []
     with pytest.raises(
         ValueError, match="the checkpoint of something else: its columns is None, and not"
@@ -95,13 +96,13 @@ async def test_asyncio(session: Session, node: LocalCluster) -> None:
     ):
         assert sorted([tuple(row) async for row in other.scan("t", page_size=90)]) == ROWS
         assert await other.count("t") == COUNT
-        async for _ in other.scan("t", page_size=10):
+        async for _ in other.scan("t", page_size=10):  # a loop may end early
             break
         pytest.importorskip("pyarrow")
         assert (await other.scan("t").to_arrow()).num_rows == COUNT
 
 
-def test_a_table_that_is_not_there(session: Session) -> None:
+def test_a_scan_of_a_missing_table_raises(session: Session) -> None:
     with pytest.raises(ValueError, match="has no table 'nowhere'"):
         list(session.scan("nowhere"))
 
@@ -126,25 +127,25 @@ def test_a_dry_run_of_a_copy_writes_nothing(session: Session) -> None:
 async def test_copy_on_asyncio(session: Session, node: LocalCluster) -> None:
     session.execute('CREATE TABLE t4 ("P" int, c int, t text, PRIMARY KEY ("P", c))')
     async with aio.Cluster(node.contact_points, port=node.port) as cluster:
-        face = await cluster.connect(session.keyspace)
-        report = await acopy(face, "t", face, "t4", where="c < ?", parameters=(3,))
+        other = await cluster.connect(session.keyspace)
+        report = await acopy(other, "t", other, "t4", where="c < ?", parameters=(3,))
     expected = [row for row in ROWS if row[1] < 3]
     assert (report.read, report.written) == (len(expected), len(expected))
     assert report.requests < len(expected)
     assert sorted(tuple(row) for row in session.scan("t4")) == expected
 
 
-def test_copy_by_the_command(
+def test_copy_on_the_command_line(
     session: Session, node: LocalCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     session.execute('CREATE TABLE t5 ("P" int, c int, t text, PRIMARY KEY ("P", c))')
     tables = [f"{session.keyspace}.t", f"{session.keyspace}.t5"]
-    near = ["--hosts", *node.contact_points, "--port", str(node.port)]
-    far = ["--to-hosts", *node.contact_points, "--to-port", str(node.port)]
-    assert cli.main(["copy", *tables, *near, *far]) == 0
+    source = ["--hosts", *node.contact_points, "--port", str(node.port)]
+    target = ["--to-hosts", *node.contact_points, "--to-port", str(node.port)]
+    assert cli.main(["copy", *tables, *source, *target]) == 0
     assert f"{COUNT:,} rows read, {COUNT:,} written" in capsys.readouterr().out
     assert sorted(tuple(row) for row in session.scan("t5")) == ROWS
-    assert cli.main(["copy", tables[0], f"{session.keyspace}.none", *near]) == 1
+    assert cli.main(["copy", tables[0], f"{session.keyspace}.none", *source]) == 1
     assert "has no table 'none'" in capsys.readouterr().err
 
 
@@ -164,7 +165,7 @@ def test_copy_keeps_ttl_and_write_time_of_each_column(session: Session) -> None:
     assert 4000 < session.execute("SELECT ttl(a) FROM k2 WHERE p = 1 AND c = 1").one()[0] <= 5000
 
 
-def test_copy_refuses_what_cannot_be_kept(session: Session) -> None:
+def test_copy_refuses_to_keep_the_ttl_of_a_collection(session: Session) -> None:
     session.execute("CREATE TABLE l (p int PRIMARY KEY, tags set<text>)")
     with pytest.raises(ValueError, match="'tags' is set<text>"):
         copy(session, "l", session, "l", keep_ttl=True)

@@ -1,5 +1,7 @@
-"""Features of Cassandra 6 on a node of its newest alpha: transactions, constraints, comments, and
-new system tables. `tox -e cassandra6` runs all other integration tests on it too.
+"""Features of Cassandra 6, on a node of its newest alpha version.
+
+They are transactions (Accord), constraints, comments and new system tables. `tox -e cassandra6`
+also runs all other integration tests on this version.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ TRANSFER = """
 
 @pytest.fixture(scope="module")
 def cluster(transactional_node: LocalCluster) -> Iterator[Cluster]:
-    # Tables with transactions refuse LOCAL_ONE, which is the default.
+    # Tables with transactions refuse the driver's default consistency level, LOCAL_ONE.
     profile = ExecutionProfile(consistency_level=ConsistencyLevel.QUORUM)
     with connect(transactional_node, execution_profiles={EXEC_PROFILE_DEFAULT: profile}) as cluster:
         yield cluster
@@ -53,7 +55,7 @@ def session(cluster: Cluster) -> Session:
 
 
 def open_accounts(session: Session, *, payer: int, payee: int) -> None:
-    """Create the accounts 1 and 2 with these balances."""
+    """Write the accounts 1 (the payer) and 2 (the payee) with these balances."""
     for account, balance in ((1, payer), (2, payee)):
         session.execute("INSERT INTO accounts (id, balance) VALUES (%s, %s)", (account, balance))
 
@@ -62,7 +64,7 @@ def balances(session: Session) -> dict[int, int]:
     return {row.id: row.balance for row in session.execute("SELECT id, balance FROM accounts")}
 
 
-def test_the_node_says_what_it_is(cluster: Cluster, session: Session) -> None:
+def test_version_and_new_system_tables_are_known(cluster: Cluster, session: Session) -> None:
     (host,) = cluster.metadata.all_hosts()
     assert host.release_version == "6.0-alpha2"
     assert cluster.protocol_version == 5
@@ -72,7 +74,7 @@ def test_the_node_says_what_it_is(cluster: Cluster, session: Session) -> None:
     assert "cluster_metadata_log" in cluster.metadata.keyspaces["system_views"].tables
 
 
-def test_a_transaction_as_text(session: Session) -> None:
+def test_an_unprepared_transaction(session: Session) -> None:
     open_accounts(session, payer=10, payee=0)
     read = session.execute(
         "BEGIN TRANSACTION "
@@ -93,12 +95,12 @@ def test_a_prepared_transaction(session: Session) -> None:
     assert [column.name for column in transfer.column_metadata] == [
         "id", "balance", "balance", "id", "balance", "id",
     ]  # fmt: skip
-    for _ in range(3):  # the third transfer finds too little money
+    for _ in range(3):  # before the third transfer, the payer has only 2 left
         session.execute(transfer, (1, 4, 4, 1, 4, 2))
     assert balances(session) == {1: 2, 2: 8}
 
 
-def test_transactions_at_once_lose_nothing(session: Session) -> None:
+def test_concurrent_transactions_lose_no_money(session: Session) -> None:
     open_accounts(session, payer=40, payee=0)
     transfer = session.prepare(TRANSFER)
     results = session.execute_concurrent_with_args(
@@ -132,15 +134,17 @@ def test_other_statements_on_a_table_with_transactions(session: Session) -> None
     batch.add("INSERT INTO accounts (id, balance) VALUES (%s, %s)", (3, 3))
     batch.add("INSERT INTO accounts (id, balance) VALUES (%s, %s)", (4, 4))
     session.execute(batch)
-    again = session.execute("INSERT INTO accounts (id, balance) VALUES (3, 5) IF NOT EXISTS")
-    assert not again.was_applied
+    conditional = session.execute("INSERT INTO accounts (id, balance) VALUES (3, 5) IF NOT EXISTS")
+    assert not conditional.was_applied
     pages = session.execute(SimpleStatement("SELECT id FROM accounts", fetch_size=1))
     assert sorted(row.id for row in pages) == [1, 2, 3, 4]
     session.execute("DELETE FROM accounts WHERE id IN (3, 4)")
 
 
 @pytest.mark.parametrize("level", ["LOCAL_ONE", "LOCAL_QUORUM", "TWO"])
-def test_consistency_that_transactions_refuse(session: Session, level: str) -> None:
+def test_the_error_for_an_unsupported_consistency_level_names_supported_ones(
+    session: Session, level: str
+) -> None:
     statement = SimpleStatement(
         "SELECT * FROM accounts WHERE id = 1",
         consistency_level=ConsistencyLevel.name_to_value[level],
@@ -219,19 +223,21 @@ def test_constraints_refuse_rows(session: Session, row: tuple[Any, ...], message
         session.execute(insert, row)
 
 
-def test_the_export_says_what_it_cannot_show(session: Session, guests: TableMetadata) -> None:
+def test_an_export_says_that_constraints_are_missing(
+    session: Session, guests: TableMetadata
+) -> None:
     exported = guests.export_as_string()
     assert exported.startswith("-- CHECK constraints and transactional_mode are not")
     assert "card text MASKED WITH system.mask_inner(1, 1)" in exported
     assert "comment = 'who comes'" in exported
-    # The server accepts the export, including the comment.
+    # The server can execute the export, whose first line is a CQL comment.
     session.execute(exported.replace(".guests", ".copied"))
     described = session.execute("DESCRIBE TABLE guests").one().create_statement
     assert "CHECK LENGTH() < 5" in described
     assert "COMMENT ON COLUMN" in described
 
 
-def test_an_exported_table_with_transactions_options(cluster: Cluster, session: Session) -> None:
+def test_an_export_with_fast_path_recreates_the_table(cluster: Cluster, session: Session) -> None:
     assert session.keyspace is not None
     session.execute("CREATE TABLE fast (id int PRIMARY KEY) WITH fast_path = 'simple'")
     cluster.refresh_table_metadata(session.keyspace, "fast")

@@ -1,4 +1,4 @@
-"""A short campaign of faults on real nodes (`python -m tests.chaos` is the long campaign)."""
+"""A short run of random faults on real nodes; `python -m tests.chaos` runs a long one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.mark.long
-def test_nothing_is_lost_doubled_crossed_or_hung(expendable: LocalCluster) -> None:
+def test_no_row_is_lost_or_doubled_and_no_request_hangs(expendable: LocalCluster) -> None:
     verdict = run(40, seed=7, local=expendable)
     assert verdict.is_clean, verdict
     assert verdict.acknowledged > 500

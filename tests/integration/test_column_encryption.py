@@ -1,5 +1,6 @@
-"""Encrypted columns on a real node: the guide's examples, and values that cassandra-driver 3.30
-writes and reads. That driver runs in its own environment, which needs the network.
+"""Encrypted columns on a real node: the guide's examples, and values shared with cassandra-driver.
+
+cassandra-driver 3.30 runs in an environment of its own, which pip installs from the network.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ KEY = bytes(range(32))
 IV = bytes(range(16))
 TIMEOUT = 600  # seconds; pip may have to fetch packages
 
-# Column, type, and for each row a value that JSON can hold.
+# Column, type, and the values of the rows 0, 1 and 2, which can be written as JSON.
 COLUMNS: list[tuple[str, str, list[Any]]] = [
     ("i", "int", [1, -(1 << 31), 0]),
     ("t", "text", ["ada", "", "é" * 40]),
@@ -46,8 +47,9 @@ COLUMNS: list[tuple[str, str, list[Any]]] = [
     ("a", "inet", ["127.0.0.1", "::1", "10.0.0.7"]),
 ]
 
-# The program for the other driver. Its arguments are address, port, keyspace and the action.
-# `python -I` keeps this project's directory, which has a package of the same name, off its path.
+# The program that runs with cassandra-driver. Its arguments are address, port, keyspace, task
+# ("write", "read" or "find") and COLUMNS as JSON. We run it with `python -I`, so that it cannot
+# import this project's package, which has the same name.
 PEER = """
 import json, sys
 from importlib.metadata import files
@@ -84,7 +86,10 @@ cluster.shutdown()
 
 @pytest.fixture(scope="module")
 def peer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the interpreter of an environment with cassandra-driver."""
+    """Return the interpreter of an environment with cassandra-driver.
+
+    TURBOCQL_PEER_PYTHON names one that exists already.
+    """
     interpreter = os.environ.get("TURBOCQL_PEER_PYTHON")
     if interpreter:
         return Path(interpreter)
@@ -98,7 +103,7 @@ def peer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(*command: object) -> str:
     done = subprocess.run(
-        [str(part) for part in command],
+        [str(argument) for argument in command],
         check=False,
         capture_output=True,
         text=True,
@@ -110,7 +115,7 @@ def run(*command: object) -> str:
 
 @pytest.fixture
 def tables(node: LocalCluster, keyspace: str) -> Iterator[Session]:
-    """Yield a session with the policy, in a keyspace with the tables."""
+    """Yield a session with an encryption policy, in a keyspace with the tables t and by_key."""
     with connect_with_policy(node, keyspace) as cluster, cluster.connect(keyspace) as session:
         described = ", ".join(f"{name} blob" for name, _, _ in COLUMNS)
         session.execute(f"CREATE TABLE t (k int PRIMARY KEY, {described})")
@@ -128,6 +133,7 @@ def connect_with_policy(node: LocalCluster, keyspace: str, **settings: Any) -> C
 
 
 def task(peer: Path, node: LocalCluster, keyspace: str, name: str) -> Any:
+    """Run a task of PEER with cassandra-driver, and return what it prints."""
     arguments = (node.contact_points[0], node.port, keyspace, name, json.dumps(COLUMNS))
     out = run(peer, "-I", "-c", PEER, *arguments)
     return json.loads(out) if out else None
@@ -146,7 +152,7 @@ def test_values_written_by_another_driver_are_read(
     assert sorted(rows, key=lambda row: int(row["k"])) == EXPECTED
 
 
-def test_another_driver_reads_what_is_written(
+def test_another_driver_reads_values_that_we_write(
     peer: Path, node: LocalCluster, tables: Session, keyspace: str
 ) -> None:
     names = [name for name, _, _ in COLUMNS]
@@ -172,7 +178,11 @@ def test_another_driver_finds_rows_by_an_encrypted_key(
 
 
 def test_columns_of_the_primary_key_are_refused(node: LocalCluster, keyspace: str) -> None:
-    """Clustering columns are refused too: the schema reports them, unlike a prepared statement."""
+    """Binding a value to an encrypted partition key or clustering column raises TypeError.
+
+    A prepared statement's metadata names only the partition key. The driver knows the clustering
+    column from the schema.
+    """
     policy = AESGCMColumnEncryptionPolicy()
     for name in "pcv":
         policy.add_column(ColDesc(keyspace, "t", name), KEY, "int")
@@ -193,7 +203,7 @@ class Person(Model):
     name: Any = columns.Text()
 
 
-def test_models(node: LocalCluster, keyspace: str) -> None:
+def test_a_model_reads_and_writes_an_encrypted_column(node: LocalCluster, keyspace: str) -> None:
     policy = AESGCMColumnEncryptionPolicy()
     policy.add_column(ColDesc(keyspace, "person", "name"), KEY, "text")
     settings: Any = {"column_encryption_policy": policy}
@@ -213,7 +223,7 @@ def test_models(node: LocalCluster, keyspace: str) -> None:
         assert policy.decrypt(ColDesc(keyspace, "person", "name"), stored) == b"bob"
 
 
-def test_user_defined_types(node: LocalCluster, keyspace: str) -> None:
+def test_a_user_defined_type_can_be_encrypted(node: LocalCluster, keyspace: str) -> None:
     kind = UserType.make_udt_class(keyspace, "place", ("street", "no"), (UTF8Type, Int32Type))
     policy = AES256ColumnEncryptionPolicy()
     policy.add_column(ColDesc(keyspace, "t", "c"), KEY, kind)
@@ -236,7 +246,9 @@ def shop(node: LocalCluster) -> Iterator[None]:
         session.execute("DROP KEYSPACE shop")
 
 
-def test_the_guide(node: LocalCluster, shop: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_examples_of_the_guide_run(
+    node: LocalCluster, shop: None, capsys: pytest.CaptureFixture[str]
+) -> None:
     first, texts, sealed, keys, custom = python_blocks("docs/column-encryption.rst")
     names: dict[str, Any] = {}
     try:

@@ -1,4 +1,7 @@
-"""Tables of a real node become Dask DataFrames, in this process and in worker processes."""
+"""Tables of a real node are read and written as Dask DataFrames.
+
+Dask runs in this process, or in worker processes of which one is killed.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ def session(node: LocalCluster, server: dict[str, Any]) -> Iterator[Session]:
 
 
 @pytest.mark.usefixtures("session")
-def test_a_table_is_a_frame(server: dict[str, Any]) -> None:
+def test_a_table_is_read_as_a_dask_dataframe(server: dict[str, Any]) -> None:
     frame = read_table("it_dask.orders", server, splits=8)
     assert frame.npartitions >= 8
     read = frame.compute(scheduler="synchronous")
@@ -68,7 +71,9 @@ def test_a_table_is_a_frame(server: dict[str, Any]) -> None:
     assert sorted(frame_read["id"]) == [n for n in range(ROWS - 10, ROWS) if n % 10]
 
 
-def test_decimals_are_numbers_if_asked_for(session: Session, server: dict[str, Any]) -> None:
+def test_decimals_can_be_read_as_numbers_or_strings(
+    session: Session, server: dict[str, Any]
+) -> None:
     prices = {n: Decimal(n) / 4 for n in range(100)}
     session.load("prices", list(prices.items()))
     frame = read_table("it_dask.prices", server, decimals=(12, 2))
@@ -78,7 +83,7 @@ def test_decimals_are_numbers_if_asked_for(session: Session, server: dict[str, A
     assert {Decimal(price) for price in strings["price"]} == {*prices.values()}
 
 
-def test_a_frame_into_a_table(session: Session, server: dict[str, Any]) -> None:
+def test_a_dask_dataframe_is_written_into_a_table(session: Session, server: dict[str, Any]) -> None:
     session.execute("TRUNCATE copied", timeout=60)
     frame = read_table("it_dask.orders", server, splits=4)
     assert to_table(frame, "it_dask.copied", server) == ROWS
@@ -87,23 +92,27 @@ def test_a_frame_into_a_table(session: Session, server: dict[str, Any]) -> None:
         to_table(frame, "it_dask.copied", server, checkpoint="x")
 
 
-def _stop_once(part: Any, mark: str) -> Any:
-    """Kill the worker that reads the first part, but only once."""
+def _kill_worker_once(partition: Any, mark: str) -> Any:
+    """Kill the worker process that calls this function first; later calls return the partition.
+
+    :param mark: the path of a file that the first call creates.
+    """
     try:
         os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
     except FileExistsError:
         pass
     else:
         os.kill(os.getpid(), signal.SIGKILL)
-    return part
+    return partition
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
-def test_a_worker_that_is_killed_doubles_nothing(
+def test_no_row_is_lost_or_doubled_if_a_worker_is_killed(
     session: Session, server: dict[str, Any], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     distributed = pytest.importorskip("distributed")
-    # Workers inherit this path. The unbuilt tree must not hide the installed driver.
+    # Workers inherit this path. Move the source checkout to its end, so that they import the
+    # installed driver.
     tree = str(Path(__file__).parents[2])
     monkeypatch.setattr(sys, "path", [*(entry for entry in sys.path if entry != tree), tree])
     session.execute("TRUNCATE copied", timeout=60)
@@ -112,7 +121,8 @@ def test_a_worker_that_is_killed_doubles_nothing(
         distributed.Client(workers),
     ):
         frame = read_table("it_dask.orders", server, splits=8)
-        frame = frame.map_partitions(_stop_once, str(tmp_path / "killed"), meta=frame._meta)
+        mark = str(tmp_path / "killed")
+        frame = frame.map_partitions(_kill_worker_once, mark, meta=frame._meta)
         assert to_table(frame, "it_dask.copied", server) == ROWS
     assert (tmp_path / "killed").exists()
     assert session.count("copied") == ROWS

@@ -1,4 +1,4 @@
-"""The examples of README and documentation run unchanged, against a real node."""
+"""The code blocks of the README and of the documentation run unchanged with a real node."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def python_blocks(name: str, language: str = "python") -> list[str]:
-    """Return the code blocks of a document in one language."""
+    """Return the code blocks of a document that are in one language.
+
+    :param name: the file's path in the source checkout.
+    """
     blocks = re.findall(
         rf"\.\. code-block:: {language}\n\n((?:(?:   .*)?\n)+)", (ROOT / name).read_text()
     )
@@ -47,8 +50,11 @@ def shop(node: LocalCluster) -> Iterator[Session]:
 
 
 def run_block(block: str, local: LocalCluster, names: dict[str, Any]) -> dict[str, Any]:
-    """Run one example with the node's address in it; ``await`` at its top level is allowed, as in a
-    coroutine.
+    """Run a code block, with the node's address in place of its contact points.
+
+    The block may use ``await`` at the top level.
+
+    :param names: the global variables of the block; further blocks can use them.
     """
     addresses = repr(local.contact_points)
     code = re.sub(r'\["(?:127\.0\.0|10\.0\.0)\.\d"(?:, "10\.0\.0\.\d")*\]', addresses, block)
@@ -63,16 +69,16 @@ async def _finish(coroutine: Any) -> None:
     await coroutine
 
 
-def test_the_readmes_program_is_the_example() -> None:
+def test_the_readmes_program_equals_examples_first() -> None:
     example = ast.parse((ROOT / "examples" / "first.py").read_text())
-    # Line breaks differ, and only the file has a docstring.
+    # We compare without formatting and without the docstring, which the README leaves out.
     assert ast.unparse(ast.parse(python_blocks("README.rst")[0])) == ast.unparse(
         ast.Module(example.body[1:], [])
     )
 
 
 def test_the_readmes_program(node: LocalCluster, tmp_path: Path) -> None:
-    """The README's program prints the output that is shown below it."""
+    """The README's program prints the output that the README shows."""
     (host,) = node.contact_points
     with connect(node) as cluster, cluster.connect() as session:
         session.execute("DROP KEYSPACE IF EXISTS shop")
@@ -167,9 +173,8 @@ def test_results_guide(
 
 
 def test_batches(node: LocalCluster, shop: Session) -> None:
-    shop.execute(
-        "TRUNCATE orders"
-    )  # values of other examples would stay where these leave a column unset
+    # These examples leave columns unset, where values of other examples would remain.
+    shop.execute("TRUNCATE orders")
     blocks = python_blocks("docs/batches.rst")
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks:

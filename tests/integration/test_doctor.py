@@ -1,4 +1,4 @@
-"""The doctor and the report describe a real node."""
+"""`python -m cassandra.doctor` and `Cluster.report` describe a real node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cassandra.testing import LocalCluster
 pytestmark = pytest.mark.integration
 
 
-def test_a_node_that_is_well(node: LocalCluster, tmp_path: Path) -> None:
+def test_the_doctor_finds_no_problem_in_a_good_node(node: LocalCluster, tmp_path: Path) -> None:
     (host,) = node.contact_points
     done = subprocess.run(
         [sys.executable, "-m", "cassandra.doctor", host, "--port", str(node.port), "--json",
@@ -26,9 +26,9 @@ def test_a_node_that_is_well(node: LocalCluster, tmp_path: Path) -> None:
     findings = json.loads(done.stdout)["findings"]
     texts = "\n".join(f"{finding['subject']}: {finding['text']}" for finding in findings)
     assert "problem" not in {finding["level"] for finding in findings}, texts
-    for part in ("accepts connections", "is up and connected", "all hosts agree on version",
-                 "its clock is", "median of 10", "tokens"):  # fmt: skip
-        assert part in texts
+    for phrase in ("accepts connections", "is up and connected", "all hosts agree on version",
+                   "its clock is", "median of 10", "tokens"):  # fmt: skip
+        assert phrase in texts
 
 
 def test_the_report_of_a_real_cluster(node: LocalCluster) -> None:

@@ -1,5 +1,6 @@
-"""Each error that a real cluster can be made to send raises its exception with all fields, in each
-protocol version.
+"""Errors of real servers raise the right exception with all fields, in each protocol version.
+
+The tests provoke each error that a cluster of two nodes can be made to send.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture(params=[3, 4, 5])
 def session(impatient: LocalCluster, request: pytest.FixtureRequest) -> Iterator[Session]:
-    """Yield a session that uses the first node only, and never retries."""
+    """Yield a session that uses only the first node and never retries a request."""
     profile = ExecutionProfile(
         load_balancing_policy=WhiteListRoundRobinPolicy(impatient.contact_points[:1]),
         retry_policy=FallthroughRetryPolicy(),
@@ -87,15 +88,15 @@ def test_a_replica_that_hangs_makes_reads_and_writes_time_out(
 def test_too_many_tombstones_make_a_read_fail(session: Session) -> None:
     for i in range(20):
         session.execute(f"DELETE v FROM errors.t WHERE k = 2 AND c = {i}")
-    if (
-        version(session) == 3
-    ):  # the server reports a timeout, because that version has no code for failures
+    if version(session) == 3:
+        # Version 3 has no error code for a read failure: the server reports a timeout.
         with pytest.raises(ReadTimeout):
             session.execute("SELECT * FROM errors.t WHERE k = 2")
         return
     with pytest.raises(ReadFailure) as caught:
         session.execute("SELECT * FROM errors.t WHERE k = 2")
-    assert caught.value.failures in (1, 2)  # the coordinator does not wait for the second replica
+    # The coordinator may answer before the second replica has failed, too.
+    assert caught.value.failures in (1, 2)
     assert caught.value.required_responses == 2
     if version(session) >= 5:
         assert set(caught.value.error_code_map.values()) == {1}  # type: ignore[union-attr]
@@ -111,7 +112,7 @@ def test_a_write_that_is_too_large_is_refused(session: Session) -> None:
     assert session.execute("SELECT key FROM system.local", timeout=10).one().key == "local"
 
 
-def test_a_function_that_fails(session: Session) -> None:
+def test_a_function_that_raises_is_a_function_failure(session: Session) -> None:
     session.execute(
         "CREATE FUNCTION IF NOT EXISTS errors.divide (a int) CALLED ON NULL INPUT RETURNS int "
         "LANGUAGE java "
@@ -126,7 +127,7 @@ def test_a_function_that_fails(session: Session) -> None:
     assert list(caught.value.arg_types or ()) == ["int"]
 
 
-def test_a_coordinator_that_knows_of_too_few_replicas(session: Session) -> None:
+def test_three_replicas_on_two_nodes_are_unavailable_at_all(session: Session) -> None:
     create_keyspace(session, "three", replicas=3)
     session.execute("CREATE TABLE IF NOT EXISTS three.t (k int PRIMARY KEY)")
     with pytest.raises(Unavailable) as caught:
@@ -139,13 +140,16 @@ def test_a_coordinator_that_knows_of_too_few_replicas(session: Session) -> None:
 
 
 class ThrowOnOverload:
-    """A startup option that makes the server refuse requests when it is overloaded."""
+    """Adds the startup option with which an overloaded server refuses requests.
+
+    Without the option, the server would stop reading from the connection.
+    """
 
     def add_startup_options(self, options: dict[str, str]) -> None:
         options["THROW_ON_OVERLOAD"] = "1"
 
 
-def test_an_overloaded_node(impatient: LocalCluster) -> None:
+def test_an_overloaded_node_raises_overloaded_errors(impatient: LocalCluster) -> None:
     profile = ExecutionProfile(
         load_balancing_policy=WhiteListRoundRobinPolicy(impatient.contact_points[:1]),
         retry_policy=FallthroughRetryPolicy(),

@@ -1,5 +1,6 @@
-"""The blocking and the asyncio API do the same work on real nodes over each protocol version, with
-the same results.
+"""The blocking and the asyncio API give the same results on real nodes, in each version.
+
+The tests run with each protocol version that the nodes support.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.integration
 UUID = uuid.UUID("12345678-1234-4321-8765-0123456789ab")
 WHEN = datetime.datetime(2026, 11, 20, 12, 30, 15, 123000)
 
-# (column, CQL type, value written, value read)
+# Column, CQL type, the value to write, and the value that must be read back.
 COLUMNS: list[tuple[str, str, Any, Any]] = [
     ("a", "ascii", "plain", "plain"),
     ("b", "bigint", -(2**63), -(2**63)),
@@ -96,6 +97,7 @@ def work_blocking(cluster: Cluster, local: LocalCluster) -> None:
 
 
 def page_through(session: Session, insert: Any) -> None:
+    """Read 504 rows in pages of 60; resume after the first page with its paging state."""
     outcomes = execute_concurrent_with_args(session, insert, [(100 + i,) for i in range(500)])
     assert all(success for success, _ in outcomes)
     statement = SimpleStatement("SELECT id FROM rows", fetch_size=60)
@@ -127,8 +129,9 @@ def batches(session: Session) -> None:
 def transactions(session: Session) -> None:
     first = session.execute("INSERT INTO rows (id, k) VALUES (20000, 'a') IF NOT EXISTS")
     assert first.was_applied
-    again = session.execute("INSERT INTO rows (id, k) VALUES (20000, 'b') IF NOT EXISTS")
-    assert not again.was_applied
+    second = session.execute("INSERT INTO rows (id, k) VALUES (20000, 'b') IF NOT EXISTS")
+    assert not second.was_applied
+    # `was_applied` must work whatever the row factory makes of the row.
     for factory in (tuple_factory, dict_factory):
         session.row_factory = factory
         assert not session.execute(
@@ -152,6 +155,10 @@ def test_blocking_on_older_lines(old_node: LocalCluster, version: int) -> None:
 
 
 def check_version_3(cluster: Cluster) -> None:
+    """Check the types that version 3 has, and that a bound statement needs a value for each marker.
+
+    `work_blocking` cannot be used: it leaves markers without values, which version 3 has not.
+    """
     with cluster.connect() as session:
         name = new_keyspace_name()
         create_keyspace(session, name)
@@ -185,7 +192,7 @@ def test_compression(node: LocalCluster, keyspace: str, version: int, compressio
     ):
         session.execute("CREATE TABLE t (k int PRIMARY KEY, v text)")
         insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
-        # Texts that are too short to compress, longer than one segment, and not compressible.
+        # Strings that are too short to compress, longer than one segment, and incompressible.
         texts = ["", "x" * 300_000, "".join(map(chr, range(1000, 0xD800, 3)))]
         for i, text in enumerate(texts):
             session.execute(insert, (i, text))
@@ -221,7 +228,7 @@ def test_futures_and_callbacks(node: LocalCluster, keyspace: str) -> None:
         future.add_errback(fail)
         assert failed.wait(10)
         assert isinstance(errors[0], InvalidRequest)
-        for _ in range(2):
+        for _ in range(2):  # the error is raised each time
             with pytest.raises(InvalidRequest):
                 future.result()
 
@@ -239,7 +246,8 @@ def test_a_blocking_call_in_a_callback_is_refused(node: LocalCluster) -> None:
                     seen.append(error)
             done.set()
 
-        # The callback is added before the request is sent: a finished future would call it here.
+        # The listener adds the callback before the request is sent. If the request had finished
+        # already, `add_callback` would call it in this thread, where blocking calls are allowed.
         session.add_request_init_listener(lambda future: future.add_callback(call_back))
         session.execute_async("SELECT key FROM system.local")
         assert done.wait(10)
@@ -256,7 +264,7 @@ def test_tracing_and_warnings(node: LocalCluster, keyspace: str) -> None:
         assert trace.coordinator == node.contact_points[0]
         assert trace.events
         batch = BatchStatement(BatchType.UNLOGGED)
-        for i in range(200):
+        for i in range(200):  # so many partitions make the server warn
             batch.add("INSERT INTO t (k, v) VALUES (%s, 0)", (i,))
         future = session.execute_async(batch)
         future.result()
@@ -295,17 +303,20 @@ async def check_paging(session: aio.Session) -> None:
     statement = SimpleStatement("SELECT id FROM rows", fetch_size=70)
     result = await session.execute(statement)
     assert len(result.current_rows) == 70
+    # `all` cannot fetch further pages without awaiting.
     with pytest.raises(RuntimeError, match="async for"):
         result.all()
     assert sorted([row.id async for row in result]) == list(range(300))
     assert len(await (await session.execute(statement)).fetch_all()) == 300
-    abandoned = await session.execute(statement)
-    async for row in abandoned:
+    # A loop may end before the last page.
+    result = await session.execute(statement)
+    async for row in result:
         assert row.id >= 0
         break
 
 
 async def check_concurrent(session: aio.Session, insert: Any) -> None:
+    """Check `execute_concurrent`: all outcomes, errors as outcomes, and errors that are raised."""
     count = 0
     async for success, _ in session.execute_concurrent(
         ((insert, (1000 + i,)) for i in range(500)), concurrency=50
@@ -326,6 +337,7 @@ async def check_concurrent(session: aio.Session, insert: Any) -> None:
 
 
 async def check_cancellation(session: aio.Session) -> None:
+    """Cancel 50 requests, and check that the connection's next answer is the right one."""
     for _ in range(50):
         execution = asyncio.ensure_future(session.execute("SELECT * FROM rows"))
         execution.cancel()
@@ -444,7 +456,7 @@ def test_user_defined_types(node: LocalCluster, keyspace: str) -> None:
             assert (row.home, row.others) == (home, others)
 
 
-def test_profiles_added_later(node: LocalCluster) -> None:
+def test_execution_profiles_can_be_added_to_a_connected_cluster(node: LocalCluster) -> None:
     with connect(node) as cluster, cluster.connect() as session:
         profile = ExecutionProfile(
             load_balancing_policy=RoundRobinPolicy(), row_factory=dict_factory
@@ -460,7 +472,9 @@ def test_profiles_added_later(node: LocalCluster) -> None:
             session.row_factory = tuple_factory
 
 
-def test_texts_with_bind_markers_are_prepared(node: LocalCluster, keyspace: str) -> None:
+def test_unprepared_statements_with_question_marks_are_prepared(
+    node: LocalCluster, keyspace: str
+) -> None:
     with connect(node) as cluster, cluster.connect(keyspace) as session:
         session.execute("CREATE TABLE t (k int PRIMARY KEY, v text)")
         for k in range(3):
@@ -480,7 +494,9 @@ def test_texts_with_bind_markers_are_prepared(node: LocalCluster, keyspace: str)
             session.execute("SELECT v FROM t WHERE k = ? AND v = %s", (1, "x"))
 
 
-def test_texts_with_bind_markers_on_asyncio(node: LocalCluster, keyspace: str) -> None:
+def test_unprepared_statements_with_question_marks_on_asyncio(
+    node: LocalCluster, keyspace: str
+) -> None:
     async def work() -> None:
         async with aio.Cluster(node.contact_points, port=node.port) as cluster:
             session = await cluster.connect(keyspace)
@@ -496,7 +512,7 @@ def test_texts_with_bind_markers_on_asyncio(node: LocalCluster, keyspace: str) -
     asyncio.run(work())
 
 
-def test_preparing_many_at_once(node: LocalCluster, keyspace: str) -> None:
+def test_prepare_all_returns_statements_in_order(node: LocalCluster, keyspace: str) -> None:
     queries = [f"SELECT key FROM system.local WHERE key = ? LIMIT {i}" for i in range(1, 21)]
     with connect(node) as cluster, cluster.connect(keyspace) as session:
         statements = session.prepare_all(queries)

@@ -1,5 +1,6 @@
-"""Three real nodes under load, one of them killed, paused or restarted: no acknowledged row is
-lost, no request hangs.
+"""Three real nodes under load, of which one is killed, paused or restarted.
+
+No acknowledged row is lost, and no request hangs.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from .conftest import create_keyspace, new_keyspace_name
 pytestmark = pytest.mark.integration
 
 WRITERS = 4
-# Seconds between two writes of a writer. Hundreds of writes come each second, and nodes can still
-# start.
+# Seconds that a writer waits between two writes. This allows hundreds of writes per second, and
+# leaves enough CPU for nodes to start.
 PAUSE = 0.005
 IN_FLIGHT = 128
 
 
 class States(HostStateListener):
-    """A listener that waits until hosts are up or down."""
+    """A listener that records the states of hosts; `wait_for` waits for one of them."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -60,7 +61,7 @@ class States(HostStateListener):
 
 
 class Load:
-    """Writers that each insert one row after the other, at QUORUM, until they are stopped."""
+    """Threads that each insert one row after the other, at QUORUM, until `stop` is called."""
 
     def __init__(self, session: Session) -> None:
         self._insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
@@ -104,8 +105,9 @@ class Load:
 
 
 class Flood:
-    """Inserts at QUORUM with many in flight until it is stopped; records the longest time without
-    an acknowledgement.
+    """A thread that inserts at QUORUM with many requests in flight, until `stop` is called.
+
+    `longest_gap` is the longest time, in seconds, between two acknowledgements.
     """
 
     def __init__(self, session: Session) -> None:
@@ -155,6 +157,7 @@ class Flood:
     def stop(self) -> None:
         self._stop.set()
         self._thread.join(30)
+        # The semaphore has all of its permits again only if each request has had an outcome.
         for _ in range(IN_FLIGHT):
             assert self._room.acquire(timeout=30), "a request got no answer"
 
@@ -167,7 +170,11 @@ def run_under_load(
     disturb: Callable[[States, Writers], None],
     make_load: Callable[[Session], Writers],
 ) -> Writers:
-    """Disturb the nodes under load; afterwards each acknowledged row must be there."""
+    """Disturb the nodes under load, and check that each acknowledged row is stored.
+
+    :param disturb: breaks and repairs nodes.
+    :param make_load: starts a load, `Load` or `Flood`.
+    """
     profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=5)
     with Cluster(
         local.contact_points,
@@ -211,7 +218,7 @@ def test_a_node_is_killed_and_comes_back(fragile: LocalCluster) -> None:
         states.wait_for("up", address)
 
     load = run_under_load(fragile, disturb, Load)
-    # Idempotent writes go to the next host, so none has to fail.
+    # Idempotent writes are retried on the next host, so none fails.
     assert load.failed == []
 
 
@@ -292,5 +299,5 @@ def test_a_hundred_thousand_writes_survive_a_kill_a_pause_and_a_restart(
         record_property(name, value)
     print(figures)
     assert len(flood.acknowledged) >= 100_000
-    # Requests held up by the pause may time out; all others go to the next host.
+    # Requests that wait for the paused node may time out; all others are retried on the next host.
     assert set(flood.failed) <= {"OperationTimedOut", "WriteTimeout"}

@@ -1,7 +1,7 @@
-"""Each guide's Python runs in its order as one program, against a real node.
+"""The Python code blocks of each guide run in their order, as one program, with a real node.
 
-A page creates its own keyspace. Code that this test does not run is in other kinds of blocks (text,
-shell), or in a file of examples/ that has its own test.
+The code of a page creates its own keyspace. Code that must not run here is in blocks of other
+languages (text, shell), or in a file in examples/, which has its own test.
 """
 
 from __future__ import annotations
@@ -27,33 +27,34 @@ PAGES = [
     *sorted(set((DOCS / "guides").glob("*.rst")) - {TRANSACTIONS}),
 ]
 PYTHON = ".. code-block:: python"
-# Pages that only refer to examples.
+# Pages without Python blocks: they refer to files in examples/.
 WITHOUT = {"web", "coming-from"}
-# A block with the output of the blocks before it. In it, "..." matches any text.
+# A block that shows the output of the blocks before it. In it, "..." stands for any text.
 OUTPUT = re.compile(r"( *)\.\. code-block:: text\n +:caption: Output\n\n((?:\1 +.*\n|\n)+)")
 
 
 def blocks(page: Path, directive: str = PYTHON) -> Iterator[tuple[int, str]]:
-    """Yield the blocks of a page: the line on which each begins, and its text."""
+    """Yield the code blocks of a page: the number of the first line (from 0), and the text."""
     lines = page.read_text().splitlines()
     for number, line in enumerate(lines):
         if line.strip() != directive:
             continue
         indent = len(line) - len(line.lstrip())
-        taken: list[str] = []
+        content: list[str] = []
         # Directive options are not part of the text.
         while number + 1 < len(lines) and re.match(r"\s+:\w+:", lines[number + 1]):
             number += 1
         for following in lines[number + 1 :]:
             if following.strip() and len(following) - len(following.lstrip()) <= indent:
                 break
-            taken.append(following)
-        yield number + 2, textwrap.dedent("\n".join(taken)).strip("\n")
+            content.append(following)
+        yield number + 2, textwrap.dedent("\n".join(content)).strip("\n")
 
 
 def program(page: Path) -> str:
-    """Return the page's blocks at their own line numbers, so that tracebacks show the
-    page's lines.
+    """Return the Python blocks of a page as one program.
+
+    Each line has the same number as in the page, so that tracebacks show the page's line numbers.
     """
     lines: list[str] = []
     for line_number, text in blocks(page):
@@ -62,7 +63,7 @@ def program(page: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def test_a_program_has_the_lines_of_its_page(tmp_path: Path) -> None:
+def test_lines_of_a_program_have_the_same_numbers_as_in_the_page(tmp_path: Path) -> None:
     page = tmp_path / "page.rst"
     page.write_text("Head\n====\n\n.. code-block:: python\n\n   a = 1\n\n   b = 2\n\nEnd.\n")
     assert program(page).splitlines()[5:8] == ["a = 1", "", "b = 2"]
@@ -86,7 +87,7 @@ def run(page: Path, node: LocalCluster, tmp_path: Path) -> None:
         return
     (host,) = node.contact_points
     assert text.strip(), "a guide has examples"
-    # The page's name alone may be that of a standard module, so it gets a prefix.
+    # With the page's name alone, the file could hide a module of the standard library.
     file = tmp_path / f"guide_{page.stem}.py"
     file.write_text(text.replace("127.0.0.1", host))
     done = subprocess.run(
@@ -112,7 +113,7 @@ def check_output(text: str, printed: str) -> None:
             position = match.end()
 
 
-def test_the_output_of_a_page_is_compared() -> None:
+def test_check_output_fails_if_a_line_is_missing_or_out_of_order() -> None:
     page = ".. code-block:: text\n   :caption: Output\n\n   one\n   t...o\n\nEnd.\n"
     check_output(page, "zero\none\nhm\ntwo\n")
     with pytest.raises(AssertionError, match=r"'t\.\.\.o' is shown, but not printed"):

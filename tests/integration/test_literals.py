@@ -1,5 +1,6 @@
-"""Nasty values as ``%s`` parameters: a real node reads each as one value, and returns
-it unchanged.
+"""Values that could break out of their literal, as ``%s`` parameters.
+
+A real node reads each as one value, and returns it unchanged.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tests.unit.test_encoder_stays_in_its_literal import EVIL, evil
 
 pytestmark = pytest.mark.integration
 
-# Characters with a meaning in CQL, and all characters that UTF-8 can encode.
+# Strings of characters that have a meaning in CQL, and of any characters that UTF-8 can encode.
 TEXTS = st.text(
     st.one_of(st.sampled_from("'\"$-/*%;:?\\\x00\n{}[]()"), st.characters(codec="utf-8")),
     max_size=30,
@@ -50,7 +51,8 @@ class Pair(NamedTuple):
     ys: list[str]
 
 
-# Columns, with strategies for their values.
+# By column: its CQL type, and a strategy for values. `evil(T)` makes a T whose class overrides
+# `__str__` and `__repr__` to return CQL.
 COLUMNS: dict[str, tuple[str, st.SearchStrategy[Any]]] = {
     "x": ("text", TEXTS),
     "b": ("blob", st.one_of(st.binary(max_size=30), st.binary(max_size=30).map(evil(bytes)))),
@@ -76,7 +78,7 @@ COLUMNS: dict[str, tuple[str, st.SearchStrategy[Any]]] = {
     "f4": ("float", st.one_of(SINGLES, SINGLES.map(evil(float)))),
     "tu": ("timeuuid", st.uuids(version=1)),
     "v": ("vector<float, 3>", st.lists(SINGLES, min_size=3, max_size=3)),
-    # Nested types, with elements whose classes override `__str__` and `__repr__`.
+    # Nested types.
     "l1": ("list<blob>", st.lists(st.binary(max_size=9).map(evil(bytes)), min_size=1, max_size=3)),
     "l2": ("list<frozen<list<text>>>", st.lists(SOME_TEXTS, min_size=1, max_size=3)),
     "m2": ("map<text, frozen<list<text>>>", st.dictionaries(TEXTS, SOME_TEXTS, min_size=1)),
@@ -111,7 +113,7 @@ def session(node: LocalCluster) -> Iterator[Session]:
 
 
 def as_read(value: Any) -> Any:
-    """Return `value` as a row contains it."""
+    """Return `value` in the form in which the driver returns it (addresses as bytes)."""
     if isinstance(value, datetime.datetime):
         return value.replace(microsecond=value.microsecond // 1000 * 1000)
     if isinstance(value, (ipaddress.IPv4Address, ipaddress.IPv6Address)):
@@ -121,7 +123,7 @@ def as_read(value: Any) -> Any:
 
 @pytest.fixture
 def tuples_are_tuples(session: Session) -> Iterator[None]:
-    """Encode tuples as tuples, not as lists, in the way of cassandra-driver."""
+    """Make the session encode tuples as CQL tuples; by default, they become lists."""
     encoder = session.encoder
     encoder.mapping[tuple] = encoder.cql_encode_tuple
     yield
@@ -131,6 +133,8 @@ def tuples_are_tuples(session: Session) -> Iterator[None]:
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.usefixtures("tuples_are_tuples")
 def test_values_come_back(session: Session, column: str) -> None:
+    """A value that is inserted with ``%s`` is read back unchanged."""
+
     @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
     @given(COLUMNS[column][1])
     def check(value: Any) -> None:
@@ -144,12 +148,13 @@ def test_values_come_back(session: Session, column: str) -> None:
     check()
 
 
-def test_a_text_of_a_class_that_says_something_else(session: Session) -> None:
+def test_a_str_subclass_is_written_as_its_str(session: Session) -> None:
     session.execute("INSERT INTO t (a, x) VALUES (7, %s)", (evil(str)("mild"),))
     row: Any = session.execute("SELECT x FROM t WHERE a = 7").one()
     assert row.x == EVIL  # the driver uses str(), as cassandra-driver does
 
 
+# An IPv6 address can have a zone, which may contain any text, CQL too.
 @pytest.mark.parametrize("make", [ipaddress.ip_address, ipaddress.ip_interface])
 def test_a_zone_reaches_no_server(session: Session, make: Any) -> None:
     for zone in ("', a = 'x", f"{EVIL}", "1'); DROP TABLE bystander; --"):
@@ -162,6 +167,7 @@ def test_a_zone_reaches_no_server(session: Session, make: Any) -> None:
 
 
 def test_a_minus_before_a_negative_number(session: Session) -> None:
+    """A parameter after a minus sign must not make ``--``, which begins a CQL comment."""
     session.execute("INSERT INTO t (a, n, f) VALUES (5, 7, 2.5)")
     row: Any = session.execute("SELECT n -%s FROM t WHERE a = 5", (-1,)).one()
     assert row[0] == 8

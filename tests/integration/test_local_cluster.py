@@ -1,5 +1,7 @@
-"""`cassandra.testing.LocalCluster` with real nodes. The tests query nodes with the probe, which
-needs no other part of the driver.
+"""`cassandra.testing.LocalCluster` starts, stops, breaks and cleans up real nodes.
+
+The tests query nodes with `cassandra.testing.probe`, a small client that uses no other part of the
+driver.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ SUPERUSER = ("cassandra", "cassandra")
 def ask(
     cluster: LocalCluster, n: int, statement: str, consistency: int = 1
 ) -> list[dict[str, bytes | None]]:
-    """Run a statement on node `n`."""
+    """Run a statement on node `n`, and return the rows with undecoded values."""
     login = None
     if cluster.username is not None and cluster.password is not None:
         login = (cluster.username, cluster.password)
@@ -73,9 +75,9 @@ def test_one_node_runs_beside_another_and_leaves_nothing_behind(node: LocalClust
         assert cluster.contact_points == [cluster.nodes[0].address]
         assert cluster.contact_points != node.contact_points
         create_table(cluster, 1)
-        of_keyspace = "SELECT * FROM system_schema.tables WHERE keyspace_name = 'k'"
-        assert len(ask(cluster, 1, of_keyspace)) == 1
-        assert ask(node, 1, of_keyspace) == []
+        tables_of_k = "SELECT * FROM system_schema.tables WHERE keyspace_name = 'k'"
+        assert len(ask(cluster, 1, tables_of_k)) == 1
+        assert ask(node, 1, tables_of_k) == []
         assert "UN" in cluster.nodetool(1, "status")
         assert "Startup complete" in cluster.logs(1)
         with pytest.raises(CommandFailed, match="nosuchcommand"):
@@ -99,6 +101,7 @@ async def test_async_context_does_not_block_the_loop_and_uses_a_kept_directory_a
     with pytest.raises(LocalClusterError, match="another version"):
         LocalCluster(1, "4.1", directory=directory, progress=False).start()
     assert (directory / "node1").exists()
+    # A task counts the turns of the loop while the cluster starts.
     turns = 0
 
     async def count() -> None:
@@ -108,15 +111,15 @@ async def test_async_context_does_not_block_the_loop_and_uses_a_kept_directory_a
             turns += 1
 
     counting = asyncio.create_task(count())
-    again = LocalCluster(1, directory=directory, progress=False)
-    async with again:
-        started = turns
-        supervisor = again.supervisor_pid
+    cluster = LocalCluster(1, directory=directory, progress=False)
+    async with cluster:
+        turns_during_start = turns
+        supervisor = cluster.supervisor_pid
         assert supervisor is not None
-        assert ask(again, 1, "SELECT v FROM k.t WHERE k = 1") == [{"v": b"one"}]
+        assert ask(cluster, 1, "SELECT v FROM k.t WHERE k = 1") == [{"v": b"one"}]
     counting.cancel()
-    # If the loop was blocked, the counter would have run once at most.
-    assert started > 10
+    # If starting blocked the loop, the task would have run at most once.
+    assert turns_during_start > 10
     assert not alive(supervisor)
     assert not (directory / "node1").exists()
 
@@ -146,7 +149,7 @@ def cluster(dismantled: LocalCluster) -> LocalCluster:
 
 
 class TestThreeNodes:
-    """One cluster from start to stop; the tests build on each other and run in their order."""
+    """Tests of one cluster. Each test needs the state that the one before has left."""
 
     def test_racks_and_replicas(self, cluster: LocalCluster) -> None:
         assert [node.rack for node in cluster.nodes] == ["rack1", "rack2", "rack1"]
@@ -155,7 +158,9 @@ class TestThreeNodes:
         ask(cluster, 2, "INSERT INTO k.t (k, v) VALUES (1, 'one')", ALL)
         assert ask(cluster, 3, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
 
-    def test_paused_node_accepts_and_does_not_answer(self, cluster: LocalCluster) -> None:
+    def test_paused_node_accepts_connections_but_does_not_answer(
+        self, cluster: LocalCluster
+    ) -> None:
         cluster.pause(2)
         assert cluster.nodes[1].state == "paused"
         with pytest.raises(TimeoutError):
@@ -224,8 +229,8 @@ def test_mutual_tls(secured: LocalCluster) -> None:
     assert len(ask(secured, 1, "SELECT * FROM system.local")) == 1
     address = secured.contact_points[0]
     without = ssl.create_default_context(cafile=secured.tls.ca_certificate)
-    # The server refuses the client without a certificate in the handshake, or (TLS 1.3) right after
-    # it. The password is right.
+    # The password is right, but the client has no certificate. The server closes the connection in
+    # the handshake, or with TLS 1.3 right after it.
     with pytest.raises((OSError, ProbeError)):
         Probe(address, secured.port, tls=without, credentials=SUPERUSER)
     with pytest.raises((OSError, ProbeError)):
@@ -276,8 +281,8 @@ def test_nodes_end_when_the_parent_is_killed() -> None:
     program = (
         "import json, sys, threading\n"
         "from cassandra.testing import LocalCluster\n"
-        # A thread that ends starts the cluster, because the kernel binds the death signal to
-        # threads.
+        # Start the cluster in a thread that ends at once. Linux sends a "parent death signal" when
+        # the starting thread ends, so the nodes must not rely on it.
         "cluster = LocalCluster(1, progress=False)\n"
         "thread = threading.Thread(target=cluster.start); thread.start(); thread.join()\n"
         "print(json.dumps([cluster.directory, cluster.supervisor_pid, cluster.nodes[0].pid]), "
@@ -295,8 +300,7 @@ def test_nodes_end_when_the_parent_is_killed() -> None:
         assert alive(node)
         supervisor_ends = os.pidfd_open(supervisor)
         os.kill(parent.pid, signal.SIGKILL)
-        # The descriptor is readable as soon as the process has ended, whichever process is its
-        # parent.
+        # A pidfd is readable as soon as the process has ended, even if it is not our child.
         ended, _, _ = select.select([supervisor_ends], [], [], 30)
         os.close(supervisor_ends)
     assert ended
@@ -304,7 +308,7 @@ def test_nodes_end_when_the_parent_is_killed() -> None:
     assert not os.path.exists(directory)
 
 
-def test_shipped_class_is_what_its_source_compiles_to(node: LocalCluster, tmp_path: Path) -> None:
+def test_shipped_java_class_equals_its_compiled_source(node: LocalCluster, tmp_path: Path) -> None:
     (compiler,) = glob.glob(
         os.path.join(cache_directory("cassandra", node.version), "jars", "ecj-*.jar")
     )
@@ -365,11 +369,12 @@ def test_plugin_gives_a_session_in_a_fresh_keyspace(tmp_path: Path) -> None:
 
 
 class TestCommandLine:
-    """``python -m cassandra.testing`` across processes."""
+    """``python -m cassandra.testing``: each command is a process of its own."""
 
     NAME = f"test-{os.getpid()}"
 
     def run(self, command: str, *arguments: str, code: int = 0) -> str:
+        """Run a command, and return its output; its errors if `code` is not 0."""
         done = subprocess.run(
             [sys.executable, "-m", "cassandra.testing", command, "--name", self.NAME, *arguments],
             capture_output=True,
@@ -380,7 +385,7 @@ class TestCommandLine:
         assert done.returncode == code, done.stderr
         return done.stdout if code == 0 else done.stderr
 
-    def test_life_of_a_cluster(self) -> None:
+    def test_start_pause_kill_restart_and_stop(self) -> None:
         state = json.loads(self.run("start", "-n", "2", "-q", "--json"))
         try:
             assert [node["state"] for node in state["nodes"]] == ["running", "running"]

@@ -1,4 +1,7 @@
-"""Nulls inside collections: Cassandra accepts some, and errors for the others have notes."""
+"""Nulls inside collections: Cassandra accepts some; its errors for others get a note of the driver.
+
+The note says where the null is.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ def session(node: LocalCluster) -> Iterator[Session]:
 
 @pytest.fixture
 def table(session: Session) -> Iterator[Session]:
-    """Yield the session after emptying the table."""
+    """Yield the session, and empty the table after the test."""
     yield session
     session.execute("DELETE FROM nulls WHERE k IN (1, 2)")
 
@@ -63,19 +66,20 @@ def test_a_frozen_list_is_written_with_its_nulls(table: Session, column: str, va
 
 @pytest.mark.skipif(REFUSES_ALL, reason="Cassandra 6 refuses them")
 @pytest.mark.parametrize("missing", [numpy.ma.masked, pandas.NaT, pandas.NA], ids=repr)
-def test_missing_values_of_libraries_are_nulls(table: Session, missing: Any) -> None:
+def test_missing_values_of_numpy_and_pandas_are_nulls(table: Session, missing: Any) -> None:
     insert = table.prepare("INSERT INTO nulls (k, c, fl) VALUES (1, 1, ?)")
     table.execute(insert, ([1, missing],))
     assert table.execute("SELECT fl FROM nulls").one() == ([1, None],)
 
 
-def test_a_condition_takes_a_null(table: Session) -> None:
+def test_a_null_is_accepted_in_the_list_of_a_condition(table: Session) -> None:
     table.execute("INSERT INTO nulls (k, c) VALUES (1, 1)")
     update = table.prepare("UPDATE nulls SET v = 2 WHERE k = 1 AND c = 1 IF v IN ?")
     assert table.execute(update, ([1, None],)).was_applied
     assert table.execute("SELECT v FROM nulls").one() == (2,)
 
 
+# The error for a null in a list. The others: statement, value, exception, where the null is.
 OF_A_LIST: type[Exception] = InvalidRequest if REFUSES_ALL else ServerError
 NOT_WRITTEN: list[tuple[str, Any, type[Exception], str]] = [
     ("INSERT INTO nulls (k, c, l) VALUES (1, 1, ?)", [1, None, 2], OF_A_LIST,
@@ -110,7 +114,7 @@ def test_refusals_of_nulls_have_a_note(
     assert table.execute("SELECT * FROM nulls").one() is None
 
 
-def test_a_batch_says_which_statement(table: Session) -> None:
+def test_the_note_of_a_batch_names_the_statement(table: Session) -> None:
     insert = table.prepare("INSERT INTO nulls (k, c, l) VALUES (?, 1, ?)")
     batch = BatchStatement().add(insert, (1, [1])).add(insert, (2, [None]))
     with pytest.raises(OF_A_LIST) as caught:

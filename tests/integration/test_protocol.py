@@ -1,5 +1,6 @@
-"""The protocol layer works with real nodes over a plain socket, in every version and compression,
-without the engine.
+"""The protocol layer works with real nodes over a plain socket, without the driver's engine.
+
+All requests are sent in every protocol version with every compression.
 """
 
 from __future__ import annotations
@@ -43,12 +44,15 @@ pytestmark = pytest.mark.integration
 SETTINGS: list[tuple[int, str | None]] = [
     (3, None), (3, "lz4"), (3, "snappy"), (4, None), (4, "lz4"), (4, "snappy"), (5, None), (5, "lz4")  # noqa: E501
 ]  # fmt: skip
-LOGGED, UNLOGGED, COUNTER = 0, 1, 2
-ONE, SERIAL, LOCAL_SERIAL = 1, 8, 9
+LOGGED, UNLOGGED, COUNTER = 0, 1, 2  # types of batches
+ONE, THREE, SERIAL, LOCAL_SERIAL = 1, 3, 8, 9  # consistency levels
 
 
 class Wire:
-    """One blocking connection, which encodes requests and decodes responses."""
+    """A blocking connection that encodes requests and decodes responses.
+
+    `end` is the last action of the handshake: Ready, or VersionRefused.
+    """
 
     def __init__(
         self, address: tuple[str, int], version: int, compression: str | None = None
@@ -76,6 +80,7 @@ class Wire:
                 actions = self.handshake.receive(*self.next())
 
     def act(self, action: Any) -> None:
+        """Do what the handshake asks for."""
         self.end = action
         if isinstance(action, Send):
             self.writer.add(*action)
@@ -90,11 +95,12 @@ class Wire:
             assert isinstance(action, (Ready, VersionRefused)), action
 
     def next(self) -> Any:
+        """Return the next frame that is not an event; keep events for `next_event`."""
         while not self.received:
             data = self.socket.recv(65536)
             assert data, "the server closed the connection"
             for envelope in self.reader.feed(data):
-                # An event has stream -1, and may come before the answer to the request that caused
+                # An event has stream -1. It may arrive before the answer to the request that caused
                 # it.
                 (self.events if envelope[0] == -1 else self.received).append(envelope)
         return self.received.pop(0)
@@ -108,7 +114,10 @@ class Wire:
     def ask(
         self, message: MessageType, cached: ResultMetadata | None = None, stream: int = 1
     ) -> Any:
-        """Return the answer to one request, whatever it is."""
+        """Send a request, and return the answer, which may be an ErrorMessage.
+
+        :param cached: the columns of a prepared statement, for an answer without metadata.
+        """
         opcode, flags, body = encode_request(message, self.version)
         self.writer.add(stream, opcode, flags, body)
         self.socket.sendall(self.writer.take())
@@ -119,6 +128,7 @@ class Wire:
         return decode_response(opcode, flags, body, version, cached=cached)
 
     def run(self, query: str, *values: bytes | None) -> Any:
+        """Send a QUERY with encoded values, and return its result."""
         return valid(self.ask(QueryMessage(query, ONE, query_params=list(values) or None)))
 
     def __enter__(self) -> Wire:
@@ -129,12 +139,13 @@ class Wire:
 
 
 def valid(message: Any) -> Any:
+    """Return the message, which must not be an error."""
     assert not isinstance(message, ErrorMessage), message
     return message
 
 
 class Server:
-    """The address of a node, and a keyspace on it with the tables of these tests."""
+    """A node's address, and the name of a keyspace on it with the tables of these tests."""
 
     def __init__(self, local: LocalCluster) -> None:
         self.address = (str(local.contact_points[0]), int(local.port))
@@ -176,9 +187,9 @@ def prepare(wire: Wire, query: str) -> Any:
 
 
 def everything(wire: Wire, keyspace: str) -> None:
-    """Send QUERY, PREPARE, EXECUTE and BATCH in all their forms, over one connection."""
-    # We use full names, not USE: Cassandra 4.0 warns of USE before PREPARE, and then fails requests
-    # of version 3, which has no warnings.
+    """Send QUERY, PREPARE, EXECUTE and BATCH in all their forms over one connection."""
+    # We use full names instead of USE. After USE, Cassandra 4.0 adds a warning to PREPARE, and the
+    # request fails in version 3, which has no warnings.
     table, counters = f"{keyspace}.t", f"{keyspace}.c"
     assert (
         wire.run(
@@ -191,13 +202,14 @@ def everything(wire: Wire, keyspace: str) -> None:
     assert insert.pk_indexes == (None if wire.version == 3 else [0])
     assert (insert.result_metadata_id is not None) is (wire.version >= 5)
     plan = bind.BindPlan(insert.bind_metadata, [0])
-    last = UNSET_VALUE if wire.version > 3 else None
+    last = UNSET_VALUE if wire.version > 3 else None  # version 3 has no unset values
     for identity in range(2, 40):
         block = plan.bind(
             [identity, f"name {identity}", last if identity % 2 else b"x" * 2000], wire.version
         )
         valid(wire.ask(ExecuteMessage(insert.query_id, block, ONE, timestamp=1_700_000_000_000_000,
                                      result_metadata_id=insert.result_metadata_id)))  # fmt: skip
+    # Batches of a prepared statement and of two strings, with and without values.
     for kind in (LOGGED, UNLOGGED):
         queries = [
             (True, insert.query_id, plan.bind([100 + kind, "batched", b"\x00"], wire.version)),
@@ -218,7 +230,11 @@ def everything(wire: Wire, keyspace: str) -> None:
 
 
 def paged_select(wire: Wire, table: str) -> None:
-    """Read all rows in pages; skip metadata where that is safe, compare it otherwise."""
+    """Read all rows in pages of 7.
+
+    From version 5 on, the request asks for pages without metadata. In older versions, each page
+    brings its metadata. Since it equals the cached metadata, the page gets the cached object.
+    """
     select = prepare(wire, f"SELECT id, name, data FROM {table}")
     cached, state, rows = select.result_metadata, None, []
     skip = wire.version >= 5
@@ -230,7 +246,7 @@ def paged_select(wire: Wire, table: str) -> None:
         state = page.paging_state
         if state is None:
             break
-    assert len(rows) == 39 + 6
+    assert len(rows) == 39 + 6  # 6 rows are from the batches
     by_id = {row.id: row for row in rows}
     assert by_id[4] == (4, "name 4", b"x" * 2000)
     assert by_id[5] == (5, "name 5", None)
@@ -285,7 +301,7 @@ def test_conditional_statements(wire: Wire) -> None:
     ]
 
 
-def test_values_by_name_tracing_and_a_custom_payload(wire: Wire) -> None:
+def test_tracing_and_a_custom_payload(wire: Wire) -> None:
     message = QueryMessage("SELECT now() FROM system.local", ONE)
     message.tracing = True
     if wire.version > 3:
@@ -322,8 +338,10 @@ def test_version_5_parameters(server: Server) -> None:
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_another_session_alters_the_table_and_prepares_again(server: Server, version: int) -> None:
-    """Version 4 compares the answer's metadata; in version 5 the changed id brings new metadata. No
-    row is read with outdated columns.
+    """Rows are never decoded with outdated columns after another session has altered the table.
+
+    In version 4, the reader compares the metadata in the answer with the cached one. In version 5,
+    the server sends new metadata because the statement's result metadata id has changed.
     """
     with Wire(server.address, version) as first, Wire(server.address, version) as second:
         table = f"{server.keyspace}.altered{version}"
@@ -402,15 +420,15 @@ def test_errors(wire: Wire, query: str, code: int, exception: type[Exception]) -
     assert wire.run("SELECT id FROM t").parsed_rows == []
 
 
-def test_too_few_replicas(wire: Wire) -> None:
-    message = wire.ask(QueryMessage("SELECT * FROM t WHERE id = 1", 3))
+def test_a_consistency_of_three_on_one_node_is_unavailable(wire: Wire) -> None:
+    message = wire.ask(QueryMessage("SELECT * FROM t WHERE id = 1", THREE))
     assert isinstance(message, ErrorMessage)
     raised = message.to_exception()
     assert isinstance(raised, errors.Unavailable)
-    assert (raised.consistency, raised.alive_replicas) == (3, 1)
+    assert (raised.consistency, raised.alive_replicas) == (THREE, 1)
 
 
-def test_an_unknown_statement(wire: Wire) -> None:
+def test_an_unknown_statement_id_is_an_unprepared_error(wire: Wire) -> None:
     message = wire.ask(
         ExecuteMessage(b"0123456789abcdef", [], ONE, result_metadata_id=b"0123456789abcdef")
     )
@@ -418,8 +436,11 @@ def test_an_unknown_statement(wire: Wire) -> None:
     assert (message.code, message.info) == (0x2500, b"0123456789abcdef")
 
 
-def test_a_beta_version_is_spoken_with_its_flag(server: Server) -> None:
-    """Servers refuse version 6 without USE_BETA (section 2.4.1.2), which the writer sets."""
+def test_requests_of_a_beta_version_have_the_flag_use_beta(server: Server) -> None:
+    """The writer sets the flag USE_BETA (native_protocol_v5.spec, section 2.4.1.2) for version 6.
+
+    A server that supports version 6 as beta accepts the connection; others refuse the version.
+    """
     with Wire(server.address, 6) as wire:
         end = wire.end
     if isinstance(end, Ready):

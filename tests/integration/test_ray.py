@@ -30,7 +30,7 @@ def test_the_example_reads_and_copies_a_table(node: LocalCluster, tmp_path: Path
         assert session.load("on_ray.t", rows, progress=False).written == 2000
         done = subprocess.run(
             [sys.executable, str(EXAMPLE), node.contact_points[0], "on_ray.t", str(node.port)],
-            cwd=tmp_path,  # the unbuilt tree must not hide the installed driver
+            cwd=tmp_path,  # not the source checkout, from which the driver might be imported
             capture_output=True,
             text=True,
             timeout=180,

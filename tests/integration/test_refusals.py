@@ -1,5 +1,6 @@
-"""Each refusal of a real server raises a specific exception that names the cause, and leaves the
-session usable.
+"""If a real server refuses a login or a request, a specific exception names the cause.
+
+The session can be used afterwards.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import pytest
 from cassandra import (
     AlreadyExists,
     AuthenticationFailed,
+    ConsistencyLevel,
     InvalidRequest,
     Unauthorized,
     Unavailable,
@@ -58,7 +60,7 @@ def test_a_wrong_password_names_the_host_and_the_reason(guarded: LocalCluster) -
     assert "incorrect" in str(error)
 
 
-def test_no_credentials_where_some_are_wanted(guarded: LocalCluster) -> None:
+def test_a_missing_auth_provider_is_named_in_the_error(guarded: LocalCluster) -> None:
     with connect(guarded) as cluster, pytest.raises(NoHostAvailable) as caught:
         cluster.connect()
     (error,) = caught.value.errors.values()
@@ -103,7 +105,9 @@ def test_a_keyspace_that_does_not_exist(node: LocalCluster) -> None:
     asyncio.run(work())
 
 
-def test_syntax_and_names(node: LocalCluster, keyspace: str) -> None:
+def test_syntax_errors_unknown_tables_and_existing_tables(
+    node: LocalCluster, keyspace: str
+) -> None:
     with connect(node) as cluster, cluster.connect(keyspace) as session:
         with pytest.raises(SyntaxException, match="SELEC"):
             session.execute("SELEC 1")
@@ -119,7 +123,9 @@ def test_syntax_and_names(node: LocalCluster, keyspace: str) -> None:
         assert session.execute("SELECT * FROM t").all() == []
 
 
-def test_parameters_that_do_not_fit(node: LocalCluster, keyspace: str) -> None:
+def test_errors_for_wrong_parameters_name_the_column_and_the_statement(
+    node: LocalCluster, keyspace: str
+) -> None:
     with connect(node) as cluster, cluster.connect(keyspace) as session:
         session.execute("CREATE TABLE t (k int PRIMARY KEY, v list<int>)")
         insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
@@ -139,11 +145,11 @@ def test_parameters_that_do_not_fit(node: LocalCluster, keyspace: str) -> None:
         assert session.execute("SELECT * FROM t").all() == []
 
 
-def test_too_few_replicas(node: LocalCluster) -> None:
+def test_a_quorum_of_all_data_centres_is_unavailable_on_one_node(node: LocalCluster) -> None:
     with connect(node) as cluster, cluster.connect() as session:
         create_keyspace(session, "lonely", replicas=3)
         session.execute("CREATE TABLE IF NOT EXISTS lonely.t (k int PRIMARY KEY)")
-        session.default_consistency_level = 5
+        session.default_consistency_level = ConsistencyLevel.ALL
         with pytest.raises(Unavailable) as caught:
             session.execute("INSERT INTO lonely.t (k) VALUES (1)")
         assert (caught.value.required_replicas, caught.value.alive_replicas) == (3, 1)

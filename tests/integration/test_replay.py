@@ -1,4 +1,4 @@
-"""A run against a real node is recorded, and replayed without the node."""
+"""A program that runs with a real node is recorded, and can run again without the node."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ pytestmark = pytest.mark.integration
 
 
 def program(server: Any) -> list[Any]:
+    """Use a node in several ways, and return what was read."""
     with Cluster(server.contact_points, port=server.port) as cluster:
         session = cluster.connect()
         session.row_factory = tuple_factory
@@ -37,7 +38,7 @@ def program(server: Any) -> list[Any]:
         ]
 
 
-def test_a_real_node_is_played(node: LocalCluster, tmp_path: Path) -> None:
+def test_a_replayed_recording_gives_the_same_results(node: LocalCluster, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     (host,) = node.contact_points
     with Recorder(path, host, node.port) as recorder:

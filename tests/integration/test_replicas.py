@@ -1,5 +1,6 @@
-"""The driver computes the same replicas as real servers, requests reach them, and no row is lost
-while nodes come and go.
+"""The driver computes the same replicas as real servers, and sends requests to them.
+
+The cluster has two data centres, east and west. While a node joins and leaves, no row is lost.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ KEYSPACES = {
     "simple_two": "{'class': 'SimpleStrategy', 'replication_factor': 2}",
     "east_two": "{'class': 'NetworkTopologyStrategy', 'east': 2}",
     "both": "{'class': 'NetworkTopologyStrategy', 'east': 2, 'west': 1}",
-    "more_than_there_are": "{'class': 'NetworkTopologyStrategy', 'east': 3, 'west': 3}",
+    "more_than_nodes": "{'class': 'NetworkTopologyStrategy', 'east': 3, 'west': 3}",
 }
 _RANGE = re.compile(r"TokenRange\(start_token:(-?\d+), end_token:(-?\d+), endpoints:\[([^\]]*)\]")
 
@@ -49,11 +50,13 @@ def keyspaces(spread: LocalCluster) -> None:
 
 
 def connect(local: LocalCluster, **settings: Any) -> Cluster:
+    """Return a cluster with the login that the nodes require."""
     login = PlainTextAuthProvider(str(local.username), str(local.password))
     return conftest.connect(local, auth_provider=login, **settings)
 
 
-def connected(local: LocalCluster, policy: LoadBalancingPolicy) -> Cluster:
+def with_policy(local: LocalCluster, policy: LoadBalancingPolicy) -> Cluster:
+    """Return a cluster whose default profile has the load balancing policy."""
     profile = ExecutionProfile(load_balancing_policy=policy, request_timeout=30.0)
     return connect(local, execution_profiles={EXEC_PROFILE_DEFAULT: profile})
 
@@ -62,8 +65,13 @@ def addresses(cluster: Cluster, keyspace: str, key: bytes) -> list[str]:
     return [host.address for host in cluster.metadata.get_replicas(keyspace, key)]
 
 
-def assert_replicas_are_the_servers(local: LocalCluster, cluster: Cluster, keys: int = 2) -> None:
-    """Compare the replicas of all ranges of all keyspaces, and of some random keys."""
+def assert_same_replicas_as_the_servers(
+    local: LocalCluster, cluster: Cluster, keys: int = 2
+) -> None:
+    """Compare the replicas of all token ranges of all keyspaces, and of random keys, with nodetool.
+
+    :param keys: the number of random keys.
+    """
     token_map = cluster.metadata.token_map
     assert token_map is not None
     for keyspace in KEYSPACES:
@@ -84,6 +92,7 @@ def assert_replicas_are_the_servers(local: LocalCluster, cluster: Cluster, keys:
 
 
 def assert_requests_reach_replicas(session: Session, keyspace: str, count: int = 100) -> None:
+    """Insert rows, and check that the coordinator of each request is a replica of its row."""
     insert = session.prepare(f"INSERT INTO {keyspace}.t (id, v) VALUES (?, ?)")
     insert.consistency_level = ConsistencyLevel.ONE
     for number in range(count):
@@ -96,16 +105,16 @@ def assert_requests_reach_replicas(session: Session, keyspace: str, count: int =
         assert future.coordinator_host in replicas
 
 
-def test_replicas_are_the_servers(spread: LocalCluster) -> None:
+def test_replicas_equal_those_that_nodetool_prints(spread: LocalCluster) -> None:
     with connect(spread) as cluster, cluster.connect():
-        assert_replicas_are_the_servers(spread, cluster)
+        assert_same_replicas_as_the_servers(spread, cluster)
 
 
 @pytest.mark.parametrize("keyspace", list(KEYSPACES))
 def test_prepared_requests_reach_a_replica(spread: LocalCluster, keyspace: str) -> None:
     for policy in (TokenAwarePolicy(RoundRobinPolicy()), AdaptivePolicy(RoundRobinPolicy())):
         with (
-            connected(spread, policy) as cluster,
+            with_policy(spread, policy) as cluster,
             cluster.connect(wait_for_all_pools=True) as session,
         ):
             assert_requests_reach_replicas(session, keyspace)
@@ -113,7 +122,7 @@ def test_prepared_requests_reach_a_replica(spread: LocalCluster, keyspace: str) 
 
 def test_the_coordinator_in_the_trace_is_a_replica(spread: LocalCluster) -> None:
     with (
-        connected(spread, TokenAwarePolicy(RoundRobinPolicy())) as cluster,
+        with_policy(spread, TokenAwarePolicy(RoundRobinPolicy())) as cluster,
         cluster.connect(wait_for_all_pools=True) as session,
     ):
         insert = session.prepare("INSERT INTO simple_one.t (id, v) VALUES (?, ?)")
@@ -123,13 +132,16 @@ def test_the_coordinator_in_the_trace_is_a_replica(spread: LocalCluster) -> None
             assert str(trace.coordinator) in addresses(
                 cluster, "simple_one", f"traced{number}".encode()
             )
-            # The coordinator is the only replica, so no other node takes part.
+            # The coordinator is the only replica, so no other node is in the trace.
             assert {str(event.source) for event in trace.events} == {str(trace.coordinator)}
 
 
-def test_the_local_data_centres_replicas_are_used(spread: LocalCluster) -> None:
+def test_only_replicas_in_the_local_data_centre_are_used(spread: LocalCluster) -> None:
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("east"))
-    with connected(spread, policy) as cluster, cluster.connect(wait_for_all_pools=True) as session:
+    with (
+        with_policy(spread, policy) as cluster,
+        cluster.connect(wait_for_all_pools=True) as session,
+    ):
         select = session.prepare("SELECT v FROM both.t WHERE id = ?")
         used = set()
         for number in range(60):
@@ -141,9 +153,11 @@ def test_the_local_data_centres_replicas_are_used(spread: LocalCluster) -> None:
         assert {host.datacenter for host in session.get_pool_state()} == {"east"}
 
 
-def test_a_new_keyspace_is_routed_at_once_and_follows_its_replication(spread: LocalCluster) -> None:
+def test_replicas_follow_a_keyspace_that_is_created_altered_and_dropped(
+    spread: LocalCluster,
+) -> None:
     with (
-        connected(spread, TokenAwarePolicy(RoundRobinPolicy())) as cluster,
+        with_policy(spread, TokenAwarePolicy(RoundRobinPolicy())) as cluster,
         cluster.connect(wait_for_all_pools=True) as session,
     ):
         session.execute(f"CREATE KEYSPACE fresh WITH replication = {KEYSPACES['simple_one']}")
@@ -158,7 +172,7 @@ def test_a_new_keyspace_is_routed_at_once_and_follows_its_replication(spread: Lo
 
 
 class Loader(threading.Thread):
-    """Writes rows until it is stopped, and remembers which rows were acknowledged."""
+    """A thread that writes rows until `stop` is called; it records which are acknowledged."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(daemon=True)
@@ -167,8 +181,8 @@ class Loader(threading.Thread):
         self.failed: list[BaseException] = []
         self.ending = threading.Event()
         self.insert = session.prepare("INSERT INTO east_two.t (id, v) VALUES (?, ?)")
-        # A joining node may refuse writes until it has the schema, and a quorum of two would need
-        # it too.
+        # A joining node may refuse writes until it has the schema. With two replicas, a quorum
+        # would need that node, too.
         self.insert.consistency_level = ConsistencyLevel.ONE
         self.insert.is_idempotent = True
 
@@ -184,7 +198,7 @@ class Loader(threading.Thread):
                     self.acknowledged.append(key)
                 except Exception as error:
                     self.failed.append(error)
-            self.ending.wait(0.1)  # the test reads all of them back
+            self.ending.wait(0.1)  # limit the number of rows, since the test reads all of them back
 
     def stop(self) -> None:
         self.ending.set()
@@ -192,20 +206,23 @@ class Loader(threading.Thread):
 
 
 @pytest.mark.long
-def test_no_row_is_lost_while_a_node_comes_and_goes(spread: LocalCluster) -> None:
+def test_no_row_is_lost_while_a_node_joins_and_leaves(spread: LocalCluster) -> None:
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("east"))
-    with connected(spread, policy) as cluster, cluster.connect(wait_for_all_pools=True) as session:
+    with (
+        with_policy(spread, policy) as cluster,
+        cluster.connect(wait_for_all_pools=True) as session,
+    ):
         loader = Loader(session)
         loader.start()
         try:
             added = spread.add_node("east", "rack1")
             until(lambda: cluster.metadata.get_host(added.address) is not None, 60)
             until(lambda: len(session.get_pool_state()) == 3, 60)
-            assert_replicas_are_the_servers(spread, cluster)
+            assert_same_replicas_as_the_servers(spread, cluster)
             assert_requests_reach_replicas(session, "east_two")
             spread.decommission(added.number)
             until(lambda: cluster.metadata.get_host(added.address) is None, 60)
-            assert_replicas_are_the_servers(spread, cluster)
+            assert_same_replicas_as_the_servers(spread, cluster)
         finally:
             loader.stop()
         assert loader.failed == []

@@ -1,4 +1,4 @@
-"""Results as rows and as columns from a real node have the same values."""
+"""The same values are read from a real node as rows and as Arrow, polars, NumPy, pandas, DuckDB."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def row(number: int) -> tuple[Any, ...]:
 
 @pytest.fixture(scope="module")
 def written(node: LocalCluster) -> Iterator[tuple[Session, dict[int, tuple[Any, ...]]]]:
-    """Yield a session in a keyspace with the rows, and the rows by their number."""
+    """Yield a session in a keyspace with the table `wide`, and its rows by number."""
     name = new_keyspace_name()
     with connect(node) as cluster, cluster.connect() as session:
         create_keyspace(session, name)
@@ -55,10 +55,10 @@ def written(node: LocalCluster) -> Iterator[tuple[Session, dict[int, tuple[Any, 
         rows = [row(number) for number in range(COUNT)]
         in_flight: list[Any] = []
         for partition in range(PARTITIONS):
-            part = rows[partition::PARTITIONS]
-            for start in range(0, len(part), 100):
+            members = rows[partition::PARTITIONS]
+            for start in range(0, len(members), 100):
                 batch = BatchStatement(BatchType.UNLOGGED)
-                for values in part[start : start + 100]:
+                for values in members[start : start + 100]:
                     batch.add(insert, values)
                 in_flight.append(session.execute_async(batch, timeout=60))
                 if len(in_flight) == 32:
@@ -79,7 +79,9 @@ def check(columns: dict[str, list[Any]], rows: dict[int, tuple[Any, ...]]) -> No
     assert values_by_key == rows
 
 
-def test_every_way_gives_the_same(written: tuple[Session, dict[int, tuple[Any, ...]]]) -> None:
+def test_all_forms_of_a_result_have_the_same_values(
+    written: tuple[Session, dict[int, tuple[Any, ...]]],
+) -> None:
     pytest.importorskip("pyarrow")
     pytest.importorskip("polars")
     pytest.importorskip("pandas")
@@ -121,7 +123,7 @@ def test_every_way_gives_the_same(written: tuple[Session, dict[int, tuple[Any, .
     del result
 
 
-async def test_every_way_awaited(
+async def test_awaited_arrow_tables_and_batches_have_the_same_values(
     node: LocalCluster, written: tuple[Session, dict[int, tuple[Any, ...]]]
 ) -> None:
     pytest.importorskip("pyarrow")

@@ -1,5 +1,6 @@
-"""A large odd schema is exported, dropped, recreated from the export, and compared; events report
-changes by other clients.
+"""Schema metadata of real nodes: exports recreate the same schema, and changes are noticed.
+
+The schema of the export tests has names that need quotes, and all types and options.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.integration
 
 NAME = "Odd_Ks"
 
-EVERYWHERE = [
+EVERYWHERE = [  # statements for all versions of Cassandra
     "CREATE KEYSPACE {ks} WITH replication = {{'class': 'NetworkTopologyStrategy', 'dc1': 1}} "
     "AND durable_writes = false",
     'CREATE TYPE {ks}.inner_type (a int, "Sel ect" text, "from" frozen<list<int>>)',
@@ -114,7 +115,7 @@ FROM_5_0 = [
        WITH allow_auto_snapshot = false AND incremental_backups = false""",  # noqa: E501
 ]
 
-PLACES = (
+SCHEMA_TABLES = (
     "keyspaces",
     "tables",
     "columns",
@@ -133,10 +134,10 @@ def build(session: Session, newest: bool) -> None:
 
 
 def rows_of(session: Session, newest: bool) -> dict[str, list[dict[str, Any]]]:
-    """Return the server's rows about the keyspace, without ids."""
+    """Return the rows of system_schema about the keyspace, by table, without random ids."""
     session.row_factory = dict_factory
     rows_by_table = {}
-    for table in PLACES:
+    for table in SCHEMA_TABLES:
         if table != "column_masks" or newest:
             rows = session.execute(
                 f"SELECT * FROM system_schema.{table} WHERE keyspace_name = '{NAME}'"
@@ -148,8 +149,9 @@ def rows_of(session: Session, newest: bool) -> dict[str, list[dict[str, Any]]]:
 
 
 def statements_of(export: str) -> list[str]:
-    """Return the statements of an export. Only the end of a statement has a semicolon at the end of
-    a line here.
+    """Split an export into statements.
+
+    In this schema, a semicolon at the end of a line is always the end of a statement.
     """
     return [statement.rstrip(";") for statement in export.split(";\n\n")]
 
@@ -160,12 +162,17 @@ def keyspace_of(cluster: Cluster) -> KeyspaceMetadata:
 
 
 def check_round_trip(local: LocalCluster, newest: bool) -> None:
+    """Create the schema, export and drop it, recreate it from the export, and compare.
+
+    :param newest: if the node is Cassandra 5.0 or later.
+    """
     with connect(local) as cluster, cluster.connect() as session:
         session.default_timeout = 60
         build(session, newest)
         try:
             before = rows_of(session, newest)
             export = keyspace_of(cluster).export_as_string()
+            # Another cluster object has read the schema anew, instead of following its changes.
             with connect(local) as other, other.connect():
                 assert keyspace_of(other).export_as_string() == export
             assert (
@@ -182,6 +189,7 @@ def check_round_trip(local: LocalCluster, newest: bool) -> None:
             assert keyspace_of(cluster).export_as_string() == export
             cluster.refresh_schema_metadata()
             assert keyspace_of(cluster).export_as_string() == export
+            # The driver could parse every keyspace and table, system tables too.
             for keyspace in cluster.metadata.keyspaces.values():
                 assert keyspace._exc_info is None
                 assert [
@@ -218,7 +226,7 @@ def test_changes_by_another_session_are_seen(node: LocalCluster) -> None:
             table = keyspaces()[name].tables["t"]
             session.execute(f"ALTER TABLE {name}.t ADD b list<int>")
             until(lambda: "b" in keyspaces()[name].tables["t"].columns)
-            assert list(table.columns) == ["id", "a"]
+            assert list(table.columns) == ["id", "a"]  # the object from before is not changed
             session.execute(f"CREATE INDEX i ON {name}.t (a)")
             until(lambda: "i" in keyspaces()[name].indexes)
             session.execute(f"CREATE TYPE {name}.u (x int)")
@@ -242,7 +250,7 @@ def test_changes_by_another_session_are_seen(node: LocalCluster) -> None:
             assert watching.metadata.replication_of(name) is None
 
 
-def test_changes_of_views_by_a_statement_are_seen(node: LocalCluster, keyspace: str) -> None:
+def test_altering_a_table_updates_its_views(node: LocalCluster, keyspace: str) -> None:
     with (
         connect(node, schema_event_refresh_window=-1) as cluster,
         cluster.connect(keyspace) as session,
@@ -266,7 +274,9 @@ def test_virtual_keyspaces_can_be_read_again(node: LocalCluster) -> None:
         assert cluster.metadata.keyspaces["system_views"].export_as_string() == before
 
 
-async def test_the_asyncio_face_reads_on_demand(node: LocalCluster, keyspace: str) -> None:
+async def test_asyncio_without_schema_events_refreshes_when_asked(
+    node: LocalCluster, keyspace: str
+) -> None:
     async with aio.Cluster(
         node.contact_points, port=node.port, schema_event_refresh_window=-1
     ) as cluster:

@@ -1,4 +1,4 @@
-"""TLS, logins and Astra's bundle work with real nodes."""
+"""TLS, passwords, certificates and Astra's secure connect bundle work with real nodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 QUERY = "SELECT release_version FROM system.local"
 
 
-def test_the_example(secured: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_mutual_tls(secured: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
     example = runpy.run_path(str(ROOT / "examples" / "mutual_tls.py"))
     example["run"](secured)
     blocking, awaited, refused = capsys.readouterr().out.splitlines()
@@ -32,7 +32,9 @@ def test_the_example(secured: LocalCluster, capsys: pytest.CaptureFixture[str]) 
     assert f"{secured.contact_points[0]}:{secured.port}" in refused
 
 
-def test_errors_of_a_real_server_for_bad_clients(secured: LocalCluster, tmp_path: Path) -> None:
+def test_clients_with_wrong_tls_settings_or_passwords_get_helpful_errors(
+    secured: LocalCluster, tmp_path: Path
+) -> None:
     assert secured.tls is not None
     good = secured.tls.client_context()
     cases: list[tuple[dict[str, Any], str]] = [
@@ -52,12 +54,13 @@ def test_errors_of_a_real_server_for_bad_clients(secured: LocalCluster, tmp_path
         cluster = Cluster(secured.contact_points, port=secured.port, **settings)
         with cluster, pytest.raises(NoHostAvailable, match=text) as caught:
             cluster.connect()
+        # Missing and wrong passwords are AuthenticationFailed; errors of TLS are not.
         assert isinstance(caught.value, AuthenticationFailed) == (
             text in ("incorrect", cases[0][1])
         )
 
 
-async def test_sessions_are_resumed_by_a_real_server(secured: LocalCluster) -> None:
+async def test_further_connections_resume_the_tls_session(secured: LocalCluster) -> None:
     assert secured.tls is not None
     login = PlainTextAuthProvider(str(secured.username), str(secured.password))
     async with aio.Cluster(
@@ -78,12 +81,19 @@ async def test_sessions_are_resumed_by_a_real_server(secured: LocalCluster) -> N
             connection.close()
 
 
-CERTIFICATES = ["MutualTlsAuthenticator", "MutualTlsWithPasswordFallbackAuthenticator"]
+CERTIFICATE_AUTHENTICATORS = [
+    "MutualTlsAuthenticator",
+    "MutualTlsWithPasswordFallbackAuthenticator",
+]
 
 
 @pytest.fixture(scope="module")
 def roles(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the directory of a cluster with a role for the certificate of `LocalCluster.tls`."""
+    """Create a role for the client certificate of `LocalCluster.tls`.
+
+    Return the directory of the cluster, which is stopped. Tests start it again with another
+    authenticator.
+    """
     directory = tmp_path_factory.mktemp("cluster")
     with LocalCluster(
         1, "5.0.9", tls="mutual", authentication=True, directory=directory, keep=True
@@ -97,15 +107,15 @@ def roles(tmp_path_factory: pytest.TempPathFactory) -> Path:
             auth_provider=login,
         ) as cluster:
             session = cluster.connect()
-            # The role is a superuser, because the cluster's own readiness check uses the
-            # certificate too.
+            # `LocalCluster` also uses the certificate to check that nodes are ready. For that, the
+            # role must be a superuser.
             session.execute("CREATE ROLE shop WITH LOGIN = true AND SUPERUSER = true")
             session.execute(f"ADD IDENTITY '{local.tls.client_identity}' TO ROLE 'shop'")
     return directory
 
 
-@pytest.mark.parametrize("authenticator", CERTIFICATES)
-async def test_a_role_that_is_known_by_its_certificate(roles: Path, authenticator: str) -> None:
+@pytest.mark.parametrize("authenticator", CERTIFICATE_AUTHENTICATORS)
+async def test_a_client_certificate_is_enough_to_log_in(roles: Path, authenticator: str) -> None:
     auth = "org.apache.cassandra.auth"
     config = {
         "authenticator": {
@@ -124,7 +134,7 @@ async def test_a_role_that_is_known_by_its_certificate(roles: Path, authenticato
         async with aio.Cluster(local.contact_points, **settings) as awaited:
             result = await (await awaited.connect()).execute("LIST ROLES")
             assert {row.role async for row in result} >= {"cassandra", "shop", "other"}
-        # The node's own certificate comes from the same CA, but has no identity.
+        # The node's certificate is from the same CA, but no role has its identity.
         stranger = local.tls.client_context()
         node = Path(local.tls.directory, local.contact_points[0])
         stranger.load_cert_chain(f"{node}.pem", f"{node}.key")
@@ -135,7 +145,9 @@ async def test_a_role_that_is_known_by_its_certificate(roles: Path, authenticato
             assert "ertificate" in str(caught.value)
 
 
-def test_a_bundle_in_front_of_real_nodes(three_nodes: LocalCluster, tmp_path: Path) -> None:
+def test_a_secure_connect_bundle_reaches_all_nodes_through_a_proxy(
+    three_nodes: LocalCluster, tmp_path: Path
+) -> None:
     with Cluster(three_nodes.contact_points, port=three_nodes.port) as cluster:
         cluster.connect()
         addresses = {

@@ -1,4 +1,4 @@
-"""The services of examples/ run in their frameworks, against a real node."""
+"""The services and scripts in examples/ run in their frameworks, with a real node."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def environment(node: LocalCluster) -> dict[str, str]:
 
 @contextmanager
 def running(command: list[str], log: Path, settings: dict[str, str]) -> Iterator[None]:
-    """Run a server; end all of its processes afterwards."""
+    """Run a server during the block; its output goes to `log` and must contain no traceback."""
     with log.open("wb") as file:
         process = subprocess.Popen(
             command, env=settings, stdout=file, stderr=subprocess.STDOUT, cwd=log.parent
@@ -62,7 +62,7 @@ def free_port() -> int:
 
 
 def post(url: str) -> dict[str, Any]:
-    """Return the answer of a server that may still be starting."""
+    """Send a POST request until the server, which may still be starting, answers with JSON."""
     error: OSError | None = None
 
     def answer() -> Any:
@@ -146,7 +146,7 @@ def test_celery(node: LocalCluster, tmp_path: Path) -> None:
         def all_mails() -> Any:
             try:
                 rows = session.execute("SELECT address FROM service.mails").all()
-            except Exception:  # the worker creates the table
+            except Exception:  # the worker may not have created the table yet
                 return None
             return rows if len(rows) == 20 else None
 
@@ -154,7 +154,7 @@ def test_celery(node: LocalCluster, tmp_path: Path) -> None:
     assert {row.address for row in rows} == {f"{n}@example.org" for n in range(20)}
 
 
-def test_a_day_of_readings(node: LocalCluster, tmp_path: Path) -> None:
+def test_time_series_plots_a_day(node: LocalCluster, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / "day.png"
     done = subprocess.run(
@@ -167,7 +167,9 @@ def test_a_day_of_readings(node: LocalCluster, tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_spans_a_log_and_a_page_for_prometheus(node: LocalCluster, tmp_path: Path) -> None:
+def test_observability_prints_spans_log_lines_and_metrics(
+    node: LocalCluster, tmp_path: Path
+) -> None:
     done = subprocess.run(
         [
             sys.executable,

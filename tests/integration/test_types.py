@@ -1,5 +1,6 @@
-"""Values of every CQL type, nested up to two levels, are written to a real node through prepared
-and simple statements and read back.
+"""Values of every CQL type and of nested types are written to a real node and read back.
+
+Types are nested up to two levels. Values are written by prepared statements and as literals.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tests.integration.conftest import connect
 
 pytestmark = pytest.mark.integration
 
-# CQL name, and two values in the server's order.
+# Two values of each scalar type, in the order in which the server sorts them.
 SCALARS: dict[str, tuple[Any, Any]] = {
     "ascii": ("a", "b's"),
     "bigint": (-(2**63), 2**63 - 1),
@@ -53,8 +54,8 @@ SCALARS: dict[str, tuple[Any, Any]] = {
     "varint": (-(1 << 200), 1 << 200),
 }
 
-# Each function returns (CQL, value with two elements) of a container, from CQL and values of an
-# element.
+# For each container: a function that is given an element type and two elements, and returns the
+# container's CQL type and a value that contains both elements.
 CONTAINERS: dict[str, Any] = {
     "list": lambda cql, a, b: (f"list<{cql}>", [a, b, a]),
     "set": lambda cql, a, b: (f"set<{cql}>", SortedSet([a, b])),
@@ -62,18 +63,16 @@ CONTAINERS: dict[str, Any] = {
     "tuple": lambda cql, a, b: (f"tuple<{cql}, int, {cql}>", (a, 5, b)),
     "vector": lambda cql, a, b: (f"vector<{cql}, 3>", [a, b, a]),
 }
-COLUMNS = 50
+COLUMNS = 50  # of each table
 
 
 def written_types() -> list[tuple[str, Any]]:
-    """Return (CQL, value) of all scalars, of containers of scalars, and of containers of
-    containers.
-    """
+    """Return (CQL type, value) of all scalars, containers of scalars, containers of containers."""
     pairs: list[tuple[str, Any]] = [(cql, values[1]) for cql, values in SCALARS.items()]
     containers: list[tuple[str, str, Any]] = []
     for cql, (first, second) in SCALARS.items():
         for name, container in CONTAINERS.items():
-            if not (cql == "duration" and name == "set"):  # the server orders no durations
+            if not (cql == "duration" and name == "set"):  # the server cannot sort durations
                 containers.append((name, *container(cql, first, second)))
         if cql != "duration":
             pairs.append((f"map<{cql}, int>", {first: 1, second: 2}))
@@ -89,8 +88,9 @@ def written_types() -> list[tuple[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value in a form that ignores order: the server sorts maps and sets by
-    its own rules.
+    """Return a value in a form in which the order of maps and sets does not matter.
+
+    The server sorts them by its own rules.
     """
     if hasattr(value, "items"):
         return sorted([(plain(key), plain(item)) for key, item in value.items()], key=repr)
@@ -104,7 +104,10 @@ def plain(value: Any) -> Any:
 
 
 class Literals(Encoder):
-    """Encodes sets, which the values here hold as lists."""
+    """Makes CQL literals according to the CQL type.
+
+    The driver's encoder goes by the Python type, but here a set's elements may be in a list.
+    """
 
     def of(self, cql: str, value: Any) -> str:
         """Return the literal of `value` for a column of the type `cql`."""
@@ -141,14 +144,14 @@ class Literals(Encoder):
 
 def split(cql: str) -> list[str]:
     """Return the parameters of a type, split at the commas outside brackets."""
-    parts, depth = [""], 0
+    parameters, depth = [""], 0
     for letter in cql:
         depth += {"<": 1, ">": -1}.get(letter, 0)
         if letter == "," and not depth:
-            parts.append("")
+            parameters.append("")
         else:
-            parts[-1] += letter
-    return [part.strip() for part in parts]
+            parameters[-1] += letter
+    return [parameter.strip() for parameter in parameters]
 
 
 @pytest.fixture(scope="module")
@@ -166,13 +169,14 @@ def session(node: LocalCluster) -> Iterator[Session]:
 
 
 def chunks() -> list[list[tuple[str, Any]]]:
-    """Return the types in groups that fit into a table."""
-    everything = written_types()
-    return [everything[start : start + COLUMNS] for start in range(0, len(everything), COLUMNS)]
+    """Return all types with their values, in groups that become the columns of a table."""
+    pairs = written_types()
+    return [pairs[start : start + COLUMNS] for start in range(0, len(pairs), COLUMNS)]
 
 
 @pytest.mark.parametrize("number", range(len(chunks())))
-def test_written_and_read_back(session: Session, number: int) -> None:
+def test_values_are_read_back_as_written(session: Session, number: int) -> None:
+    """Row 1 is written by a prepared statement, row 2 as literals; row 3 has only nulls."""
     columns = chunks()[number]
     table = f"t{number}"
     names = [f"c{index}" for index in range(len(columns))]
@@ -182,8 +186,8 @@ def test_written_and_read_back(session: Session, number: int) -> None:
     marks = ", ".join(["?"] * (len(columns) + 1))
     session.execute(session.prepare(f"{into} ({marks})"), [1, *[value for _, value in columns]])
     literals = Literals()
-    texts = ", ".join([literals.of(cql, value) for cql, value in columns])
-    session.execute(f"{into} (2, {texts})")
+    values = ", ".join([literals.of(cql, value) for cql, value in columns])
+    session.execute(f"{into} (2, {values})")
     session.execute(session.prepare(f"{into} ({marks})"), [3, *[None] * len(columns)])
     selected = f"SELECT {', '.join(names)} FROM {table} WHERE id = "
     for row in (
@@ -192,7 +196,7 @@ def test_written_and_read_back(session: Session, number: int) -> None:
     ):
         for (cql, value), stored in zip(columns, row, strict=True):
             assert plain(stored) == plain(value), cql
-        # Values that were read can be written again.
+        # Values that the driver has decoded can be bound again.
         session.execute(session.prepare(f"{into} ({marks})"), [1, *row])
     assert [plain(value) for value in session.execute(selected + "1").one()] == [
         plain(value) for _, value in columns
@@ -245,9 +249,10 @@ def test_arrays_into_vectors_and_lists(session: Session) -> None:
     assert row.l == list(range(10))
 
 
-def test_the_servers_tokens_are_our_hashes(session: Session) -> None:
-    """The bytes of the last block are sign-extended, so we hash blobs of every length with high
-    bytes.
+def test_murmur3_gives_the_servers_tokens(session: Session) -> None:
+    """Hash blobs of each length from 1 to 39 that contain bytes above 127.
+
+    Cassandra's Murmur3 treats the bytes of the last, incomplete block as signed.
     """
     session.execute("CREATE TABLE tokens (id blob PRIMARY KEY)")
     insert = session.prepare("INSERT INTO tokens (id) VALUES (?)")

@@ -1,4 +1,8 @@
-"""Examples modelled on the documentation of cassandra-driver and scylla-driver."""
+"""Examples modelled on the documentation of cassandra-driver and scylla-driver.
+
+Every function without an underscore is a program that each driver runs; `d` records the outcomes
+(see `tests.differential.worker`).
+"""
 
 import datetime
 import threading
@@ -258,6 +262,8 @@ def paging(d):
 
 
 class _Pages:
+    """Reads all pages of a future by callbacks, as the documentation shows."""
+
     def __init__(self, future):
         self.seen, self.error, self.done = [], None, threading.Event()
         self.future = future

@@ -1,4 +1,8 @@
-"""The mapper's documented features: models, queries, batches, connections."""
+"""The documented features of the mapper: models, queries, batches, connections.
+
+Every function without an underscore is a program that each driver runs; `d` records the outcomes
+(see `tests.differential.worker`).
+"""
 
 import datetime
 import decimal

@@ -1,6 +1,4 @@
-"""The mapper's connections to a real node: a blocking connection, and a connection of
-cassandra.aio.
-"""
+"""Fixtures that connect the mapper to a real node, with the blocking and with the asyncio API."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ def mapper(node: LocalCluster) -> Iterator[str]:
 
 @pytest.fixture
 async def awaited(mapper: str, node: LocalCluster) -> AsyncIterator[str]:
-    """Yield the name of a cassandra.aio connection on the test's loop."""
+    """Yield the name of an asyncio connection on the test's event loop."""
     async with aio.Cluster(node.contact_points, port=node.port) as cluster:
         session = await cluster.connect()
         connection.register_connection("awaited", session=session)
@@ -46,7 +44,7 @@ async def awaited(mapper: str, node: LocalCluster) -> AsyncIterator[str]:
 
 
 def synced(*models: Any) -> None:
-    """Create the models' tables; a warning is an error."""
+    """Create the models' tables; a warning fails the test."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for model in models:

@@ -1,4 +1,4 @@
-"""Names that must be quoted, or that would end a name if quotes were not doubled."""
+"""Names that work only if they are quoted, or only if the quotes in them are doubled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mapper's awaitable methods, on a session of cassandra.aio."""
+"""The mapper's awaitable methods, with a session of cassandra.aio."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def thing(awaited: str) -> Any:
     return Thing
 
 
-async def test_rows_come_and_go(thing: Any) -> None:
+async def test_rows_are_created_read_updated_and_deleted(thing: Any) -> None:
     created = await Thing.acreate(owner=1, number=1, name="a", tags={"x"}, size=Size(width=3))
     thing_read = await Thing.aget(owner=1, number=1)
     assert thing_read == created
@@ -67,7 +67,7 @@ async def test_rows_come_and_go(thing: Any) -> None:
     assert await Thing.objects(owner=1).afirst() is None
 
 
-async def test_iterating_over_pages(thing: Any) -> None:
+async def test_async_iteration_reads_all_pages(thing: Any) -> None:
     await asyncio.gather(*(Thing.acreate(owner=2, number=number) for number in range(50)))
     rows = Thing.objects(owner=2).fetch_size(7)
     assert [row.number async for row in rows] == list(range(50))
@@ -85,6 +85,7 @@ async def test_batches(thing: Any) -> None:
         batch.add_callback(called.append, "done")
     assert called == ["done"]
     assert await Thing.objects(owner=3).acount() == 3
+    # A batch is not executed if its block raises.
     with contextlib.suppress(ZeroDivisionError):
         async with BatchQuery(connection="awaited") as batch:
             await Thing.batch(batch).acreate(owner=3, number=9)
@@ -94,7 +95,7 @@ async def test_batches(thing: Any) -> None:
         assert await copy.objects(owner=3).acount() == 3
 
 
-async def test_the_wrong_face_says_which_is_the_right_one(thing: Any, mapper: str) -> None:
+async def test_a_method_of_the_wrong_api_names_the_right_one(thing: Any, mapper: str) -> None:
     for call in (
         lambda: Thing.get(owner=1, number=1),
         lambda: list(Thing.objects(owner=1)),
@@ -128,7 +129,9 @@ async def test_management(awaited: str, mapper: str) -> None:
     await management.adrop_keyspace(name, connections=[awaited])
 
 
-async def test_an_own_cluster(node: LocalCluster, mapper: str) -> None:
+async def test_a_connection_registered_by_its_contact_points(
+    node: LocalCluster, mapper: str
+) -> None:
     registered = await connection.aregister_connection(
         "own", node.contact_points, cluster_options={"port": node.port}
     )
@@ -140,7 +143,7 @@ async def test_an_own_cluster(node: LocalCluster, mapper: str) -> None:
         await table.aget(key="local")
 
 
-async def test_cancelling_leaves_the_instance_as_it_was(thing: Any) -> None:
+async def test_a_cancelled_update_leaves_the_instance_unchanged(thing: Any) -> None:
     instance = await Thing.acreate(owner=7, number=1, name="a")
     task = asyncio.ensure_future(instance.aupdate(name="b"))
     await asyncio.sleep(0)
@@ -150,7 +153,7 @@ async def test_cancelling_leaves_the_instance_as_it_was(thing: Any) -> None:
     assert instance.name == "a"
 
 
-def test_both_faces_see_the_same_rows(mapper: str) -> None:
+def test_blocking_methods_work_beside_awaited_ones(mapper: str) -> None:
     class Plain(Model):
         __table_name__ = "aio_plain"
         id = columns.Integer(primary_key=True)

@@ -1,4 +1,4 @@
-"""Many rows at once, and rows as tables, on a real node with both APIs."""
+"""The mapper's create_many, to_arrow and to_pandas, and their awaited forms, on a real node."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sale(number: int, **values: Any) -> dict[str, Any]:
     return {"shop": "a", "id": number, "price": number / 2, **values}
 
 
-def test_many_rows() -> None:
+def test_create_many_returns_instances_in_order() -> None:
     rows: list[Any] = [sale(n) for n in range(250)]
     rows[7] = Sale(**rows[7], tags={"x"})
     rows[8].pop("price")
@@ -48,7 +48,7 @@ def test_many_rows() -> None:
     assert Sale.objects.create_many([]) == []
 
 
-async def test_many_rows_awaited(awaited: str) -> None:
+async def test_acreate_many(awaited: str) -> None:
     sales = Sale.objects.using(connection=awaited)
     created = await sales.acreate_many([sale(n) for n in range(50)])
     assert created == await sales.filter(shop="a").aall()
@@ -56,6 +56,7 @@ async def test_many_rows_awaited(awaited: str) -> None:
     assert (await sales.aget(shop="a", id=3)).price == 1.5
     with pytest.raises(LWTException, match=r"row|exist|LWT") as raised:
         await sales.if_not_exists().acreate_many([sale(60), sale(3)])
+    # The second row (number 1) exists already.
     assert raised.value.row_number == 1  # type: ignore[attr-defined]
 
 
@@ -67,7 +68,8 @@ def test_nothing_is_sent_if_a_row_is_wrong() -> None:
     assert Sale.objects(shop="a").count() == 0
 
 
-def test_options_of_many_rows() -> None:
+def test_create_many_with_timestamp_condition_and_batch() -> None:
+    # The second write wins, because the first has an old timestamp.
     Sale.objects.ttl(1000).timestamp(5).create_many([sale(1)])
     Sale.objects.create_many([sale(1, price=9.0)])
     assert Sale.objects(shop="a").get().price == 9.0
@@ -81,15 +83,16 @@ def test_options_of_many_rows() -> None:
     assert Sale.objects(shop="a").count() == 5
 
 
-def test_many_rows_are_quicker_than_one_by_one() -> None:
+def test_create_many_of_a_thousand_rows() -> None:
+    """Print the time; pytest shows it with ``-s``."""
     Sale.objects.create_many([sale(0)])
     began = time.perf_counter()
     Sale.objects.create_many([sale(n) for n in range(1000)])
-    together = time.perf_counter() - began
-    print(f"1000 rows together: {together:.3f} s")
+    seconds = time.perf_counter() - began
+    print(f"1000 rows together: {seconds:.3f} s")
 
 
-def test_tables() -> None:
+def test_querysets_as_arrow_tables_and_data_frames() -> None:
     pytest.importorskip("pyarrow")
     Sale.objects.create_many([sale(n, tags={"t"}) for n in range(20)])
     table = Sale.objects(shop="a", id__gte=15).to_arrow()
@@ -106,7 +109,7 @@ def test_tables() -> None:
     assert frame["price"].sum() == sum(range(20)) / 2
 
 
-async def test_tables_awaited(awaited: str) -> None:
+async def test_awaited_arrow_tables_and_data_frames(awaited: str) -> None:
     pytest.importorskip("pyarrow")
     sales = Sale.objects.using(connection=awaited)
     await sales.acreate_many([sale(n) for n in range(20)])

@@ -1,4 +1,4 @@
-"""The example programs of the mapper, and the guide's code, run unchanged."""
+"""The mapper's example programs and the code blocks of its guide run unchanged on a real node."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def example(name: str) -> Any:
-    """Return the module of an example, which is in no package."""
+    """Import a file from the folder examples/, which is not a package."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -33,8 +33,9 @@ def example(name: str) -> Any:
     return module
 
 
-def test_the_program(node: LocalCluster, tmp_path: Path) -> None:
-    # The driver under test comes first, since the tree's own may have no extensions.
+def test_the_example_mapper(node: LocalCluster, tmp_path: Path) -> None:
+    # `runpy` does not put examples/ on the path, and PYTHONPATH selects the driver under test. The
+    # source checkout may have no compiled modules.
     code = "import runpy, sys; sys.argv[0] = 'mapper'; runpy.run_path(sys.argv.pop(1), run_name='__main__')"  # noqa: E501
     command = [sys.executable, "-c", code, str(ROOT / "examples" / "mapper.py")]
     command += ["--port", str(node.port), "--contact-points", *node.contact_points]
@@ -55,7 +56,7 @@ def test_the_program(node: LocalCluster, tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-2:] == ["20 posts, blocking", "50 posts, awaited"]
 
 
-def test_the_flask_shaped_one(node: LocalCluster) -> None:
+def test_the_functions_of_the_example_mapper_flask(node: LocalCluster) -> None:
     app = example("mapper_flask")
     before = connection._connections.pop(connection.DEFAULT_CONNECTION, None)
     keyspace = connection.default_keyspace()
@@ -75,7 +76,7 @@ def test_the_flask_shaped_one(node: LocalCluster) -> None:
             connection._connections[connection.DEFAULT_CONNECTION] = before
 
 
-async def test_the_fastapi_shaped_one(node: LocalCluster) -> None:
+async def test_the_functions_of_the_example_mapper_fastapi(node: LocalCluster) -> None:
     app = example("mapper_fastapi")
     keyspace = connection.default_keyspace()
     try:
@@ -92,7 +93,7 @@ async def test_the_fastapi_shaped_one(node: LocalCluster) -> None:
         connection.set_default_keyspace(keyspace)
 
 
-def test_the_guide(node: LocalCluster) -> None:
+def test_the_code_blocks_of_the_mappers_guide(node: LocalCluster) -> None:
     before = connection._connections.pop(connection.DEFAULT_CONNECTION, None)
     keyspace = connection.default_keyspace()
     names: dict[str, Any] = {"__name__": "shop"}

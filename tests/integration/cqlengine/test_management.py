@@ -1,4 +1,4 @@
-"""Syncing tables with a real node: changes that are made, reported, and never made."""
+"""`sync_table` and `sync_type` on a real node: the changes that they make, report, or refuse."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("mapper")]
 
 
 def model(name: str, **attributes: Any) -> Any:
+    """Return a new model class; two classes of the same name share a table."""
     return type(name, (Model,), {"__module__": __name__, **attributes})
 
 
@@ -68,7 +69,9 @@ def test_columns_are_added_and_never_dropped(mapper: str) -> None:
     assert management.sync_table(second) == []
 
 
-def test_a_dry_run_prints(mapper: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_prints_statements_and_changes_nothing(
+    mapper: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     dry = model("Dry", id=columns.Integer(primary_key=True), c=columns.Text(index=True))
     management.sync_table(dry, dry_run=True)
     printed = capsys.readouterr().out.splitlines()
@@ -128,7 +131,7 @@ def test_options(mapper: str) -> None:
     assert management.sync_table(changed) == []
 
 
-def test_types_grow_too(mapper: str) -> None:
+def test_user_types_are_created_in_order_and_get_new_fields(mapper: str) -> None:
     class inner(UserType):
         a = columns.Integer()
 
@@ -158,7 +161,7 @@ def test_types_grow_too(mapper: str) -> None:
     assert management.sync_type(mapper, grown) == [f"ALTER TYPE {mapper}.inner ADD b text"]
 
 
-def test_many_at_the_same_time(mapper: str) -> None:
+def test_threads_can_sync_the_same_table_at_the_same_time(mapper: str) -> None:
     raced = model(
         "Raced", id=columns.Integer(primary_key=True), a=columns.Text(index=True), b=columns.Text()
     )
@@ -181,7 +184,9 @@ def test_many_at_the_same_time(mapper: str) -> None:
     assert set(column_types(mapper, "raced")) == {"id", "a", "b"}
 
 
-def test_the_environment_is_looked_at(mapper: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_schema_changes_warn_unless_the_environment_allows_them(
+    mapper: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv(management.CQLENG_ALLOW_SCHEMA_MANAGEMENT)
     allowed = model("Allowed", id=columns.Integer(primary_key=True))
     with pytest.warns(
@@ -190,7 +195,7 @@ def test_the_environment_is_looked_at(mapper: str, monkeypatch: pytest.MonkeyPat
         management.sync_table(allowed)
 
 
-def test_several_keyspaces_and_dropping(mapper: str) -> None:
+def test_tables_are_synced_and_dropped_in_several_keyspaces(mapper: str) -> None:
     names = [f"{mapper}_a", f"{mapper}_b"]
     center = connection.execute("SELECT data_center FROM system.local").one()["data_center"]
     for name in names:
@@ -200,8 +205,8 @@ def test_several_keyspaces_and_dropping(mapper: str) -> None:
     for name in names:
         spread.objects.using(keyspace=name).create(id=1, a=name)
         assert spread.objects.using(keyspace=name).get(id=1).a == name
-    management.drop_table(spread, keyspaces=names[:1])
-    management.drop_table(spread, keyspaces=names[:1])
+    for _ in range(2):  # dropping a table that does not exist is not an error
+        management.drop_table(spread, keyspaces=names[:1])
     assert column_types(names[0], "spread") == {}
     assert len(column_types(names[1], "spread")) == 2
     for name in names:
@@ -213,7 +218,7 @@ def test_several_keyspaces_and_dropping(mapper: str) -> None:
         management.sync_table(spread, keyspaces=names[:1])
 
 
-def test_mistakes(mapper: str) -> None:
+def test_wrong_arguments_raise(mapper: str) -> None:
     with pytest.raises(CQLEngineException, match="derived from base Model"):
         management.sync_table(4)  # type: ignore[arg-type]
     with pytest.raises(CQLEngineException, match="abstract"):
@@ -265,10 +270,8 @@ def test_a_lazy_connection_by_name(mapper: str, node: Any) -> None:
         connection.get_session("lazy")
 
 
-def test_a_table_made_anew_with_other_types_under_the_same_name(mapper: str) -> None:
-    """If a table is recreated with other types, prepared statements of all connections use the new
-    types.
-    """
+def test_a_table_recreated_with_other_types_works_on_all_connections(mapper: str) -> None:
+    """After a table was recreated with other types, no connection uses outdated statements."""
     first = model("Anew", id=columns.Integer(primary_key=True), v=columns.Integer())
     second = model("Anew", id=columns.Integer(primary_key=True), v=columns.Text())
     connection.register_connection("other", session=connection.get_session())
@@ -283,7 +286,11 @@ def test_a_table_made_anew_with_other_types_under_the_same_name(mapper: str) -> 
         connection.unregister_connection("other")
 
 
-def test_a_table_that_somebody_else_made_anew(mapper: str) -> None:
+def test_a_table_that_another_client_recreates_with_other_types(mapper: str) -> None:
+    """Statements go on working if the values fit the new types; otherwise they raise.
+
+    The values are integers: they fit bigint, varint and int, but not text.
+    """
     table = f"{mapper}.renewed"
     kind = model("Renewed", id=columns.Integer(primary_key=True), v=columns.Integer())
     synced(kind)

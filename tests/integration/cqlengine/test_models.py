@@ -1,4 +1,4 @@
-"""Models on a real node: every column type both ways, saving, updating, deleting, conditions."""
+"""Models on a real node: writing and reading each column type, save, update, delete, conditions."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def tables(mapper: str) -> None:
     synced(Everything, Place, Hits, Event, Cat, Dog)
 
 
-def test_all_columns_there_and_back() -> None:
+def test_values_of_all_column_types_are_read_back_equal() -> None:
     created = Everything.create(**VALUES)
     instance = Everything.get(id=created.id)
     for name, value in VALUES.items():
@@ -160,7 +160,7 @@ def test_all_columns_there_and_back() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(VALUES))
-def test_each_column_alone_is_updated_blindly_and_taken_away(name: str) -> None:
+def test_each_column_can_be_updated_without_reading_and_set_to_none(name: str) -> None:
     created = Everything.create()
     Everything.objects(id=created.id).update(**{name: VALUES[name]})
     assert Everything.get(id=created.id)[name] == VALUES[name]
@@ -179,7 +179,7 @@ def test_each_column_alone_is_updated_blindly_and_taken_away(name: str) -> None:
     assert Everything.get(id=created.id)[name] == empty.get(name)
 
 
-def test_conversions_of_what_programs_give() -> None:
+def test_values_of_other_types_are_converted_to_the_columns_type() -> None:
     created = Everything.create(
         id=str(uuid.UUID(int=5)), date="2024-02-29", integer="12", decimal=1.5, time=datetime.time(1, 2, 3),  # noqa: E501
         moment=MOMENT.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=2))), a_list=(1, 2), boolean=1,  # noqa: E501
@@ -195,7 +195,7 @@ def test_conversions_of_what_programs_give() -> None:
     assert created.id == instance.id
 
 
-def test_save_writes_what_has_changed() -> None:
+def test_save_writes_only_changes_and_keeps_concurrent_ones() -> None:
     row = Place.create(
         country="fr", year=1, name="a", size=1, tags={"x"}, log=["b"], facts={"k": 1}
     )
@@ -206,7 +206,7 @@ def test_save_writes_what_has_changed() -> None:
     del row.facts["k"]
     row.size = None
     assert row.get_changed_columns() == ["size", "tags", "log", "facts"]
-    # A concurrent change of the same collections by another program stays.
+    # Another client changes the same collections: save() must not overwrite its changes.
     Place.objects(country="fr", year=1, name="a").update(tags__add={"z"}, facts__update={"m": 3})
     row.save()
     stored = Place.get(country="fr", year=1, name="a")
@@ -222,7 +222,7 @@ def test_save_writes_what_has_changed() -> None:
     assert (stored.log, stored.tags) == (["new"], set())
 
 
-def test_blind_updates_of_collections() -> None:
+def test_updates_of_collections_without_reading() -> None:
     key = {"country": "de", "year": 1, "name": "a"}
     Place.create(**key, tags={"x"}, log=["b"], facts={"k": 1, "n": 5})
     rows = Place.objects(**key)
@@ -261,6 +261,7 @@ def test_counters() -> None:
     hits.save()
     stored = Hits.get(page="/")
     assert (stored.views, stored.clicks) == (7, -1)
+    # `update` adds to a counter, and `save` adds the difference to the value that was read (7).
     Hits.objects(page="/").update(views=10)
     assert Hits.get(page="/").views == 17
     stored.views = 8
@@ -273,7 +274,7 @@ def test_counters() -> None:
     assert Hits.get(page="/").views == 20
 
 
-def test_conditions() -> None:
+def test_lightweight_transactions_raise_if_a_condition_is_not_met() -> None:
     key = {"country": "es", "year": 1, "name": "a"}
     Place.if_not_exists().create(**key, size=1)
     with pytest.raises(LWTException) as refused:
@@ -311,6 +312,7 @@ def test_ttl_and_timestamp() -> None:
     row = connection.execute(query).one()
     assert 400 < row["ttl"] <= 500
     assert row["at"] > before
+    # The update is newer than a deletion with a timestamp of 30 seconds ago.
     Place.objects(**key).timestamp(datetime.timedelta(seconds=-30)).delete()
     assert Place.get(**key).size == 2
     Place.objects(**key).consistency(ConsistencyLevel.ONE).timeout(20).delete()
@@ -348,6 +350,7 @@ def test_batches() -> None:
         created[1].batch(batch).save()
         created[2].batch(batch).delete()
     assert [row.size for row in Place.objects(country="pl", year=1)] == [4, 3, 10, 0]
+    # If the block raises, only the batch with execute_on_exception is executed.
     for name, execute in (("9", False), ("8", True)):
         with (
             contextlib.suppress(ZeroDivisionError),
@@ -412,7 +415,7 @@ def test_filters() -> None:
         rows.filter(size="big")
 
 
-def test_tokens_walk_through_all_rows() -> None:
+def test_paging_by_token_reads_all_rows_once() -> None:
     for number in range(30):
         Event.create(source=number, at=uuid.uuid1(), what="x")
     seen: list[int] = []
@@ -425,7 +428,7 @@ def test_tokens_walk_through_all_rows() -> None:
     assert list(Place.objects(pk__token=functions.Token(row.pk))) == [row]
 
 
-def test_time_uuids_by_moment() -> None:
+def test_min_and_max_time_uuid_filter_by_time() -> None:
     before = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(minutes=1)
     Event.create(source=100, at=uuid.uuid1(), what="now")
     after = before + datetime.timedelta(minutes=2)
@@ -437,7 +440,7 @@ def test_time_uuids_by_moment() -> None:
     assert len(rows.filter(at__gt=functions.MaxTimeUUID(after))) == 0
 
 
-def test_another_keyspace_for_a_block(mapper: str) -> None:
+def test_context_query_uses_the_keyspace_in_its_block(mapper: str) -> None:
     with ContextQuery(Place, keyspace=mapper, connection=None) as model:
         assert model.column_family_name() == f"{mapper}.place"
         model.create(country="cx", year=1, name="a")
@@ -458,8 +461,11 @@ def test_keys_must_be_complete() -> None:
     assert [row.size for row in Place.objects(country="key", year=1)] == [4, 4]
 
 
-def test_like_with_an_index_that_knows_it(mapper: str) -> None:
-    """LIKE works with SASI, Cassandra's only index for it."""
+def test_like_needs_a_sasi_index(mapper: str) -> None:
+    """LIKE works on columns with a SASI index, the only index of Cassandra that supports it.
+
+    The mapper cannot create such an index, so the model declares `custom_index`.
+    """
 
     class Song(Model):
         album = columns.Text(primary_key=True)
@@ -485,14 +491,14 @@ def test_like_with_an_index_that_knows_it(mapper: str) -> None:
         Song.objects.filter(album__like="%a%").first()
 
 
-def test_nearest_vectors(mapper: str) -> None:
+def test_ann_of_orders_rows_by_the_nearest_vectors(mapper: str) -> None:
     class Document(Model):
         id = columns.Integer(primary_key=True)
         kind = columns.Text()
         near = columns.Vector(columns.Float, 2, similarity="euclidean", index=True)
 
     synced(Document)
-    synced(Document)
+    synced(Document)  # does nothing, since the index exists
     for number in range(10):
         Document.create(id=number, kind="even" if number % 2 == 0 else "odd", near=[number, 1.0])
     nearest = Document.objects.order_by(Document.near.ann_of([6.2, 1.0]))

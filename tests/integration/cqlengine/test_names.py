@@ -1,4 +1,4 @@
-"""Names with quotes, percent signs, comments and so on work in each place, on a real node."""
+"""Names that contain quotes, percent signs or CQL comments work wherever the mapper uses a name."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from .names import NASTY
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("mapper")]
 
-# The server's own message raises ServerError, because it formats the name's `%`. A SyntaxException
-# would mean that the name had ended too early.
+# Errors with which the server rejects a name. It fails with ServerError if its error message
+# contains a `%` of the name. SyntaxException is not among them: it would mean that the name was not
+# quoted correctly and ended too early.
 REFUSED = (InvalidRequest, ConfigurationException, ServerError)
 ROWS = {"i": 1, "c": 2, "v": "x", "s": {"a"}, "m": {"k": 1}}
 
@@ -30,7 +31,7 @@ ROWS = {"i": 1, "c": 2, "v": "x", "s": {"a"}, "m": {"k": 1}}
 def model_of(name: str, by_attribute: bool) -> Any:
     """Return a model whose column names all contain `name`.
 
-    :param by_attribute: the attributes contain the name too.
+    :param by_attribute: if True, the attributes' names contain `name`, too.
     """
     user_type = type(
         "Place", (UserType,), {"__module__": __name__, "f": columns.Text(db_field=name)}
@@ -56,7 +57,7 @@ def model_of(name: str, by_attribute: bool) -> Any:
 
 
 @pytest.mark.parametrize("name", NASTY)
-def test_columns_fields_and_indexes(mapper: str, name: str) -> None:
+def test_statements_with_the_name_in_columns_fields_and_indexes(mapper: str, name: str) -> None:
     model = model_of(name, by_attribute=False)
     assert len(management.sync_table(model)) == 3  # the type, the table, the index
     assert management.sync_table(model) == []
@@ -82,7 +83,7 @@ def test_columns_fields_and_indexes(mapper: str, name: str) -> None:
     assert table.filter(**{f"{name}i": 1}).order_by(f"-{name}c").only([name]).get() == {
         name: "batched"
     }
-    # Check the query with its values interpolated, too.
+    # `connection.execute` sends the query unprepared, with its values as literals.
     select = SelectStatement(
         model.column_family_name(),
         [name],
@@ -95,7 +96,7 @@ def test_columns_fields_and_indexes(mapper: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NASTY)
-def test_attributes(mapper: str, name: str) -> None:
+def test_filters_by_attributes_with_the_name_quote_it(mapper: str, name: str) -> None:
     model = model_of(name, by_attribute=True)
     statement = str(model.objects.filter(**{f"{name}i": 1, f"{name}c__gt": 2}).only([name]))
     assert statement.count('"') % 2 == 0
@@ -110,14 +111,16 @@ def is_plain(name: str) -> bool:
 
 
 @pytest.mark.parametrize("name", NASTY)
-def test_keyspaces_tables_and_types(mapper: str, name: str) -> None:
+def test_keyspaces_tables_and_types_with_the_name_are_created_or_rejected(
+    mapper: str, name: str
+) -> None:
     if is_plain(name):
         management.create_keyspace_simple(name, 1)
         assert name in connection.get_cluster().metadata.keyspaces
         management.drop_keyspace(name)
         assert name not in connection.get_cluster().metadata.keyspaces
     else:
-        # The server refuses the name's characters, not the text after a name that ended too early.
+        # The server rejects the characters of the name. It must not see a name that ends too early.
         with pytest.raises(REFUSED):
             management.create_keyspace_simple(name, 1)
         with pytest.raises(REFUSED):
@@ -149,16 +152,16 @@ def test_keyspaces_tables_and_types(mapper: str, name: str) -> None:
     else:
         with pytest.raises(REFUSED):
             management.sync_table(model)
-    kind: Any = type(
+    user_type: Any = type(
         "T", (UserType,), {"__module__": __name__, "__type_name__": name, "a": columns.Text()}
     )
-    text = management.get_create_type(kind, mapper)
+    text = management.get_create_type(user_type, mapper)
     assert text.endswith("(a text)")
     quoted = name.lower().replace('"', '""')
     assert f'{mapper}."{quoted}" (' in text or f"{mapper}.{quoted} (" in text
 
 
-def test_no_table_was_dropped(mapper: str) -> None:
+def test_unknown_columns_with_these_names_are_invalid_and_drop_no_table(mapper: str) -> None:
     connection.execute(
         SimpleStatement(f"CREATE TABLE IF NOT EXISTS {mapper}.t (id int PRIMARY KEY)")
     )

@@ -1,4 +1,4 @@
-"""Random models and random values survive creating, reading, updating and filtering."""
+"""Random models with random values can be created, read, updated, filtered and deleted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from hypothesis import (  # noqa: E402
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("mapper")]
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
-MOMENTS = st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2200, 1, 1)).map(
+DATETIMES = st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2200, 1, 1)).map(
     lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 )
 
@@ -37,14 +37,14 @@ def whole(bits: int) -> Any:
     return st.integers(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
-# Column classes, and strategies for their values.
+# Column classes with strategies for their values. Only these can be items of sets or keys.
 SCALARS: list[tuple[Any, Any]] = [
     (columns.Ascii, st.text(st.characters(min_codepoint=1, max_codepoint=127), max_size=9)),
     (columns.BigInt, whole(64)),
     (columns.Blob, st.binary(max_size=20)),
     (columns.Boolean, st.booleans()),
     (columns.Date, st.integers(-100_000, 100_000).map(Date)),
-    (columns.DateTime, MOMENTS),
+    (columns.DateTime, DATETIMES),
     (
         columns.Decimal,
         st.decimals(
@@ -80,7 +80,10 @@ HASHED = [pair for pair in KEYS if pair[0] is not columns.Decimal]
 
 
 def pairs(depth: int = 2) -> Any:
-    """Return a function that makes a column, and a strategy for its values."""
+    """Return a strategy for pairs: a function that makes a column, and a strategy for its values.
+
+    :param depth: how deep collections may be nested.
+    """
     scalar = st.sampled_from(SCALARS + OTHERS).map(lambda pair: (pair[0], pair[1]))
     if not depth:
         return scalar
@@ -113,7 +116,7 @@ def pairs(depth: int = 2) -> Any:
 _numbers = itertools.count()
 
 
-# Shrinking would create a further table on the node for each example.
+# Hypothesis must not shrink a failing example: each attempt would create a table on the node.
 @settings(
     max_examples=15,
     deadline=None,
@@ -123,17 +126,18 @@ _numbers = itertools.count()
 )
 @given(st.data())
 def test_random_models(data: Any) -> None:
-    shapes = data.draw(st.lists(pairs(), min_size=1, max_size=5))
+    # Draw a model: a partition key, a clustering column, and up to five other columns.
+    drawn_columns = data.draw(st.lists(pairs(), min_size=1, max_size=5))
     key_column, keys = data.draw(st.sampled_from(KEYS))
     order_column, orders = data.draw(st.sampled_from(KEYS))
-    names = [f"c{number}" for number in range(len(shapes))]
+    names = [f"c{number}" for number in range(len(drawn_columns))]
     attributes: dict[str, Any] = {
         "__table_name__": f"random_{next(_numbers)}",
         "k": key_column(primary_key=True),
         "o": order_column(
             primary_key=True, clustering_order=data.draw(st.sampled_from(["asc", "desc"]))
         ),
-        **{name: make() for name, (make, _) in zip(names, shapes, strict=True)},
+        **{name: make() for name, (make, _) in zip(names, drawn_columns, strict=True)},
     }
     model: Any = type("Random", (Model,), attributes)
     synced(model)
@@ -141,10 +145,11 @@ def test_random_models(data: Any) -> None:
     def values() -> dict[str, Any]:
         return {
             name: data.draw(st.none() | strategy)
-            for name, (_, strategy) in zip(names, shapes, strict=True)
+            for name, (_, strategy) in zip(names, drawn_columns, strict=True)
         }
 
     def key(strategy: Any) -> Any:
+        # The server refuses an empty partition key.
         return data.draw(strategy.filter(lambda drawn: drawn not in ("", b"")))
 
     for _ in range(3):
@@ -155,12 +160,13 @@ def test_random_models(data: Any) -> None:
         for name, value in values().items():
             setattr(stored, name, value)
         stored.save()
-        again = model.get(**where)
-        assert_same_row(model, again, stored)
+        saved = model.get(**where)
+        assert_same_row(model, saved, stored)
         changes = values()
-        again.update(**changes)
-        blind = model.objects(k=where["k"], o__in=[where["o"]])[0]
-        assert_same_row(model, blind, again)
+        saved.update(**changes)
+        updated = model.objects(k=where["k"], o__in=[where["o"]])[0]
+        assert_same_row(model, updated, saved)
+        # Set all columns to null, without reading the row.
         model.objects(**where).update(**dict.fromkeys(names))
         empty = model.objects(model.k == where["k"], model.o >= where["o"]).allow_filtering()
         assert all(
@@ -174,21 +180,22 @@ def test_random_models(data: Any) -> None:
 
 
 def assert_same_row(model: Any, stored: Any, created: Any) -> None:
+    """Check that an instance that was read equals the one that was written."""
     for name, column in model.__mapping__.columns.items():
         ours, theirs = getattr(created, name), getattr(stored, name)
         if column.is_null(ours) or ours == ():
             assert column.is_null(theirs) or theirs == (), name
         else:
-            # Rows are compared as they are read: null collections inside tuples are empty.
-            assert shape(theirs) == shape(column.to_python(ours)), name
+            # `to_python` is applied when a row is read: a null collection in a tuple becomes empty.
+            assert normalized(theirs) == normalized(column.to_python(ours)), name
 
 
-def shape(value: Any) -> Any:
-    """Return a value to compare: decimals by their value, not by their notation."""
+def normalized(value: Any) -> Any:
+    """Return a value in which equal decimals have the same number of digits."""
     if isinstance(value, (tuple, list)):
-        return type(value)(shape(item) for item in value)
+        return type(value)(normalized(item) for item in value)
     if isinstance(value, dict):
-        return {key: shape(item) for key, item in value.items()}
+        return {key: normalized(item) for key, item in value.items()}
     if isinstance(value, decimal.Decimal):
         return value.normalize()
     return value

@@ -1,5 +1,6 @@
-"""Programs for cassandra-driver and scylla-driver have the same outcome: no data is lost or
-misplaced.
+"""Applications written for the mapper of cassandra-driver or scylla-driver have the same outcome.
+
+The tests write in ways in which data could be lost, or could get into another table or keyspace.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class Kind(enum.Enum):
 
 
 class EnumText(columns.Text):
+    """A user's column: an enumeration, stored as text."""
+
     def validate(self, value: Any) -> Any:
         return None if value is None else Kind(value)
 
@@ -80,6 +83,8 @@ class Places(Model):
 
 
 class Json(columns.Text):
+    """A user's column: any object, stored as JSON."""
+
     def validate(self, value: Any) -> Any:
         return value
 
@@ -141,6 +146,7 @@ def other(mapper: str) -> Iterator[str]:
 
 
 def _read(other: str, how: str) -> Any:
+    """Read the row p=1 of M in the keyspace `other`, in one of four ways."""
     rows: Any = M.objects.using(keyspace=other)
     if how == "context":
         with ContextQuery(M, keyspace=other) as context:
@@ -156,24 +162,26 @@ def _read(other: str, how: str) -> Any:
 @pytest.mark.parametrize("how", ["get", "first", "iteration", "context"])
 def test_instances_write_to_the_keyspace_that_they_were_read_from(other: str, how: str) -> None:
     M.objects.using(keyspace=other).create(p=1, a=1)
-    there = M.objects.using(keyspace=other)
+    rows = M.objects.using(keyspace=other)
     instance = _read(other, how)
     assert type(instance).__keyspace__ == other
     assert isinstance(instance, M)
     instance.a = 2
     instance.save()
-    assert there.get(p=1).a == 2
+    assert rows.get(p=1).a == 2
     instance.update(a=3)
-    assert there.get(p=1).a == 3
+    assert rows.get(p=1).a == 3
     with BatchQuery() as batch:
         instance.batch(batch).update(a=4)
-    assert pickle.loads(pickle.dumps(instance)) == instance == there.get(p=1)
+    # A pickled instance keeps its keyspace.
+    assert pickle.loads(pickle.dumps(instance)) == instance == rows.get(p=1)
     pickle.loads(pickle.dumps(instance)).update(a=5)
-    assert there.get(p=1).a == 5
+    assert rows.get(p=1).a == 5
+    # Nothing was written to the model's own keyspace, and nothing is deleted there.
     assert M.objects.count() == 0
     M.create(p=1, a=7)
     instance.delete()
-    assert there.count() == 0
+    assert rows.count() == 0
     assert M.get(p=1).a == 7
 
 
@@ -227,7 +235,7 @@ async def test_awaited_instances_write_to_their_keyspace(other: str, awaited: st
     assert M.objects.count() == 0
 
 
-def test_filters_by_collections_types_and_tuples_leave_values_whole(mapper: str) -> None:
+def test_filtering_by_a_user_type_or_tuple_does_not_change_the_value(mapper: str) -> None:
     moment = datetime.datetime(2024, 2, 29, 12)
     point = Point(x=1, at=moment)
     Places.create(p=1, q=point, t=(1, moment), d=datetime.date(2024, 2, 29))
@@ -242,7 +250,7 @@ def test_filters_by_collections_types_and_tuples_leave_values_whole(mapper: str)
     assert Places.objects.count() == 1
 
 
-def test_settings_of_a_connection_are_those_of_its_session(node: LocalCluster) -> None:
+def test_register_connection_passes_the_consistency_to_the_session(node: LocalCluster) -> None:
     registered = connection.register_connection(
         "settings",
         node.contact_points,
@@ -260,7 +268,7 @@ def test_settings_of_a_connection_are_those_of_its_session(node: LocalCluster) -
 # -- names, timestamps, nulls ------------------------------------------------------------------
 
 
-def test_names_of_tables_and_types() -> None:
+def test_class_names_become_snake_case_names_of_tables_and_types() -> None:
     for name, table in {
         "OAuth2Token": "oauth2token",
         "S3Object": "s3object",
@@ -275,6 +283,7 @@ def test_names_of_tables_and_types() -> None:
 
 @pytest.fixture(params=["America/New_York", "Asia/Tokyo"])
 def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Run the test in another time zone."""
     if not hasattr(time, "tzset"):
         pytest.skip("the zone of a process cannot be set here")
     with monkeypatch.context() as patch:
@@ -286,6 +295,10 @@ def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 @pytest.mark.usefixtures("zone")
 def test_naive_timestamps_are_local_time() -> None:
+    """A naive datetime for ``timestamp`` is local time, not UTC.
+
+    Each change has a timestamp a few seconds later than the one before, so it must win.
+    """
     later = datetime.timedelta(seconds=5)
     M.create(p=8, a=1)
     M.objects(p=8).timestamp(datetime.datetime.now() + later).delete()
@@ -300,13 +313,18 @@ def test_naive_timestamps_are_local_time() -> None:
 
 @pytest.mark.parametrize("how", ["update", "assigned", "deferred"])
 def test_nulls_that_were_set_are_written(how: str) -> None:
+    """Setting None or an empty collection deletes the stored value.
+
+    This holds for `update`, and for assignments to an instance that has not read the columns.
+    """
     M.create(p=4, a=1, s={5}, l=[5], m={5: 5})
     empty: dict[str, Any] = {"a": None, "s": set(), "l": [], "m": {}}
     if how == "update":
         M(p=4).update(**empty)
     else:
-        blind = how == "assigned"
-        row = M(p=4).save() if blind else M.objects.defer(["a", "s", "l", "m"]).get(p=4)
+        # "assigned": an instance made from its key. "deferred": one read without the columns.
+        is_new = how == "assigned"
+        row = M(p=4).save() if is_new else M.objects.defer(["a", "s", "l", "m"]).get(p=4)
         for name, value in empty.items():
             setattr(row, name, value)
         assert row.get_changed_columns() == ["a", "s", "l", "m"]
@@ -316,7 +334,7 @@ def test_nulls_that_were_set_are_written(how: str) -> None:
     assert (row_read.a, row_read.s, row_read.l, row_read.m) == (None, set(), [], {})
 
 
-def test_an_assigned_set_replaces() -> None:
+def test_an_assigned_set_replaces_the_stored_one_and_an_added_item_does_not() -> None:
     M.create(p=1, s={5})
     row = M(p=1, a=2).save()
     row.s = {1}
@@ -325,6 +343,7 @@ def test_an_assigned_set_replaces() -> None:
     M.create(p=2, s={5})
     M(p=2).update(s={1})
     assert M.get(p=2).s == {1}
+    # Adding to a set that was not read sends only the added item.
     row = M(p=1, a=2).save()
     row.s.add(7)
     row.save()
@@ -334,7 +353,7 @@ def test_an_assigned_set_replaces() -> None:
 # -- batches -----------------------------------------------------------------------------------
 
 
-def test_an_instance_stays_in_its_batch() -> None:
+def test_later_changes_of_an_instance_go_to_its_batch_until_it_is_executed() -> None:
     batch = BatchQuery()
     row = M.batch(batch).create(p=1, a=1)
     row.a = 2
@@ -345,6 +364,7 @@ def test_an_instance_stays_in_its_batch() -> None:
     row.update(a=3)
     assert M.get(p=1).a == 3  # no longer part of the batch
 
+    # `batch` puts the instance into another batch.
     row, batch = M.get(p=1), BatchQuery()
     row.batch(batch)
     row.update(a=9)
@@ -352,13 +372,14 @@ def test_an_instance_stays_in_its_batch() -> None:
     batch.execute()
     assert M.objects.count() == 0
 
+    # This batch is never executed, so nothing is deleted.
     row, batch = M.create(p=1), BatchQuery()
     row.batch(batch).save()
     row.delete()
     assert M.objects.count() == 1
 
 
-def test_an_instance_leaves_its_batch_with_the_block() -> None:
+def test_after_an_error_in_the_block_an_instance_is_no_longer_in_the_batch() -> None:
     row = M.create(p=1, a=1)
     with contextlib.suppress(RuntimeError), BatchQuery() as batch:
         row.batch(batch).update(a=2)
@@ -367,7 +388,7 @@ def test_an_instance_leaves_its_batch_with_the_block() -> None:
     assert M.get(p=1).a == 2
 
 
-def test_values_of_a_batch_are_those_at_save() -> None:
+def test_a_batch_writes_the_values_at_the_time_of_save() -> None:
     batch = BatchQuery()
     row = M(p=1, a=1, s={1}, l=[1], m={1: 1})
     row.batch(batch).save()
@@ -383,7 +404,7 @@ def test_values_of_a_batch_are_those_at_save() -> None:
 # -- filters, conditions, types ----------------------------------------------------------------
 
 
-def test_columns_on_top_of_text_can_be_filtered_by() -> None:
+def test_filters_convert_values_of_a_users_column() -> None:
     Enums.create(p=Kind.A, k=Kind.B, s={Kind.A})
     assert Enums.get(p=Kind.A).k is Kind.B
     assert Enums.objects.filter(p__in=[Kind.A, Kind.B]).count() == 1
@@ -406,7 +427,7 @@ def test_a_failed_condition_of_a_named_table_raises(mapper: str) -> None:
     assert M.objects.count() == 0
 
 
-def test_a_default_ttl_of_the_class_has_no_effect_but_a_warning(mapper: str) -> None:
+def test_default_ttl_of_a_class_only_warns_and_the_table_option_works(mapper: str) -> None:
     class Expiring(Model):
         __default_ttl__ = 3600
         p = columns.Integer(primary_key=True)
@@ -428,7 +449,7 @@ def test_a_default_ttl_of_the_class_has_no_effect_but_a_warning(mapper: str) -> 
     assert defaults == [0, 3600]
 
 
-def test_values_follow_a_changed_type(mapper: str) -> None:
+def test_values_of_a_user_type_that_has_got_a_field_are_written(mapper: str) -> None:
     class F(UserType):
         __type_name__ = "f"
         x = columns.Integer()
@@ -462,13 +483,13 @@ def test_a_queryset_ignores_unknown_names_and_a_model_refuses_them() -> None:
         M.create(p=5, zz=3)
 
 
-def test_lists_of_values_are_those_of_the_database() -> None:
+def test_values_list_returns_values_without_the_column_conversions() -> None:
     Document.create(p=1, j={"a": [1]}, s={2, 1}, m={1: 2})
     rows = Document.objects.filter(p=1)
     assert list(rows.values_list("j", flat=True)) == ['{"a": [1]}']
-    ((found_set, found_map),) = rows.values_list("s", "m")
-    assert (found_set[0], type(found_set).__name__) == (1, "SortedSet")
-    assert (found_map[1], type(found_map).__name__) == (2, "OrderedMapSerializedKey")
+    ((set_value, map_value),) = rows.values_list("s", "m")
+    assert (set_value[0], type(set_value).__name__) == (1, "SortedSet")
+    assert (map_value[1], type(map_value).__name__) == (2, "OrderedMapSerializedKey")
     assert rows.get().j == {"a": [1]}
 
 
@@ -479,7 +500,7 @@ def test_prepared_statements_are_executed(mapper: str) -> None:
     assert [M.get(p=1).a, M.get(p=2).a] == [2, 3]
 
 
-def test_the_partition_key_of_the_class() -> None:
+def test_pk_stands_for_the_partition_key_in_filters_and_instances() -> None:
     M.create(p=1, a=2)
     model: Any = M
     assert M.filter(model.pk == 1).get().a == 2
@@ -512,12 +533,12 @@ def test_a_subclass_that_adds_nothing_shares_the_table(mapper: str) -> None:
     "values",
     [range(3), (number for number in range(3)), {0: 1, 1: 1, 2: 1}.keys(), deque(range(3))],
 )
-def test_any_iterable_is_taken_for_a_list(values: Any) -> None:
+def test_a_list_column_accepts_any_iterable(values: Any) -> None:
     M.create(p=1, l=values)
     assert M.get(p=1).l == [0, 1, 2]
 
 
-def test_any_iterable_is_taken_for_a_set() -> None:
+def test_a_set_column_accepts_any_iterable_except_a_string() -> None:
     many: list[Any] = [(1, 2), [2, 1], map(int, "12")]
     for values in many:
         M.create(p=1, s=values)
@@ -527,7 +548,9 @@ def test_any_iterable_is_taken_for_a_set() -> None:
         M.create(p=1, s=text)
 
 
-def test_early_moments_and_mapped_addresses_are_stored_as_today(mapper: str) -> None:
+def test_times_before_1970_and_mapped_ipv4_addresses_are_stored_as_by_cassandra_driver(
+    mapper: str,
+) -> None:
     Moment.create(p=datetime.datetime(1960, 1, 2, 3, 4, 5, 999), host="::ffff:1.2.3.4")
     assert connection.execute(f"SELECT * FROM {mapper}.moment").one() == {
         "p": datetime.datetime(1960, 1, 2, 3, 4, 5, 1000),
@@ -537,14 +560,14 @@ def test_early_moments_and_mapped_addresses_are_stored_as_today(mapper: str) -> 
     assert rows.filter(host="::ffff:1.2.3.4").count() == 1
 
 
-def test_collections_in_tuples() -> None:
+def test_a_null_set_in_a_tuple_is_read_as_an_empty_set() -> None:
     Document.create(p=1)
     assert Document.get(p=1).t is None
     Document.create(p=2, t=(None, 2))
     assert Document.get(p=2).t == (set(), 2)
 
 
-def test_small_things() -> None:
+def test_arguments_that_are_converted_or_rejected() -> None:
     assert BatchQuery("unlogged").batch_type == BatchType.Unlogged
     wrong: Any = "x"
     with pytest.raises(connection.CQLEngineException):
@@ -565,7 +588,7 @@ def test_small_things() -> None:
     assert value.xx == 5
 
 
-def test_indexes_have_the_names_of_the_server(mapper: str) -> None:
+def test_an_index_gets_the_servers_default_name(mapper: str) -> None:
     class Indexed(Model):
         p = columns.Integer(primary_key=True)
         a = columns.Integer(index=True)
@@ -596,7 +619,7 @@ def test_a_wrapper_of_execute_sees_each_statement(monkeypatch: pytest.MonkeyPatc
     assert seen == ["INSERT", "UPDATE", "SELECT", "BEGIN", "SELECT", "SELECT"]
 
 
-def test_empty_changes_of_collections_send_nothing() -> None:
+def test_adding_or_removing_an_empty_collection_changes_nothing() -> None:
     M.create(p=1, a=1, s={1}, l=[1], m={1: 1})
     rows = M.objects(p=1)
     rows.update(s__add=set(), l__append=[], m__update={})
@@ -617,7 +640,7 @@ def test_static_columns_without_a_clustering_key(mapper: str) -> None:
     assert row == {"p": 1, "c": None, "s": 7}
 
 
-def test_tokens_of_named_tables(mapper: str) -> None:
+def test_a_named_table_can_be_filtered_by_token_of_pk_only(mapper: str) -> None:
     for p in range(5):
         M.create(p=p)
     table = NamedTable(mapper, "m")
@@ -627,7 +650,7 @@ def test_tokens_of_named_tables(mapper: str) -> None:
         table.filter(p__gt=functions.Token(1))
 
 
-def test_mistakes_are_told_early() -> None:
+def test_mistakes_raise_or_warn_without_a_request() -> None:
     class Optional(Model):
         __options__ = {"remark": "x"}
         p = columns.Integer(primary_key=True)
@@ -644,6 +667,7 @@ def test_mistakes_are_told_early() -> None:
     counter.primary_key = True
     with pytest.raises(ModelDefinitionException, match="counter"):
         type("Counted", (Model,), {"p": columns.Integer(primary_key=True), "c": counter})
+    # Columns sort in the order in which they were made.
     first, second = columns.Integer(), columns.Text()
     declared: list[Any] = [second, first]
     assert sorted(declared) == [first, second]
@@ -653,11 +677,20 @@ def test_mistakes_are_told_early() -> None:
         batch.execute()
 
 
-NASTY = ['a"b', 'x" int); DROP', "MixedCase", "with space", "select", "semi;colon", "it's", "1st"]
+NAMES_TO_QUOTE = [
+    'a"b',
+    'x" int); DROP',
+    "MixedCase",
+    "with space",
+    "select",
+    "semi;colon",
+    "it's",
+    "1st",
+]
 
 
-@pytest.mark.parametrize("name", NASTY)
-def test_names_are_quoted_everywhere(mapper: str, name: str) -> None:
+@pytest.mark.parametrize("name", NAMES_TO_QUOTE)
+def test_column_names_are_quoted_in_every_statement(mapper: str, name: str) -> None:
     class Nasty(Model):
         p = columns.Integer(primary_key=True)
         c = columns.Integer(primary_key=True, db_field=name)
@@ -683,7 +716,7 @@ def test_names_are_quoted_everywhere(mapper: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["MixedCase", "select", "mixed_case"])
-def test_names_of_tables_are_quoted(mapper: str, name: str) -> None:
+def test_case_sensitive_table_names_are_quoted(mapper: str, name: str) -> None:
     class Nasty(Model):
         __table_name__ = name
         __table_name_case_sensitive__ = True
@@ -697,6 +730,6 @@ def test_names_of_tables_are_quoted(mapper: str, name: str) -> None:
     management.drop_table(Nasty)
 
 
-def test_a_named_table_folds_capitals_as_today(mapper: str) -> None:
+def test_a_named_table_lowercases_its_name(mapper: str) -> None:
     M.create(p=1)
     assert NamedTable(mapper, "M").get(p=1).p == 1
