@@ -1,7 +1,7 @@
-"""Files with random damage: each row is written exactly, or reported with its position.
+"""Loads of files with random damage: each row is bound correctly, or reported with its position.
 
-The expected values come from the csv module, json with decimals, pyarrow, and patterns that are
-written here independently.
+The tests compare with oracles, which are independent of the code under test: the csv module, json
+with decimals, pyarrow, and regular expressions.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ ROUNDS = 150
 class Outcome(NamedTuple):
     """The outcome of loading a file.
 
-    :param written: the bytes of each row that was bound, by its line or number. :param failed: the
-    lines, or numbers, of the other rows. :param error: the error that ended the load, or None.
+    :param written: the bound bytes of each good row, by its line or row number.
+    :param failed: the lines or row numbers of the other rows.
+    :param error: the error that ended the load, or None.
     """
 
     written: dict[int, bytes]
@@ -52,6 +53,7 @@ Load = Callable[[Path], Outcome]
 
 @pytest.fixture
 def load(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Load:
+    """Return a function that reads and binds a file as a load does, but sends nothing."""
     monkeypatch.setattr(binding, "bind", twins.bind)
     monkeypatch.setattr(binding, "grouping", twins.grouping)
     monkeypatch.setattr(csv_files, "csv_rows", twins.csv_rows)
@@ -84,7 +86,7 @@ def load(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Load:
 
 
 def bound_bytes(twins: Twins, values: list[Any]) -> bytes | None:
-    """Return the bytes of a row; None if it cannot be bound."""
+    """Return the bound bytes of a row, or None if it cannot be bound."""
     try:
         data: bytes = prepared_insert(twins, COLUMNS, [0]).bind_plan.bind(values, 5).data
     except (ValueError, TypeError):
@@ -100,6 +102,10 @@ class Refused(Exception):
 
 
 def value_of(kind: str, text: str) -> Any:
+    """Return the value that a string stands for in a column of the type `kind`.
+
+    :raises Refused: if the string is not a value of the type.
+    """
     if kind == "text":
         return text
     text = text.strip(" \t")
@@ -114,11 +120,15 @@ def value_of(kind: str, text: str) -> Any:
     if kind == "boolean" and text.lower() in ("false", "f", "no", "n", "0"):
         return False
     if kind == "timestamp":
-        return moment_of(text)
+        return timestamp_of(text)
     raise Refused(text)
 
 
-def moment_of(text: str) -> Any:
+def timestamp_of(text: str) -> Any:
+    """Return the timestamp that a string stands for: milliseconds, or a datetime.
+
+    :raises Refused: if it is neither.
+    """
     if re.fullmatch("[+-]?[0-9]+", text):
         return int(text)  # milliseconds
     match = re.fullmatch(
@@ -146,6 +156,7 @@ def moment_of(text: str) -> Any:
 
 
 def values(generator: random.Random) -> dict[str, Any]:
+    """Return a random valid row."""
     moment = datetime.datetime(2001, 1, 1) + datetime.timedelta(
         milliseconds=generator.randrange(10**12)
     )
@@ -162,7 +173,7 @@ def values(generator: random.Random) -> dict[str, Any]:
 
 
 def damaged(generator: random.Random, data: bytes, keep: int) -> bytes:
-    """Return damaged bytes; the first `keep` bytes stay as they are."""
+    """Insert, delete or replace up to three pieces, except in the first `keep` bytes."""
     content = bytearray(data)
     for _ in range(generator.randrange(4)):
         position = generator.randrange(keep, len(content) + 1)
@@ -178,7 +189,7 @@ def damaged(generator: random.Random, data: bytes, keep: int) -> bytes:
 
 
 def csv_oracle(data: bytes) -> Iterator[tuple[int, list[str] | None]]:
-    """Yield (line, fields) of each row; the fields are None if the line is not a row."""
+    """Yield (number of the first line, fields) of each row; None for fields that are not CSV."""
     lines = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
     reader = csv.reader(lines, strict=True)
     next(reader)
@@ -199,9 +210,11 @@ def csv_oracle(data: bytes) -> Iterator[tuple[int, list[str] | None]]:
 def test_csv(
     twins: Twins, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
+    """A damaged CSV file has the same good rows and failed lines as for the oracle."""
     generator = random.Random(seed)
     path = tmp_path / "a.csv"
     for _ in range(ROUNDS):
+        # Small buffers and chunks end at many places of the file.
         monkeypatch.setattr(csv_files, "MORE_BYTES", generator.choice((7, 300, 1 << 20)))
         monkeypatch.setattr(chunks, "CHUNK_BYTES", generator.choice((100, 1000, 1 << 20)))
         text = io.StringIO(newline="")
@@ -212,6 +225,7 @@ def test_csv(
             writer.writerow(values(generator).values())
         data = damaged(generator, text.getvalue().encode(), keep)
         path.write_bytes(data)
+        # Bind the rows of the csv module.
         written: dict[int, bytes] = {}
         failed: set[int] = set()
         for line, row in csv_oracle(data):
@@ -235,26 +249,33 @@ def test_csv(
 
 
 def json_value(kind: str, value: Any) -> Any:
+    """Return the value of a JSON value in a column of the type `kind`.
+
+    :raises Refused: if it is not a value of the type.
+    """
     if value is None:
         return None
     if isinstance(value, str):
         return value_of(kind, value)
-    takers = {bool: ("boolean",), int: ("bigint", "decimal", "timestamp"), Decimal: ("decimal",)}
-    if kind in takers.get(type(value), ()):
+    kinds = {bool: ("boolean",), int: ("bigint", "decimal", "timestamp"), Decimal: ("decimal",)}
+    if kind in kinds.get(type(value), ()):
         return value
     raise Refused(value)
 
 
 def json_oracle(line: str) -> list[Any]:
-    """Return the values of a line."""
+    """Return the values of a line; unset for missing columns.
 
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    :raises Refused: if the line is not an object with columns of the table, each at most once.
+    """
+
+    def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len({name for name, _ in pairs}) < len(pairs):
             raise Refused(pairs)
         return dict(pairs)
 
     try:
-        row = json.loads(line, parse_float=Decimal, object_pairs_hook=once)
+        row = json.loads(line, parse_float=Decimal, object_pairs_hook=without_duplicates)
     except (ValueError, RecursionError):
         raise Refused(line) from None
     if not isinstance(row, dict) or not row.keys() <= KINDS.keys():
@@ -266,6 +287,7 @@ def json_oracle(line: str) -> list[Any]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_json_lines(twins: Twins, load: Load, tmp_path: Path, seed: int) -> None:
+    """A damaged file of JSON lines has the same good rows and failed lines as for the oracle."""
     generator = random.Random(seed)
     path = tmp_path / "a.jsonl"
     for _ in range(ROUNDS):
@@ -302,13 +324,13 @@ def test_parquet(twins: Twins, load: Load, tmp_path: Path, seed: int) -> None:
     path = tmp_path / "a.parquet"
     for _ in range(ROUNDS):
         count = generator.randrange(1, 200)
-        moments = [generator.randrange(10**12) for _ in range(count)]
+        timestamps = [generator.randrange(10**12) for _ in range(count)]
         table = pyarrow.table(
             {
                 "id": [generator.randrange(10**12) for _ in range(count)],
                 "name": [generator.choice(("x", None, "é")) for _ in range(count)],
                 "amount": [Decimal(generator.randrange(10**9)).scaleb(-2) for _ in range(count)],
-                "at": pyarrow.array(moments, pyarrow.timestamp("ms")),
+                "at": pyarrow.array(timestamps, pyarrow.timestamp("ms")),
                 "flag": [generator.random() < 0.5 for _ in range(count)],
             }
         )
@@ -325,7 +347,7 @@ def test_parquet(twins: Twins, load: Load, tmp_path: Path, seed: int) -> None:
         except (OSError, ValueError, NotImplementedError):
             rows = None
         except OverflowError:
-            continue  # Python cannot represent these moments, so there is no expected value
+            continue  # Python has no datetime for a damaged timestamp: there is no expected value
         outcome = load(path)
         if outcome.error is not None:
             assert path.name in outcome.error

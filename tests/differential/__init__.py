@@ -1,4 +1,4 @@
-"""The same programs run on cassandra-driver, scylla-driver and this driver, against one real node.
+"""Runs the same programs with cassandra-driver, scylla-driver and this driver on one real node.
 
-``tox -e differential`` runs them and fails for each difference that is not in `defended`.
+``tox -e differential`` runs them, and fails if there is a difference that `defended` does not list.
 """

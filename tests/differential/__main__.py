@@ -1,4 +1,4 @@
-"""Run the programs, compare the differences with the list, and print those not in it."""
+"""Runs the programs with all drivers, and prints the differences that `defended` does not list."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from pathlib import Path
 
 from cassandra.testing import LocalCluster
 
-# run as a folder: import the installed driver first, because its modules are compiled
+# `python tests/differential` does not put the checkout on the path. We append it at the end, so
+# that the installed driver, which may be compiled, comes first.
 if not __package__:
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
@@ -24,8 +25,9 @@ from tests.differential.defended import DEFENDED
 from tests.differential.lane import OURS, Lane, Module, environments, is_in_short_form
 from tests.programs.environments import ROOT
 
-SHARE = 9  # one of this many programs runs in the short form
-LONGEST = 400  # characters of a value that are printed
+SHARE = 9  # --short runs about one in this many programs
+LONGEST = 400  # longer values are cut when they are printed
+# Settings of the node that the programs need.
 NODE = {
     "materialized_views_enabled": True,
     "user_defined_functions_enabled": True,
@@ -36,7 +38,10 @@ NODE = {
 
 @contextlib.contextmanager
 def node(running: str | None) -> Iterator[tuple[str, int]]:
-    """Yield the address of a running Cassandra node, or of a node that is started here."""
+    """Yield address and port of a Cassandra node.
+
+    :param running: ADDRESS:PORT of a running node. None starts one for the block.
+    """
     if running:
         address, _, port = running.rpartition(":")
         yield address, int(port)
@@ -70,7 +75,7 @@ def run(lane: Lane, options: argparse.Namespace) -> tuple[int, list[Difference],
         if not names:
             continue
         began = time.monotonic()
-        at_first = len(all_differences)
+        count_before = len(all_differences)
         for program, outcomes in lane.run(module, names).items():
             name = f"{module.name}.{program}"
             theirs = {key: value for key, value in outcomes.items() if key != OURS}
@@ -79,14 +84,14 @@ def run(lane: Lane, options: argparse.Namespace) -> tuple[int, list[Difference],
         count += len(names)
         print(
             f"{module.name}: {len(names)} programs in {time.monotonic() - began:.0f} s, "
-            f"{len(all_differences) - at_first} differences",
+            f"{len(all_differences) - count_before} differences",
             flush=True,
         )
     return count, all_differences, outcomes_by_program
 
 
 def text_of(difference: Difference) -> str:
-    """Return a difference as text; of statements, only those that differ."""
+    """Format a difference. Of requests, show only those that differ."""
     theirs, ours = shortened(difference.theirs), shortened(difference.ours)
     if difference.place == "statements":
         lines = difflib.unified_diff(
@@ -117,7 +122,7 @@ def report(verdict: Verdict, limit: int) -> None:
 
 
 def main() -> int:
-    """Return the number of undefended differences plus stale entries."""
+    """Return the exit status: 1 if there are undefended differences or stale entries."""
     parser = argparse.ArgumentParser(prog="python tests/differential", description=__doc__)
     parser.add_argument("--short", action="store_true", help=f"one program of {SHARE}")
     parser.add_argument("--only", action="append", help="programs by name, as a shell pattern")

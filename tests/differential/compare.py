@@ -1,4 +1,9 @@
-"""Compare the outcomes of two drivers for one program, value by value."""
+"""Compares the outcomes of a program with different drivers, value by value.
+
+An outcome is the answer of `tests.differential.worker` to "run", with the requests and the rows in
+tables that `tests.differential.lane` adds. The place of a value in it is a string such as
+"show:LABEL" or "table:NAME[KEY]".
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ from typing import Any
 
 from cassandra.migrate.table import BY_KEY
 
-NOTHING = "<nothing>"
+NOTHING = "<nothing>"  # in place of a value that an outcome does not have
 ERROR = re.compile(r"error\(([^)]*)\)")
 
 
@@ -17,10 +22,12 @@ ERROR = re.compile(r"error\(([^)]*)\)")
 class Difference:
     """One value in which this driver differs.
 
-    :param program: the program, as ``module.function[case]``. :param place: the value:
-    ``show:LABEL``, ``error``, ``warnings``, ``printed``, ``statements``, or ``table:NAME[KEY]``.
-    :param against: the driver that was compared with. :param theirs: that driver's value, as
-    canonical text. :param ours: this driver's value.
+    :param program: the program, as ``module.function[case]``.
+    :param place: where the value is: ``show:LABEL``, ``error``, ``warnings:CLASS``, ``printed``,
+        ``broken``, ``statements``, or ``table:NAME[KEY]``.
+    :param against: the driver that was compared with.
+    :param theirs: that driver's value, as `worker.canonical` writes it.
+    :param ours: this driver's value.
     """
 
     program: str
@@ -31,7 +38,7 @@ class Difference:
 
 
 def places(outcome: Mapping[str, Any]) -> dict[str, str]:
-    """Return the values of an outcome that are compared, by their names."""
+    """Return the values of an outcome by their places; equal labels get numbers."""
     texts: dict[str, str] = {}
     for label, text in outcome.get("shown", ()):
         key, count = f"show:{label}", 1
@@ -54,10 +61,10 @@ def places(outcome: Mapping[str, Any]) -> dict[str, str]:
 
 
 def is_same(theirs: str, ours: str) -> bool:
-    """Return True if this driver's value is as good for a program as theirs.
+    """Return True if an application works with our value as with theirs.
 
-    An error is the same if every class that catches theirs also catches ours. Ours may have further
-    classes.
+    Errors are the same if each ``except`` clause that catches theirs also catches ours. Our error
+    may have further base classes.
     """
     if theirs == ours:
         return True
@@ -74,23 +81,24 @@ def is_same(theirs: str, ours: str) -> bool:
 def differences(
     program: str, theirs: Mapping[str, Mapping[str, Any]], ours: Mapping[str, Any]
 ) -> list[Difference]:
-    """Return the values in which `ours` agrees with no other driver.
+    """Return the values in which our driver agrees with none of the others.
 
-    If two other drivers differ from each other, programs that move between them already see a
-    difference; ours may agree with either.
+    If the other drivers differ from each other, it is enough to agree with one of them.
 
-    :param program: the program's name. :param theirs: the outcomes of the other drivers by name;
-    differences are reported against the first. :param ours: this driver's outcome.
+    :param program: the program's name.
+    :param theirs: the outcomes of the other drivers, by name. Differences are reported against the
+        first.
+    :param ours: our driver's outcome.
     """
     by_driver = {name: places(outcome) for name, outcome in theirs.items()}
     own_texts = places(ours)
     first = next(iter(by_driver))
     result = []
     for key in _all_places([*by_driver.values(), own_texts]):
-        here = own_texts.get(key, NOTHING)
-        there = {name: texts.get(key, NOTHING) for name, texts in by_driver.items()}
-        if not any(is_same(text, here) for text in there.values()):
-            result.append(Difference(program, key, first, there[first], here))
+        our_text = own_texts.get(key, NOTHING)
+        their_texts = {name: texts.get(key, NOTHING) for name, texts in by_driver.items()}
+        if not any(is_same(text, our_text) for text in their_texts.values()):
+            result.append(Difference(program, key, first, their_texts[first], our_text))
     return result
 
 
@@ -100,10 +108,12 @@ def _all_places(outcomes: Iterable[Mapping[str, str]]) -> list[str]:
 
 @dataclass(frozen=True)
 class Seen:
-    """Regular expressions for the outcomes of a defended difference; they match from the start.
+    """Regular expressions for differences that an entry explains; they match from the start.
 
-    :param program: names of programs. :param place: names of values in them. :param theirs: values
-    of the other drivers. :param ours: values of this driver.
+    :param program: matches names of programs.
+    :param place: matches places of values.
+    :param theirs: matches values of the other driver.
+    :param ours: matches values of our driver.
     """
 
     program: str
@@ -112,7 +122,7 @@ class Seen:
     ours: str = ""
 
     def matches(self, difference: Difference) -> bool:
-        """Return True if the difference matches these expressions."""
+        """Return True if all expressions match the difference."""
         return all(
             re.match(pattern, text, re.S) is not None
             for pattern, text in (
@@ -126,11 +136,14 @@ class Seen:
 
 @dataclass(frozen=True)
 class Defended:
-    """A difference that stays.
+    """An intended difference from the other drivers.
 
-    :param what: the difference, in reStructuredText. :param why: the reason. :param seen: where the
-    lane sees it. :param test: the test that guards it, if this lane cannot see it. :param key: its
-    entry in the table for users. Empty if no program relies on it.
+    :param what: the difference, in reStructuredText.
+    :param why: the reason for it.
+    :param seen: in which programs it appears.
+    :param test: the path of a test of it, if no program can show it.
+    :param key: the key of its entry in `cassandra.migrate.table`. Empty if it is not documented
+        there.
     """
 
     what: str
@@ -141,10 +154,11 @@ class Defended:
 
 
 def told(key: str, seen: tuple[Seen, ...] = (), test: str = "") -> Defended:
-    """Return an entry of the table for users.
+    """Return the intended difference of an entry in `cassandra.migrate.table`.
 
-    :param key: its key. :param seen: where the lane sees it. :param test: the test that guards it,
-    if this lane cannot see it.
+    :param key: the key of the entry.
+    :param seen: in which programs it appears.
+    :param test: the path of a test of it, if no program can show it.
     """
     entry = BY_KEY[key]
     return Defended(entry.what, entry.why, seen, test, key)
@@ -152,10 +166,11 @@ def told(key: str, seen: tuple[Seen, ...] = (), test: str = "") -> Defended:
 
 @dataclass
 class Verdict:
-    """The judgement over many programs.
+    """The result of comparing differences with the entries.
 
-    :param undefended: differences that have no entry. :param stale: entries that no difference
-    matches any more. :param counts: the number of differences of each entry.
+    :param undefended: differences that match no entry.
+    :param stale: expressions that match no difference.
+    :param counts: the number of differences of each entry, by its `what`.
     """
 
     undefended: list[Difference]
@@ -166,10 +181,12 @@ class Verdict:
 def judge(
     reported: Iterable[Difference], defended: Iterable[Defended], *, is_whole: bool
 ) -> Verdict:
-    """Compare the reported differences with the list.
+    """Compare the differences with the entries.
 
-    :param reported: the differences. :param defended: the list. :param is_whole: whether all
-    programs ran. If not, no entry is called stale, because its program may not have run.
+    :param reported: the differences.
+    :param defended: the entries.
+    :param is_whole: if all programs have run. Otherwise `stale` is empty, because the program that
+        shows a difference may not have run.
     """
     entries = list(defended)
     used: set[Seen] = set()

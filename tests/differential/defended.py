@@ -1,10 +1,12 @@
-"""The differences that stay, each with the programs that show it.
+"""The intended differences of turbocql from the other drivers, and the programs that show them.
 
-Differences that users are told about are entries of `cassandra.migrate.table`, by their keys.
+The differential tests (`tests.differential`) fail if a difference has no entry here, and if an
+entry matches no difference. `told(KEY, ...)` refers to an entry of `cassandra.migrate.table`, which
+documents the difference for users. `Defended` explains a difference that is not documented there.
 
-A difference without an entry fails the lane, and so does an entry that no program shows any more.
-Entries are as narrow as possible: other values are named by program and label, other errors by the
-classes of both.
+Each `Seen` has patterns for the program, the label, their outcome and ours. Patterns are as narrow
+as possible: if values differ, the program and the label are given; if errors differ, the classes of
+both.
 """
 
 from __future__ import annotations

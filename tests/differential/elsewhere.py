@@ -1,4 +1,7 @@
-"""Differences that stay and that this lane cannot see, each with the tests that guard it."""
+"""Intended differences that no program in programs/ can show, with the tests of them.
+
+A key belongs to an entry in `cassandra.migrate.table`.
+"""
 
 from __future__ import annotations
 

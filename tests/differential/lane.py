@@ -1,4 +1,9 @@
-"""Runs each program on three drivers side by side, against one node."""
+"""Runs each program with three drivers at the same time, against one node.
+
+A `Lane` has a `Side` for each driver: a worker process with the driver, a recorder between it and
+the node, and keyspaces of its own. The sides run the same programs and return outcomes, which
+`tests.differential.compare` compares.
+"""
 
 from __future__ import annotations
 
@@ -24,20 +29,20 @@ from tests.programs.environments import ROOT, Program, clean_environment, with_c
 
 HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"
-# The pinned versions of the drivers that ours is compared with; differences are reported against
-# the first.
+# The drivers that ours is compared with, and their versions. Differences are reported against the
+# first one.
 CONTROLS = {"cassandra-driver": "3.30.1", "scylla-driver": "3.29.12"}
 OURS = "turbocql"
-# The programs bind numpy values, and the drivers use it if it is installed.
+# Some programs bind NumPy values, and drivers use NumPy if it is installed.
 BESIDE = ("numpy==2.4.6",)
 DEADLINE = 60.0  # seconds for one program
-START = 60.0  # seconds until a worker has answered for the first time
+START = 60.0  # seconds for the first answer of a worker
 
 
 def environments(folder: Path) -> dict[str, list[str]]:
-    """Return the command that starts each driver's worker.
+    """Create the environments of the other drivers; return each driver's command for a worker.
 
-    :param folder: where the environments of the other drivers are created and kept.
+    :param folder: where the environments are kept.
     """
     commands = {}
     for name, version in CONTROLS.items():
@@ -49,10 +54,11 @@ def environments(folder: Path) -> dict[str, list[str]]:
 
 
 class Worker:
-    """A process that runs programs with one driver, and is started again if it hangs.
+    """A process that runs programs with one driver. If it hangs or dies, it is started again.
 
-    :param name: the driver. :param command: how the process is started. :param log: where its
-    output goes.
+    :param name: the driver.
+    :param command: the command that starts the process.
+    :param log: the file for its standard error.
     """
 
     def __init__(self, name: str, command: list[str], log: Path) -> None:
@@ -82,7 +88,11 @@ class Worker:
         return self._process
 
     def ask(self, order: dict[str, Any], deadline: float = DEADLINE) -> dict[str, Any]:
-        """Return the answer to an order; an answer that says "hangs" or "died" if there is none."""
+        """Return the answer to an order.
+
+        If the process hangs or dies, it is ended, and the answer is {"error": "hangs"} or
+        {"error": "died"}.
+        """
         process = self._started()
         assert process.stdin is not None
         try:
@@ -90,28 +100,29 @@ class Worker:
             line = self._line(process, deadline)
         except (BrokenPipeError, TimeoutError) as error:
             line = b""
-            why = "hangs" if isinstance(error, TimeoutError) else "died"
+            reason = "hangs" if isinstance(error, TimeoutError) else "died"
         else:
-            why = "died"
+            reason = "died"
         if line:
             answer: dict[str, Any] = json.loads(line)
             return answer
         self.close()
-        return {"error": why}
+        return {"error": reason}
 
     def _line(self, process: subprocess.Popen[bytes], deadline: float) -> bytes:
+        """Read a line; return what there is if the process ends before the end of the line."""
         assert process.stdout is not None
-        parts: list[bytes] = []
+        chunks: list[bytes] = []
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
-            while not parts or (parts[-1] and not parts[-1].endswith(b"\n")):
+            while not chunks or (chunks[-1] and not chunks[-1].endswith(b"\n")):
                 if not selector.select(deadline):
                     raise TimeoutError
-                parts.append(os.read(process.stdout.fileno(), 1 << 20))
-        return b"".join(parts)
+                chunks.append(os.read(process.stdout.fileno(), 1 << 20))
+        return b"".join(chunks)
 
     def close(self) -> None:
-        """End the process."""
+        """Close the pipes of the process, which ends it, and wait; kill it if it does not end."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -130,9 +141,11 @@ class Worker:
 class Module:
     """The programs of one file.
 
-    :param name: the file's name. :param programs: the programs' names. :param tables: CQL that
-    creates the tables that they share. :param own_keyspace: whether each program has a keyspace to
-    itself. :param statements: whether the statements that the server receives are compared.
+    :param name: the file's name.
+    :param programs: the programs' names.
+    :param tables: CQL that creates the tables that the programs share.
+    :param own_keyspace: if each program gets a new keyspace.
+    :param statements: if the requests that the node receives are compared.
     """
 
     name: str
@@ -143,11 +156,12 @@ class Module:
 
 
 class Side:
-    """One driver's worker, the recorder in front of the node, and its keyspaces.
+    """Runs programs with one driver, in keyspaces of their own.
 
-    :param worker: the worker. :param recorder: the recorder between the worker and the node. :param
-    session: the lane's direct session with the node. :param letter: the letter in the names of its
-    keyspaces.
+    :param worker: the driver's worker.
+    :param recorder: the relay between the worker and the node.
+    :param session: the lane's own session, which creates keyspaces and reads tables.
+    :param letter: a letter in the names of the keyspaces, different for each driver.
     """
 
     def __init__(self, worker: Worker, recorder: Recorder, session: Session, letter: str) -> None:
@@ -162,21 +176,20 @@ class Side:
         """Yield the outcome of each program of a module."""
         keyspace = None if module.own_keyspace else self._keyspace(module.tables)
         for program in programs:
-            used = keyspace or self._keyspace(module.tables)
-            yield program, self._outcome(module, program, used)
+            current = keyspace or self._keyspace(module.tables)
+            yield program, self._outcome(module, program, current)
             if keyspace is None:
-                self._drop(module, used)
+                self._drop(module, current)
         if keyspace is not None:
             self._drop(module, keyspace)
 
     def _keyspace(self, tables: list[str]) -> str:
+        """Create a keyspace with the tables, and return its name."""
         self._count += 1
-        # The name is as long as those of the other drivers, and the same in all texts after
-        # cleaning.
+        # All names have the same length, and outcomes contain "KS" instead.
         name = f"ks{self._letter}{self._count:05}"
-        self._session.execute(
-            f"DROP KEYSPACE IF EXISTS {name}", timeout=60
-        )  # left by a run that was interrupted
+        # An interrupted run may have left the keyspace.
+        self._session.execute(f"DROP KEYSPACE IF EXISTS {name}", timeout=60)
         self._session.execute(
             f"CREATE KEYSPACE {name} WITH replication = "
             "{'class': 'SimpleStrategy', 'replication_factor': 1}"
@@ -190,7 +203,8 @@ class Side:
         self._session.execute(f"DROP KEYSPACE IF EXISTS {keyspace}", timeout=60)
 
     def _outcome(self, module: Module, program: str, keyspace: str) -> dict[str, Any]:
-        self._recorder.taken()
+        """Run one program; return what it recorded, its requests, and the rows it has left."""
+        self._recorder.taken()  # drop requests from before the program
         outcome = self.worker.ask(
             {
                 "do": "run",
@@ -211,10 +225,12 @@ class Side:
 
 
 class Lane:
-    """All drivers side by side.
+    """All drivers, which run the same programs at the same time.
 
-    :param address: the node. :param port: its port. :param commands: the command that starts each
-    driver's worker, by the driver's name. :param folder: where the workers' logs go.
+    :param address: the node's address.
+    :param port: the node's port.
+    :param commands: the command for each driver's worker, by the driver's name.
+    :param folder: the folder for the workers' logs.
     """
 
     def __init__(
@@ -238,7 +254,7 @@ class Lane:
         self._stack.close()
 
     def modules(self) -> list[Module]:
-        """Return all programs that there are."""
+        """Return the programs of all files in programs/."""
         result = []
         for path in sorted(PROGRAMS.glob("*.py")):
             answer = self.sides[OURS].worker.ask({"do": "list", "module": path.stem}, START)
@@ -248,7 +264,7 @@ class Lane:
         return result
 
     def run(self, module: Module, programs: list[str]) -> dict[str, dict[str, dict[str, Any]]]:
-        """Return the outcomes of programs, by program and driver."""
+        """Run programs of a module with all drivers; return the outcomes by program and driver."""
         outcomes: dict[str, dict[str, dict[str, Any]]] = {program: {} for program in programs}
         lock = threading.Lock()
 
@@ -260,6 +276,7 @@ class Lane:
         with ThreadPoolExecutor(len(self.sides)) as pool:
             for done in [pool.submit(one_side, name) for name in self.sides]:
                 done.result()
+        # Return the drivers always in the same order.
         return {
             program: {name: by_side[name] for name in self.sides}
             for program, by_side in outcomes.items()
@@ -267,5 +284,8 @@ class Lane:
 
 
 def is_in_short_form(name: str, share: int) -> bool:
-    """Return True for one of `share` programs; the choice is the same in each run."""
+    """Return True for about one in `share` programs: always the same ones.
+
+    :param name: the program's name.
+    """
     return int(hashlib.sha256(name.encode()).hexdigest(), 16) % share == 0

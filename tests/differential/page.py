@@ -1,4 +1,4 @@
-"""Write the table of differences of docs/upgrading.rst: ``python -m tests.differential.page``."""
+"""Writes the table of differences in docs/upgrading.rst: ``python -m tests.differential.page``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ HEAD = """\
 
 
 def cell(text: str, mark: str) -> str:
-    """Return one cell of a row."""
+    """Return one cell of a row as lines of reStructuredText.
+
+    :param mark: "*" for the first cell of a row, " " for others.
+    """
     return textwrap.fill(
         " ".join(text.split()),
         WIDTH,
@@ -36,7 +39,10 @@ def cell(text: str, mark: str) -> str:
 
 
 def table(entries: Iterable[Difference]) -> str:
-    """Return the table. Differences that a program's source can show have their keys."""
+    """Return the table in reStructuredText.
+
+    If `cassandra.migrate` can find a difference in source code, its key is shown.
+    """
     rows = []
     for entry in entries:
         key = f" [``{entry.key}``]" if entry.matchers else ""

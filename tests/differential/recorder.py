@@ -1,4 +1,7 @@
-"""A relay in front of a node that records the requests going through it."""
+"""A relay between a driver and a node that records the driver's requests as strings.
+
+Section numbers in this module are those of native_protocol_v5.spec.
+"""
 
 from __future__ import annotations
 
@@ -27,35 +30,35 @@ CONSISTENCIES = [
 ]
 STARTUP, READY, AUTHENTICATE, SUPPORTED = 0x01, 0x02, 0x03, 0x06
 QUERY, RESULT, PREPARE, EXECUTE, BATCH = 0x07, 0x08, 0x09, 0x0A, 0x0D
-PREPARED = 4
+PREPARED = 4  # kind of a RESULT
 HEADER = struct.Struct(">BBhBi")
 SEGMENTS_SINCE = 5
-# Queries that drivers send for themselves.
+# Queries that drivers send on their own, not for the program; they are not recorded.
 OWN = re.compile(
     r"^\s*USE\b|\bsystem\.(local|peers|peers_v2|client_routes)\b|\bsystem_(virtual_)?schema\.|"
     r"\bsystem_traces\.",
     re.I,
 )
-NEAR = 3600  # seconds: if a timestamp is nearer to the clock than this, the driver made it
+NEAR = 3600  # seconds: timestamps that are nearer to the current time are the driver's
 
 
 class Fields:
-    """Reads the notations of the protocol's section 3."""
+    """Reads the notations of section 3, one after the other."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.at = 0
+        self.offset = 0
 
     def number(self, form: str) -> int:
-        """Return a number in the form of `struct`."""
-        (value,) = struct.unpack_from(form, self.data, self.at)
-        self.at += struct.calcsize(form)
+        """Return a number in a format of `struct`, such as ">H"."""
+        (value,) = struct.unpack_from(form, self.data, self.offset)
+        self.offset += struct.calcsize(form)
         return int(value)
 
     def take(self, count: int) -> bytes:
-        """Return the next bytes."""
-        self.at += count
-        return self.data[self.at - count : self.at]
+        """Return the next `count` bytes."""
+        self.offset += count
+        return self.data[self.offset - count : self.offset]
 
     def string(self) -> str:
         """Return a [string]."""
@@ -66,7 +69,7 @@ class Fields:
         return self.take(self.number(">i")).decode()
 
     def value(self) -> str:
-        """Return a [value] as text."""
+        """Return a [value] as a string: "null", "unset" or its bytes in hexadecimal."""
         size = self.number(">i")
         return {-1: "null", -2: "unset"}.get(size) or f"0x{self.take(size).hex()}"
 
@@ -81,7 +84,12 @@ class Fields:
 
 @dataclass
 class Frames:
-    """Cuts one direction of a connection into envelopes."""
+    """Splits the bytes of one direction of a connection into envelopes.
+
+    - `is_segmented`: if envelopes are inside of segments, as in version 5 after the handshake.
+    - `raw`: received bytes that are not decoded yet.
+    - `inner`: bytes from segments that are not decoded yet.
+    """
 
     is_segmented: bool = False
     raw: bytearray = field(default_factory=bytearray)
@@ -92,7 +100,7 @@ class Frames:
         self.raw += data
 
     def envelopes(self) -> Iterator[tuple[int, int, int, int, bytes, bytes]]:
-        """Yield version, flags, stream, opcode, body and all bytes of each complete envelope."""
+        """Yield each complete envelope as (version, flags, stream, opcode, body, all bytes)."""
         while True:
             if self.is_segmented:
                 self._unpack()
@@ -107,7 +115,9 @@ class Frames:
             yield version & 0x7F, flags, stream, opcode, envelope[HEADER.size :], envelope
 
     def _unpack(self) -> None:
-        # Section 2.2: a header of 3 bytes and its checksum of 3, the payload, its checksum of 4.
+        """Move the payloads of complete segments from `raw` to `inner`."""
+        # A segment (section 2.2) has a header of 3 bytes, the header's checksum of 3 bytes, the
+        # payload, and the payload's checksum of 4 bytes.
         while len(self.raw) >= 6:
             size = int.from_bytes(self.raw[:3], "little") & 0x1FFFF
             if len(self.raw) < 6 + size + 4:
@@ -117,7 +127,7 @@ class Frames:
 
 
 def parameters(fields: Fields, version: int) -> list[str]:
-    """Return the <query_parameters> of section 4.1.4 as strings."""
+    """Return the <query_parameters> (section 4.1.4) as strings."""
     words = [f"cl={consistency(fields)}"]
     flags = fields.number(">I" if version >= 5 else ">B")
     if flags & 0x01:
@@ -131,7 +141,7 @@ def parameters(fields: Fields, version: int) -> list[str]:
 
 
 def tail(fields: Fields, flags: int) -> list[str]:
-    """Return the last parameters, which batches have too."""
+    """Return the last of the <query_parameters> as strings; batches end with the same."""
     words = []
     if flags & 0x10:
         words.append(f"serial={consistency(fields)}")
@@ -163,14 +173,17 @@ def values(fields: Fields, are_named: bool) -> str:
 
 
 class Requests:
-    """Decodes the requests of one connection to strings."""
+    """Turns the requests of one connection into strings.
+
+    `prepared` has the CQL of prepared statements, by id.
+    """
 
     def __init__(self) -> None:
         self.prepared: dict[bytes, str] = {}
         self._preparing: dict[int, str] = {}
 
     def read(self, version: int, flags: int, stream: int, opcode: int, body: bytes) -> str | None:
-        """Return a request as a string, or None for requests of the driver itself."""
+        """Return a request as a string; None for requests that the driver sends on its own."""
         fields = Fields(body)
         words = ["traced"] if flags & 0x02 else []
         if flags & 0x04:
@@ -199,20 +212,21 @@ class Requests:
 
     def _batch(self, fields: Fields, version: int, words: list[str]) -> str:
         words.append(("LOGGED", "UNLOGGED", "COUNTER")[fields.number(">B")])
-        parts = []
+        statements = []
         for _ in range(fields.number(">H")):
             text = self._prepared(fields) if fields.number(">B") else fields.long_string()
-            parts.append(f"{text} {values(fields, False)}")
+            statements.append(f"{text} {values(fields, are_named=False)}")
         words.append(f"cl={consistency(fields)}")
         words += tail(fields, fields.number(">I" if version >= 5 else ">B"))
-        return "; ".join(parts)
+        return "; ".join(statements)
 
     def answered(self, flags: int, stream: int, opcode: int, body: bytes) -> None:
-        """Note the id of a prepared statement if this answer contains it."""
+        """If this answers a PREPARE, store the statement under its id."""
         text = self._preparing.pop(stream, None)
         if text is None or opcode != RESULT:
             return
         fields = Fields(body)
+        # Skip tracing id (0x02), warnings (0x08) and custom payload (0x04), as the flags say.
         if flags & 0x02:
             fields.take(16)
         if flags & 0x08:
@@ -225,7 +239,7 @@ class Requests:
 
 
 def without_compression(body: bytes) -> bytes:
-    """Return the body of SUPPORTED without compression, so that all drivers send plain bytes."""
+    """Remove all compression from the body of SUPPORTED, so that drivers send plain bytes."""
     fields = Fields(body)
     content = b""
     count = fields.number(">H")
@@ -239,19 +253,19 @@ def without_compression(body: bytes) -> bytes:
 
 
 def string(text: str) -> bytes:
-    """Return a [string]."""
+    """Encode a [string]."""
     return struct.pack(">H", len(text.encode())) + text.encode()
 
 
 class Recorder:
-    """Listens for a driver, relays its bytes to the node, and keeps its requests.
+    """Listens at `port` for a driver, relays its bytes to the node, and records its requests.
 
     :param target: address and port of the node.
     """
 
     def __init__(self, target: tuple[str, int]) -> None:
         self._target = target
-        self._said: list[str] = []
+        self._requests_seen: list[str] = []
         self._lock = threading.Lock()
         self._prepared: dict[bytes, str] = {}
         self._loop = asyncio.new_event_loop()
@@ -288,22 +302,22 @@ class Recorder:
     def taken(self) -> list[str]:
         """Return the requests since the last call."""
         with self._lock:
-            statements, self._said = self._said, []
-        return statements
+            requests, self._requests_seen = self._requests_seen, []
+        return requests
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         requests = Requests()
         requests.prepared = self._prepared  # shared by all connections to one node
         with contextlib.suppress(OSError, asyncio.CancelledError):
-            there, back = await asyncio.open_connection(*self._target)
+            node_reader, node_writer = await asyncio.open_connection(*self._target)
             client, node = Frames(), Frames()
             try:
                 await asyncio.gather(
-                    self._requests(reader, back, client, requests),
-                    self._answers(there, writer, node, requests),
+                    self._requests(reader, node_writer, client, requests),
+                    self._answers(node_reader, writer, node, requests),
                 )
             finally:
-                back.transport.abort()
+                node_writer.transport.abort()
         writer.transport.abort()
 
     async def _requests(
@@ -313,6 +327,7 @@ class Recorder:
         frames: Frames,
         requests: Requests,
     ) -> None:
+        """Relay the driver's bytes to the node unchanged, and record the requests in them."""
         while data := await reader.read(1 << 16):
             frames.feed(data)
             for version, flags, stream, opcode, body, _ in frames.envelopes():
@@ -322,7 +337,7 @@ class Recorder:
                     statement = f"a request that cannot be read: {error}"
                 if statement is not None:
                     with self._lock:
-                        self._said.append(statement)
+                        self._requests_seen.append(statement)
                 if opcode == STARTUP and version >= SEGMENTS_SINCE:
                     frames.is_segmented = True
             writer.write(data)
@@ -336,6 +351,10 @@ class Recorder:
         frames: Frames,
         requests: Requests,
     ) -> None:
+        """Relay the node's bytes to the driver, without compression in SUPPORTED.
+
+        Segments are relayed unchanged. Before there are segments, envelopes are relayed one by one.
+        """
         while data := await reader.read(1 << 16):
             was_segmented = frames.is_segmented
             frames.feed(data)

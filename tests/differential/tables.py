@@ -1,4 +1,4 @@
-"""Reads the contents of a keyspace's tables."""
+"""Reads the rows and the schema of a keyspace's tables as strings, to compare them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from cassandra.cluster import Session
 from cassandra.query import SimpleStatement
 from tests.differential.recorder import NEAR
 
+# The options of tables that are compared.
 OPTIONS = ("default_time_to_live", "comment", "gc_grace_seconds", "compaction", "caching")
 
 
 def quoted(name: str) -> str:
-    """Return a name as CQL quotes it."""
+    """Return a name in double quotes, as in CQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 class Tables:
     """Reads and empties the tables of keyspaces.
 
-    :param session: a session that the lane opened.
+    :param session: a session of the lane, which is not one of the compared drivers' sessions.
     """
 
     def __init__(self, session: Session) -> None:
@@ -45,10 +46,10 @@ class Tables:
         return columns
 
     def of(self, keyspace: str, *, with_schema: bool) -> dict[str, str]:
-        """Return each row of each table, by table and key.
+        """Return each row of each table as a string, by "TABLE[KEY]".
 
-        :param keyspace: the keyspace. :param with_schema: whether to return the tables' definitions
-        too.
+        :param keyspace: the keyspace's name.
+        :param with_schema: if True, also return the definitions of tables, indexes and types.
         """
         texts = self._schema(keyspace) if with_schema else {}
         for table, columns in sorted(self._columns(keyspace).items()):
@@ -59,6 +60,7 @@ class Tables:
     def _contents(
         self, keyspace: str, table: str, columns: list[dict[str, Any]]
     ) -> list[tuple[str, str]]:
+        """Return (key, row) of each row of a table, sorted."""
         where = f"{quoted(keyspace)}.{quoted(table)}"
         keys = {
             column["column_name"]
@@ -67,21 +69,23 @@ class Tables:
         }
         try:
             contents = self._read(where, columns, keys)
-        except DriverException:  # JSON cannot represent a value that a driver has stored
+        except DriverException:
+            # The server cannot show one of the stored values as JSON. Find out which.
             contents = self._one_by_one(where, columns, keys)
         return sorted(contents)
 
     def _one_by_one(
         self, where: str, columns: list[dict[str, Any]], keys: set[str]
     ) -> list[tuple[str, str]]:
+        """Read each partition on its own; the contents of unreadable ones are "unreadable: ..."."""
         names = [column["column_name"] for column in columns if column["kind"] == "partition_key"]
         selected = ", ".join(quoted(name) for name in names)
         contents = []
         for row in self._rows(f"SELECT JSON DISTINCT {selected} FROM {where}"):
             key = {name.strip('"'): value for name, value in json.loads(row["[json]"]).items()}
-            which = [f"{quoted(name)} = from_json(%s)" for name in names]
+            relations = [f"{quoted(name)} = from_json(%s)" for name in names]
             values = tuple(json.dumps(key[name]) for name in names)
-            condition = f"WHERE {' AND '.join(which)}"
+            condition = f"WHERE {' AND '.join(relations)}"
             try:
                 contents += self._read(where, columns, keys, condition, values)
             except DriverException as error:
@@ -96,7 +100,9 @@ class Tables:
         condition: str = "",
         values: tuple[Any, ...] = (),
     ) -> list[tuple[str, str]]:
+        """Return (key, row) of each row: the row as JSON, with unusual write times and TTLs."""
         rows = self._rows(f"SELECT JSON * FROM {where} {condition}", *values)
+        # The columns for which CQL has WRITETIME and TTL.
         plain = [
             column["column_name"]
             for column in columns
@@ -126,6 +132,7 @@ class Tables:
 
     @staticmethod
     def _when(row: dict[str, Any], names: list[str]) -> str:
+        """Describe columns that expire, and columns whose write time is far from now."""
         changes = []
         for index, name in enumerate(names):
             written, ttl = row.get(f"w{index}"), row.get(f"t{index}")
@@ -136,6 +143,7 @@ class Tables:
         return f" ({', '.join(changes)})" if changes else ""
 
     def _schema(self, keyspace: str) -> dict[str, str]:
+        """Return the definitions of tables, views, indexes and types as strings, by title."""
         texts = {}
         for table, columns in self._columns(keyspace).items():
             lines = sorted(
@@ -145,21 +153,21 @@ class Tables:
             )
             texts[f"{table} columns"] = "\n".join(lines)
         for kind, name in (("tables", "table_name"), ("views", "view_name")):
-            for row in self._told(kind, keyspace):
+            for row in self._schema_rows(kind, keyspace):
                 options = {option: row.get(option) for option in OPTIONS}
                 texts[f"{row[name]} options"] = str(options)
-        for row in self._told("indexes", keyspace):
+        for row in self._schema_rows("indexes", keyspace):
             texts[f"{row['table_name']} index {row['index_name']}"] = (
                 f"{row['kind']} {dict(row['options'])}"
             )
-        for row in self._told("types", keyspace):
+        for row in self._schema_rows("types", keyspace):
             fields = zip(row["field_names"], row["field_types"], strict=True)
             texts[f"type {row['type_name']}"] = ", ".join(
                 f"{field} {kind}" for field, kind in fields
             )
         return texts
 
-    def _told(self, kind: str, keyspace: str) -> list[dict[str, Any]]:
+    def _schema_rows(self, kind: str, keyspace: str) -> list[dict[str, Any]]:
         return self._rows(f"SELECT * FROM system_schema.{kind} WHERE keyspace_name = %s", keyspace)
 
     def empty(self, keyspace: str) -> None:

@@ -1,8 +1,12 @@
-"""Runs programs in an environment with one of the drivers, and reports their outcomes.
+"""Runs programs with one of the drivers, and reports their outcomes.
 
-The interpreter of that environment runs this file as a script. So it imports nothing of this
-project except `cassandra`, which may belong to any driver. It reads orders from standard input, one
-JSON object a line, and writes one line for each.
+This file runs as a script with the interpreter of an environment that contains the driver. It
+therefore imports nothing of this project except `cassandra`, which may be any of the drivers.
+
+It reads orders from standard input, one JSON object per line, and answers each with one line. An
+order has "do": "list" (the programs of a module), "run" (one program) or "finish" (close what the
+programs of a module share). A program is a function in tests/differential/programs/. It is called
+with a `Driver`, whose methods `show` and `tried` record values and errors under labels.
 """
 
 from __future__ import annotations
@@ -58,7 +62,7 @@ PUBLIC = (
     "cassandra.cqlengine.named",
     "cassandra.cqlengine.management",
 )
-DEEPEST = 8
+DEEPEST = 8  # nested collections are compared down to this depth
 # Types whose repr shows everything, including exact values.
 PLAIN = (
     int,
@@ -83,13 +87,17 @@ FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
 
 
 class Names:
-    """The public names of the driver's classes."""
+    """Finds the public names of the driver's classes and constants.
+
+    Drivers define the same classes in different modules: we compare their public names.
+    """
 
     def __init__(self) -> None:
-        self._known: dict[type, str] | None = None
+        self._name_of: dict[type, str] | None = None
         self._constants: dict[int, tuple[Any, str]] = {}
 
     def _read(self) -> dict[type, str]:
+        """Import the public modules, and return the public name of each class in them."""
         name_of: dict[type, str] = {}
         for module in PUBLIC:
             with contextlib.suppress(ImportError):
@@ -105,27 +113,27 @@ class Names:
         return name_of
 
     def of(self, kind: type) -> str:
-        """Return the public name of a class: its own name or that of its nearest public base."""
-        if self._known is None:
-            self._known = self._read()
+        """Return the public name of a class, or of its nearest base class that has one."""
+        if self._name_of is None:
+            self._name_of = self._read()
         for base in kind.__mro__:
             module = base.__module__
             if module == "builtins":
                 return base.__name__ if base is kind or base is not object else kind.__name__
             if not module.startswith("cassandra"):
                 return base.__name__ if module in MADE else f"{module}.{base.__name__}"
-            if base in self._known:
-                return self._known[base]
+            if base in self._name_of:
+                return self._name_of[base]
         return kind.__name__
 
     def constant(self, value: object) -> str | None:
         """Return the name of a constant object such as `UNSET_VALUE`."""
-        if self._known is None:
-            self._known = self._read()
+        if self._name_of is None:
+            self._name_of = self._read()
         return self._constants.get(id(value), (None, None))[1]
 
     def bases(self, kind: type) -> list[str]:
-        """Return the names of all classes that programs can catch an error by."""
+        """Return the names of all classes in an ``except`` clause that would catch an error."""
         names = []
         for base in kind.__mro__:
             is_ours = base.__module__.startswith("cassandra")
@@ -145,12 +153,12 @@ MADE = {"programs", "__main__", "abc"}
 
 
 def error_text(error: BaseException) -> str:
-    """Return the names of the classes that catch an error."""
+    """Describe an error by the names of all classes in ``except`` clauses that would catch it."""
     return f"error({'|'.join(NAMES.bases(type(error)))})"
 
 
 def canonical(value: Any, depth: int = 0) -> str:
-    """Return a string that is equal for two values only if they and their types are equal."""
+    """Return a string for a value. It is equal only for equal values of equal types."""
     kind = type(value)
     if kind in PLAIN:
         return "nan" if kind is float and math.isnan(value) else repr(value)
@@ -169,6 +177,8 @@ def canonical(value: Any, depth: int = 0) -> str:
 
 
 def _collection(value: Any, kind: type, depth: int) -> str | None:
+    """Return the string for a collection, row, model or user type; None for other values."""
+
     def many(items: Iterable[Any]) -> list[str]:
         return [canonical(item, depth + 1) for item in items]
 
@@ -199,12 +209,13 @@ def _pairs(value: Any, depth: int) -> list[str]:
 
 
 def _object(value: Any, kind: type) -> str:
+    """Return the string for any other value; its class's name in <> if its value is unknown."""
     constant = NAMES.constant(value)
     if constant is not None:
         return constant
     name = NAMES.of(kind)
     if name == "ResultSet":
-        rows = value.current_rows  # does not fetch pages or consume rows
+        rows = value.current_rows  # unlike iteration, this fetches no pages and consumes no rows
         return f"{name}{canonical(rows) if isinstance(rows, list) else ''}"
     base = next((cls for cls in (str, bytes, int, float) if isinstance(value, cls)), None)
     if base is not None:
@@ -219,7 +230,7 @@ def _object(value: Any, kind: type) -> str:
 
 
 class Driver:
-    """The object passed to a program: the node, sessions, and methods that report values."""
+    """The object that a program gets: the node, sessions, and methods that record outcomes."""
 
     def __init__(self, order: dict[str, Any]) -> None:
         self.host: str = order["host"]
@@ -232,7 +243,7 @@ class Driver:
         self._lock = threading.Lock()
 
     def show(self, label: object, value: Any) -> Any:
-        """Report a value, and return it."""
+        """Record a value under a label, and return it."""
         try:
             text = canonical(value)
         except Exception as error:
@@ -241,7 +252,7 @@ class Driver:
         return value
 
     def tried(self, label: object, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Report the result of a call or its error, and return the result."""
+        """Record the result of a call, or its error, under a label; return the result or None."""
         try:
             value = call(*args, **kwargs)
         except Exception as error:
@@ -256,15 +267,16 @@ class Driver:
             self.shown.append((label, self._clean(text)))
 
     def _clean(self, text: str) -> str:
+        """Replace the keyspace and the port, which differ between drivers."""
         text = re.sub(rf"\b{re.escape(self.keyspace)}", "KS", text)
         return re.sub(rf"\b{self.port}\b", "PORT", text)
 
     def any_order(self) -> None:
-        """Declare that the server may see this program's statements in any order."""
+        """Declare that this program may send its statements in any order."""
         self.has_order = False
 
     def cluster(self, *args: Any, **settings: Any) -> Any:
-        """Return a cluster that is shut down when the program ends."""
+        """Return a new cluster, which is shut down after the program."""
         cluster = importlib.import_module("cassandra.cluster").Cluster(
             *(args or ([self.host],)), **{"port": self.port, **settings}
         )
@@ -272,12 +284,12 @@ class Driver:
         return cluster
 
     def session(self, **settings: Any) -> Any:
-        """Return a session in the program's keyspace, of a new cluster."""
+        """Return a session of a new cluster, in the program's keyspace."""
         return self.cluster(**settings).connect(self.keyspace)
 
     @property
     def shared(self) -> Any:
-        """Return a session in the program's keyspace that the programs of a module share."""
+        """Return the session that all programs of a module share, in their keyspace."""
         if "shared" not in self._sessions:
             cluster = importlib.import_module("cassandra.cluster").Cluster(
                 [self.host], port=self.port
@@ -286,24 +298,24 @@ class Driver:
         return self._sessions["shared"]
 
     def mapper(self, **settings: Any) -> Any:
-        """Set the mapper up for the program's keyspace, and return its connection module."""
+        """Set up the mapper for the program's keyspace; return `cqlengine.connection`."""
         connection = importlib.import_module("cassandra.cqlengine.connection")
         os.environ["CQLENG_ALLOW_SCHEMA_MANAGEMENT"] = "1"
         connection.setup([self.host], self.keyspace, **{"port": self.port, **settings})
-        # a lazy connection does not exist before its first use
+        # With lazy_connect, there is no cluster yet.
         with contextlib.suppress(Exception):
             self._clusters.append(connection.get_cluster())
         return connection
 
     def close(self) -> None:
-        """Close everything that the program has opened, and the mapper's connections."""
+        """Shut down the clusters that the program has opened, and the mapper's cluster."""
         for cluster in self._clusters:
             with contextlib.suppress(Exception):
                 cluster.shutdown()
         self._clusters.clear()
 
     def close_shared(self) -> None:
-        """Close everything that the programs of a module share."""
+        """Shut down the cluster of the shared session."""
         for session in self._sessions.values():
             with contextlib.suppress(Exception):
                 session.cluster.shutdown()
@@ -311,21 +323,24 @@ class Driver:
 
 
 class Worker:
-    """Runs the programs of modules, and keeps the objects that programs of one module share."""
+    """Answers orders, and keeps the `Driver` of each keyspace until it is finished."""
 
     def __init__(self) -> None:
         self._modules: dict[str, dict[str, Any]] = {}
         self._drivers: dict[tuple[str, str], Driver] = {}
 
     def module(self, name: str) -> dict[str, Any]:
-        """Return the namespace of a module of programs."""
+        """Return the namespace of a file in programs/, which runs at the first call."""
         if name not in self._modules:
             path = HERE / "programs" / f"{name}.py"
             self._modules[name] = runpy.run_path(str(path), run_name="programs")
         return self._modules[name]
 
     def programs(self, name: str) -> list[str]:
-        """Return the names of a module's programs."""
+        """Return the names of a module's programs.
+
+        A function that the module's EACH lists is a program for each case: "function[case]".
+        """
         module = self.module(name)
         each = module.get("EACH", {})
         names = []
@@ -338,7 +353,7 @@ class Worker:
         return names
 
     def run(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Run one program, and return everything that it reported."""
+        """Run one program, and return what it recorded, raised, warned of and printed."""
         key = (order["module"], order["keyspace"])
         driver = self._drivers.setdefault(key, Driver(order))
         driver.shown, driver.has_order = [], True
@@ -374,13 +389,13 @@ class Worker:
         module[function](driver, cases[key] if isinstance(cases, dict) else key)
 
     def finish(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Close everything that a module's programs share."""
+        """Close the shared session of the programs of a keyspace."""
         for key in [key for key in self._drivers if key[1] == order["keyspace"]]:
             self._drivers.pop(key).close_shared()
         return {}
 
     def answer(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Do an order, and return its answer."""
+        """Carry out an order, and return its answer."""
         if order["do"] == "list":
             module = self.module(order["module"])
             return {
@@ -393,7 +408,7 @@ class Worker:
 
 
 def serve(orders: TextIO, answers: TextIO) -> None:
-    """Answer each line of `orders`."""
+    """Answer each line of `orders` with a line; an error of this script is "broken"."""
     worker = Worker()
     for line in orders:
         try:
@@ -405,10 +420,11 @@ def serve(orders: TextIO, answers: TextIO) -> None:
 
 
 if __name__ == "__main__":
-    # Output of programs and drivers must not come between the answers.
-    sys.path.pop(0)
+    sys.path.pop(0)  # this folder: programs must not import its modules
+    # Answers go to the real standard output. What programs and drivers print goes to standard
+    # error, so that it cannot come between the answers.
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     serve(sys.stdin, channel)
     channel.flush()
-    os._exit(0)
+    os._exit(0)  # do not wait for threads that a program has left running

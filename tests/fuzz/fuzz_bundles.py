@@ -1,10 +1,10 @@
-"""Mutated secure connect bundles, the certificates in them, and answers of the metadata service.
+"""Reads randomly damaged secure connect bundles and answers of Astra's metadata service.
 
 python -m tests.fuzz.fuzz_bundles [--count N] [--seed S] [--no-parity]
 
-A bundle is read, or raises the driver's own ValueError; an answer names nodes, or raises
-DriverException. No temporary file is left behind, and no input takes long. There is only one
-implementation, so nothing is compared.
+A bundle must be read, or raise a ValueError with the driver's message. An answer must name nodes,
+or raise DriverException. No temporary file may be left, and no input may take long. Only one
+implementation exists, so that --no-parity has no effect.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.fuzz.kept import Shapes, keep, lines, numbers
 from tests.fuzz.running import run
 from tests.unit.security.certificates import Authority
 
-LONGEST = 5.0  # seconds; a healthy input takes a few milliseconds
+LONGEST = 5.0  # seconds for one input; an undamaged one takes a few milliseconds
 
 CONFIG = {"host": "127.0.0.1", "port": 29080, "username": "ada", "password": "x", "keyspace": "k"}
 ANSWER = {
@@ -49,7 +49,7 @@ STATUS = b"HTTP/1.1 200 OK\r\n"
 
 @functools.cache
 def material() -> dict[str, bytes]:
-    """Return the files of a healthy bundle."""
+    """Return the files of an undamaged bundle."""
     with tempfile.TemporaryDirectory() as directory:
         authority = Authority(Path(directory))
         certificate, key = authority.issue("client")
@@ -74,7 +74,7 @@ def zipped(files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes
 
 
 def with_damaged_bytes(data: bytes, source: random.Random) -> bytes:
-    """Change a few bytes, or cut, repeat or insert some."""
+    """Return `data` with a few bytes changed, removed, repeated or inserted."""
     changed = bytearray(data)
     for _ in range(source.randint(1, 4)):
         offset, size = source.randrange(len(changed) + 1), source.choice((1, 2, 4, 40))
@@ -111,7 +111,7 @@ def with_odd_json(value: Any, source: random.Random) -> bytes:
 
 
 def bundle(source: random.Random) -> bytes:
-    """Return a mutated bundle; the damage is in its zip archive, or in its files."""
+    """Return a damaged bundle: the zip archive is damaged, or one of its files."""
     files, kind = dict(material()), source.randrange(6)
     method = source.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
     if kind == 0:
@@ -127,7 +127,7 @@ def bundle(source: random.Random) -> bytes:
 
 
 def answer(source: random.Random) -> bytes:
-    """Return a faulty HTTP answer of the metadata service."""
+    """Return a damaged HTTP response of the metadata service."""
     body = json.dumps(ANSWER).encode()
     kind = source.randrange(5)
     if kind == 0:
@@ -151,7 +151,10 @@ def answer(source: random.Random) -> bytes:
 
 
 def read_bundle(data: bytes) -> str:
-    """Read a bundle, from the disk if its size is odd; return the outcome."""
+    """Read a bundle; return "read", or the text of the ValueError.
+
+    The bundle is read from a file if its size is odd, else from a buffer.
+    """
     with tempfile.NamedTemporaryFile(suffix=".zip") as file:
         file.write(data)
         file.flush()
@@ -185,7 +188,7 @@ class Canned:
 
 
 def read_answer(data: bytes) -> str:
-    """Let the metadata service return an answer; return the outcome."""
+    """Ask a fake metadata service that returns `data`; return "asked", or the error's text."""
 
     class Connection(cloud._TimedConnection):
         def connect(self) -> None:
@@ -217,7 +220,10 @@ MAKERS: dict[str, Callable[[random.Random], bytes]] = {"bundle": bundle, "answer
 
 
 def check(kind: str, data: bytes) -> str:
-    """Read one input; the process ends with its bytes if a rule is broken."""
+    """Read one input, and return the outcome.
+
+    If a rule is broken, the input is kept for the corpus and printed, and the error is raised.
+    """
     began = time.monotonic()
     try:
         outcome = READERS[kind](data)
@@ -230,7 +236,7 @@ def check(kind: str, data: bytes) -> str:
 
 
 def replay() -> int:
-    """Replay the whole corpus; return the number of inputs."""
+    """Read all inputs of the corpus again; return their number."""
     inputs = lines("bundles")
     for kind, data in inputs:
         check(kind, bytes.fromhex(data))
@@ -240,9 +246,11 @@ def replay() -> int:
 def fuzz(
     count: int, seed: int, both: bool = False, seconds: float | None = None, grow: bool = False
 ) -> Counter[str]:
-    """Read mutated inputs.
+    """Read `count` damaged inputs, or as many as in `seconds`.
 
-    :param both: ignored here. :returns: how many were read, and how many refused.
+    :param both: ignored, since there is only one implementation.
+    :param grow: if True, add inputs with new outcomes to the corpus.
+    :returns: how many inputs were "read" and how many "refused".
     """
     source = random.Random(seed)
     shapes, seen = Shapes("bundles", grow), Counter[str]()

@@ -1,11 +1,11 @@
-"""Mutated frames, messages and pages by the million: no crash, no hang, no unlimited memory, and
-only the documented errors.
+"""Reads millions of randomly damaged frames, messages and pages.
 
 python -m tests.fuzz.fuzz_frames [--count N] [--seed S] [--impl c|python|both]
 
-Both implementations get the same bytes and must return the same envelopes, or an error of the same
-class. Every mutation comes from the seed, so you can repeat a finding, which is printed with its
-bytes in hexadecimal.
+Reading them must not crash, hang or use too much memory, and must raise only documented errors.
+Both implementations get the same bytes. They must return the same envelopes or rows, or raise
+errors of the same class. If they do not, the program prints the bytes in hexadecimal. All mutations
+depend on the seed only, so that you can repeat a run.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ SETTINGS: list[tuple[int, str | None]] = [
     (5, None),
     (5, "lz4"),
 ]
-# The limit on bodies is low here, so that a forged length costs little memory. The limit itself is
-# tested too.
+# The readers get a low limit for the size of a body. A damaged length can then make them allocate
+# only little memory, or exceeds the limit.
 MAX_BODY = 1 << 20
 MAX_RESIDENT_MB = 1500
 
@@ -69,13 +69,13 @@ FACTORIES = [tuple_factory, named_tuple_factory, dict_factory, ordered_dict_fact
 
 
 def custom_type(name: str, data: bytes) -> bytes:
-    """Return a RESULT with one row of one column of a custom type."""
+    """Return the body of a RESULT with one row that has one column of a custom type."""
     specs = string("ks") + string("t") + string("c") + short(0) + string(name)
     return int32(2) + int32(1) + int32(1) + specs + int32(1) + value(data)
 
 
 def streams() -> list[tuple[int, str | None, bytes]]:
-    """Return one healthy stream for each way of framing."""
+    """Return an undamaged stream of frames for each version and compression."""
     healthy = []
     for version, algorithm in SETTINGS:
         writer = twin("frame", "python").FrameWriter(version, responses=True)
@@ -89,8 +89,9 @@ def streams() -> list[tuple[int, str | None, bytes]]:
 
 
 def resegmented(lz4: bool, source: random.Random) -> bytes:
-    """Return damaged envelopes in segments with correct checksums, so that the damage reaches the
-    code behind the checksums.
+    """Return damaged envelopes in segments with correct checksums.
+
+    Readers detect other damage by the checksums, and never read the envelopes.
     """
     plain = b"".join(
         envelope(0x85, 0, stream, 8, b"ab" * size)
@@ -103,17 +104,20 @@ def resegmented(lz4: bool, source: random.Random) -> bytes:
         step = source.choice((1, 5, 9, 100, 1000, 5000))
         stored = plain[pos : pos + step]
         pos += step
+        # native_protocol_v5.spec, section 2.2: the header has the payload's size (17 bits), with
+        # LZ4 also the uncompressed size (17 bits, 0 if not compressed), then the flag
+        # "self-contained".
         head, length = len(stored), 3
-        alone = source.random() < 0.3
+        self_contained = source.random() < 0.3
         if lz4:
             size, length = 0, 5
             if source.random() < 0.7:
                 size = len(stored) if source.random() < 0.8 else source.choice((1, 100, 131_071))
                 stored = block.compress(stored, store_size=False)
                 stored = mutate(stored, source)[:100_000] if source.random() < 0.3 else stored
-            head = len(stored) | size << 17 | alone << 34
+            head = len(stored) | size << 17 | self_contained << 34
         else:
-            head |= alone << 17
+            head |= self_contained << 17
         out.append(
             head.to_bytes(length, "little") + segment.crc24(head, length).to_bytes(3, "little")
         )
@@ -122,7 +126,7 @@ def resegmented(lz4: bool, source: random.Random) -> bytes:
 
 
 def mutate(data: bytes, source: random.Random) -> bytes:
-    """Return `data` with a few bytes changed, removed, repeated, inserted, or cut off."""
+    """Return `data` with a few bytes changed, removed or inserted, or with its end cut off."""
     out = bytearray(data)
     for _ in range(source.randint(1, 4)):
         if not out:
@@ -147,7 +151,12 @@ def mutate(data: bytes, source: random.Random) -> bytes:
 
 
 def read(frame: Any, version: int, algorithm: str | None, data: bytes, step: int) -> Any:
-    """Return the envelopes in `data`, or the class of the error."""
+    """Return the envelopes in `data`, or the class of the error.
+
+    :param frame: the module, compiled or Python.
+    :param step: how many bytes the reader gets at once; odd numbers by `feed`, even ones by the
+        buffer protocol of asyncio.
+    """
     reader = frame.FrameReader(version, MAX_BODY)
     reader.set_compression(algorithm)
     if version >= 5:
@@ -155,15 +164,15 @@ def read(frame: Any, version: int, algorithm: str | None, data: bytes, step: int
     out = []
     try:
         for pos in range(0, len(data), step):
-            piece = data[pos : pos + step]
+            chunk = data[pos : pos + step]
             if step % 2:
-                out += reader.feed(piece)
+                out += reader.feed(chunk)
                 continue
-            while piece:
-                room = reader.get_buffer(-1)
-                size = min(len(room), len(piece))
-                room[:size] = piece[:size]
-                piece = piece[size:]
+            while chunk:
+                buffer = reader.get_buffer(-1)
+                size = min(len(buffer), len(chunk))
+                buffer[:size] = chunk[:size]
+                chunk = chunk[size:]
                 out += reader.buffer_updated(size)
     except ProtocolError as error:
         return type(error)
@@ -173,7 +182,7 @@ def read(frame: Any, version: int, algorithm: str | None, data: bytes, step: int
 def run_frames(
     frames: list[Any], count: int, source: random.Random, seconds: float | None = None
 ) -> int:
-    """Read damaged streams; return their number."""
+    """Read `count` damaged streams, or as many as in `seconds`; return their number."""
     healthy = streams()
     done = 0
     for done in numbers(count, seconds):  # noqa: B007 - how many there were
@@ -195,7 +204,10 @@ def run_frames(
 def run_messages(
     count: int, source: random.Random, seconds: float | None = None, grow: bool = False
 ) -> int:
-    """Read damaged messages; return their number."""
+    """Read `count` damaged messages, or as many as in `seconds`; return their number.
+
+    :param grow: if True, add messages with new outcomes to the corpus.
+    """
     shapes = Shapes("messages", grow)
     done = 0
     messages = [
@@ -224,7 +236,10 @@ def run_messages(
 def read_message(
     opcode: int, flags: int, body: bytes, version: int, user_types: Any, factory: Any
 ) -> str:
-    """Return the outcome of reading a message; undocumented errors are raised."""
+    """Read a message; return its class's name, or the text of a documented error.
+
+    :raises Exception: any other error, which is a finding.
+    """
     try:
         message = decode_response(opcode, flags, body, version, None, user_types)
         if isinstance(message, ResultMessage):
@@ -237,7 +252,7 @@ def read_message(
 def run_rows(
     impls: list[str], count: int, source: random.Random, seconds: float | None = None
 ) -> int:
-    """Read damaged pages; return their number."""
+    """Read `count` damaged pages, or as many as in `seconds`; return their number."""
     done = 0
     plans = []
     for impl in impls:
@@ -281,7 +296,7 @@ def run_rows(
 
 
 def replay(impls: list[str]) -> int:
-    """Read all frames and messages of the corpus; return their number."""
+    """Read all frames and messages of the corpus again; return their number."""
     frames = [twin("frame", impl) for impl in impls]
     kept_frames, kept_messages = lines("frames"), lines("messages")
     for version, algorithm, step, data in kept_frames:

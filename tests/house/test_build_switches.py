@@ -1,4 +1,7 @@
-"""setup.py obeys its switches. Fakes replace setuptools and Cython, so nothing is built."""
+"""setup.py obeys its environment variables.
+
+Most tests replace setuptools and Cython with fakes, so that nothing is built.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ SWITCHES = (
 
 
 class Extension:
-    """Fake of setuptools.Extension that keeps the arguments from setup.py."""
+    """Fake of `setuptools.Extension` that stores its arguments."""
 
     def __init__(self, name: str, sources: list[str], **rest: Any) -> None:
         self.name, self.sources, self.rest = name, sources, rest
@@ -39,13 +42,14 @@ processes: list[int] = []
 
 
 def cythonize(modules: list[Extension], nthreads: int, **_: Any) -> list[Extension]:
-    """Return new objects, as Cython does."""
+    """Fake of `cythonize`: returns new objects, as Cython does, and records `nthreads`."""
     processes.append(nthreads)
     return [Extension(module.name, module.sources, **module.rest) for module in modules]
 
 
 @pytest.fixture
 def run_setup(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a function that runs setup.py with environment variables; it returns ext_modules."""
     arguments: dict[str, Any] = {}
     setuptools, cython, build = (
         ModuleType("setuptools"),
@@ -82,12 +86,12 @@ def test_each_pyx_is_an_extension(run_setup: Any) -> None:
             f"cassandra._accel.{source.stem}"
             for source in (ROOT / "cassandra" / "_accel").glob("*.pyx")
         }
-        # If one module could fail alone, the modules would be a mixture, which the driver does not
-        # use.
+        # If an optional extension failed, setuptools would build the others. The driver does not
+        # use an incomplete set of extensions.
         assert not any("optional" in module.rest for module in modules)
 
 
-def test_the_documented_c_api_alone(run_setup: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_turbocql_plain_c_defines_a_macro(run_setup: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     cases: list[str] = ["", "1"]
     for value in cases:
         monkeypatch.setenv("TURBOCQL_PLAIN_C", value)
@@ -96,7 +100,7 @@ def test_the_documented_c_api_alone(run_setup: Any, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(("version", "is_newer"), [((3, 10), False), ((3, 99), True)])
-def test_a_newer_python_gets_the_extensions_and_a_line(
+def test_an_untested_python_gets_the_extensions_and_a_notice(
     run_setup: Any,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -112,14 +116,14 @@ def test_a_newer_python_gets_the_extensions_and_a_line(
 
 
 @pytest.mark.usefixtures("run_setup")  # the fixture replaces setuptools, which may be absent
-def test_the_interpreters_of_wheels_are_those_that_were_tested() -> None:
+def test_the_newest_wheel_is_for_the_newest_tested_python() -> None:
     newest: tuple[int, int] = runpy.run_path(os.fspath(ROOT / "setup.py"))["NEWEST_TESTED"]
     versions = runpy.run_path(os.fspath(ROOT / "tools" / "wheels" / "targets.py"))["VERSIONS"]
     numbers = [tuple(map(int, version.rstrip("t").split("."))) for version in versions]
     assert max(numbers) == newest
 
 
-def test_directives_of_cython_stand_in_one_place() -> None:
+def test_only_bind_and_codecs_have_directives_of_their_own() -> None:
     files = sorted((ROOT / "cassandra" / "_accel").glob("*.p[yx][xdi]"))
     directives = {
         f"{path.name}: {line}"
@@ -134,6 +138,7 @@ def test_directives_of_cython_stand_in_one_place() -> None:
     }
 
 
+# The setup.py of a project with a good and a bad extension, and the commands of our setup.py.
 PROJECT = """
 import runpy
 from setuptools import Extension, setup
@@ -204,7 +209,7 @@ def test_a_failed_extension_removes_all_others_from_the_tree(tmp_path: Path) -> 
 
 @pytest.mark.slow
 @needs_compiler
-def test_must_makes_it_an_error(tmp_path: Path) -> None:
+def test_with_must_a_failed_extension_fails_the_build(tmp_path: Path) -> None:
     done = run_commands(tmp_path, "bdist_wheel", CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST="1")
     assert done.returncode != 0
     assert not (tmp_path / "dist").exists()
@@ -212,7 +217,7 @@ def test_must_makes_it_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_compiler
-def test_a_wheel_with_extensions_says_so(tmp_path: Path) -> None:
+def test_a_wheel_with_extensions_has_a_platform_tag(tmp_path: Path) -> None:
     (tmp_path / "bad.c").write_text(MODULE % ("bad", "bad"))
     assert run_commands(tmp_path, "bdist_wheel").returncode == 0
     (wheel,) = (tmp_path / "dist").iterdir()
@@ -220,7 +225,7 @@ def test_a_wheel_with_extensions_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [OSError(38, "no semaphores"), ImportError("nor a module")])
-def test_without_shared_locks_one_process_translates_all(
+def test_without_semaphores_cython_runs_in_one_process(
     run_setup: Any, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def lock() -> None:
@@ -242,7 +247,7 @@ def test_a_switch_disables_all_extensions(run_setup: Any, switch: str) -> None:
         run_setup(BUILD_EXTENSIONS_ARE_MUST="1")
 
 
-def test_without_cython_pure_python_serves_unless_extensions_are_a_must(
+def test_without_cython_no_extension_is_built_or_with_must_setup_exits(
     run_setup: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "Cython.Build", None)

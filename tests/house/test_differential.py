@@ -1,4 +1,7 @@
-"""The differential lane can fail: its comparer, list and recorder run on made-up outcomes."""
+"""The code of the differential tests itself: comparing, the list of differences, the recorder.
+
+It runs on invented outcomes and requests, without a node.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +41,7 @@ SAME: dict[str, Any] = {
 
 
 def differences_to(ours: dict[str, Any], *others: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return (place, theirs, ours) of each difference; without `others`, compare with SAME."""
     theirs = {f"driver {number}": outcome for number, outcome in enumerate(others or (SAME,))}
     return [
         (difference.place, difference.theirs, difference.ours)
@@ -67,19 +71,19 @@ def test_each_kind_of_difference_is_found() -> None:
         assert [difference[0] for difference in differences_to({**SAME, **changed})] == [expected]
 
 
-def test_statements_in_any_order_are_the_same_for_a_program_that_says_so() -> None:
+def test_the_order_of_statements_does_not_matter_after_any_order() -> None:
     free = {**SAME, "has_order": False}
     assert differences_to({**free, "statements": ["QUERY | b", "QUERY | a"]}, free) == []
 
 
-def test_ours_may_do_as_either_driver_where_two_differ() -> None:
+def test_ours_may_agree_with_either_driver_if_they_differ() -> None:
     other = {**SAME, "printed": "x"}
     assert differences_to(SAME, SAME, other) == []
     assert differences_to(SAME, other, SAME) == []
     assert differences_to(SAME, other, other) == [("printed", "x", "<nothing>")]
 
 
-def test_an_error_may_be_of_further_classes_and_not_of_fewer() -> None:
+def test_an_error_may_have_further_base_classes_but_not_fewer() -> None:
     cases: list[tuple[str, str, bool]] = [
         ("error(A|B)", "error(A|B|C)", True),
         ("error(A|B)", "error(A)", False),
@@ -97,7 +101,7 @@ def test_an_error_may_be_of_further_classes_and_not_of_fewer() -> None:
 HERE = Difference("core.program[7]", "show:rows", "cassandra-driver", "[1]", "[2]")
 
 
-def test_an_entry_of_the_list_matches_from_the_start() -> None:
+def test_patterns_of_an_entry_match_from_the_start() -> None:
     cases: list[tuple[Seen, bool]] = [
         (Seen(r"core\.program"), True),
         (Seen(r"core\.program", "show:rows", r"\[1\]", r"\[2\]"), True),
@@ -110,7 +114,7 @@ def test_an_entry_of_the_list_matches_from_the_start() -> None:
         assert seen.matches(HERE) is matches
 
 
-def test_a_difference_that_is_not_in_the_list_is_told() -> None:
+def test_a_difference_without_an_entry_is_undefended() -> None:
     entry = Defended("what", "why", (Seen(r"other\."),))
     verdict = judge([HERE], [entry], is_whole=True)
     assert verdict.undefended == [HERE]
@@ -123,13 +127,13 @@ def test_a_defended_difference_is_counted() -> None:
     assert (verdict.undefended, verdict.stale, verdict.counts) == ([], [], {"what": 1})
 
 
-def test_an_entry_that_nothing_differs_for_any_more_is_told_in_the_whole_form_only() -> None:
+def test_an_entry_without_a_difference_is_stale_only_if_all_programs_have_run() -> None:
     entry = Defended("what", "why", (Seen(r"core\.gone"),))
     assert judge([], [entry], is_whole=True).stale == [entry.seen[0]]
     assert judge([], [entry], is_whole=False).stale == []
 
 
-def test_the_list_has_a_reason_for_each_entry_and_where_it_is_seen() -> None:
+def test_each_entry_has_a_reason_and_a_program_or_test() -> None:
     for entry in DEFENDED:
         assert entry.what.endswith("."), entry
         assert entry.why.endswith("."), entry
@@ -140,7 +144,7 @@ class Word(str):
     pass
 
 
-def test_values_of_different_types_have_different_texts() -> None:
+def test_canonical_strings_of_different_values_differ() -> None:
     cases: list[tuple[object, object]] = [
         (1, 1.0),
         (1, True),
@@ -164,7 +168,7 @@ def test_values_of_different_types_have_different_texts() -> None:
         assert canonical(value) != canonical(other)
 
 
-def test_values_that_are_equal_have_one_text() -> None:
+def test_canonical_strings_of_equal_values_are_equal() -> None:
     assert canonical({2, 1, 3}) == canonical({3, 1, 2}) == "{1, 2, 3}"
     assert canonical(float("nan")) == "nan"
     assert canonical(UNSET_VALUE) == "UNSET_VALUE"
@@ -172,7 +176,7 @@ def test_values_that_are_equal_have_one_text() -> None:
     assert canonical(named_tuple_factory(["k", "v"], [(1, "a")])) == "[Row(k=1, v='a')]"
 
 
-def test_errors_are_told_by_the_classes_that_catch_them() -> None:
+def test_the_canonical_string_of_an_error_has_its_base_classes() -> None:
     assert canonical(NoHostAvailable("x", {})) == "error(DriverException|NoHostAvailable)"
     assert canonical(KeyError("x")) == "error(KeyError|LookupError)"
 
@@ -193,7 +197,7 @@ def test_the_recorder_reads_a_query() -> None:
     )
 
 
-def test_the_recorder_knows_the_text_of_a_prepared_statement() -> None:
+def test_the_recorder_shows_the_cql_of_a_prepared_statement() -> None:
     requests = Requests()
     assert requests.read(4, 0, 9, 0x09, text("INSERT")) == "PREPARE | INSERT"
     requests.answered(0, 9, 0x08, struct.pack(">iH", 4, 2) + b"id")
@@ -201,7 +205,7 @@ def test_the_recorder_knows_the_text_of_a_prepared_statement() -> None:
     assert requests.read(4, 0, 1, 0x0A, body) == "EXECUTE cl=ONE values=[unset] | INSERT"
 
 
-def test_the_recorder_leaves_out_what_drivers_ask_for_themselves() -> None:
+def test_the_recorder_leaves_out_queries_of_system_tables() -> None:
     requests = Requests()
     body = text("SELECT * FROM system.local") + struct.pack(">HB", 1, 0)
     assert requests.read(4, 0, 1, 0x07, body) is None
@@ -213,8 +217,8 @@ def test_the_recorder_finds_envelopes_in_segments() -> None:
     for step in cases:
         payload = envelope(5, 0x05, b"") + envelope(5, 0x07, b"body")
         segments = b"".join(
-            (len(part) | 1 << 17).to_bytes(3, "little") + b"crc" + part + b"crc4"
-            for part in (payload[:12], payload[12:])
+            (len(half) | 1 << 17).to_bytes(3, "little") + b"crc" + half + b"crc4"
+            for half in (payload[:12], payload[12:])
         )
         frames = Frames(is_segmented=True)
         seen = []
@@ -224,7 +228,7 @@ def test_the_recorder_finds_envelopes_in_segments() -> None:
         assert seen == [(0x05, b""), (0x07, b"body")]
 
 
-def test_the_recorder_takes_compression_out_of_the_offer() -> None:
+def test_the_recorder_removes_compression_from_supported() -> None:
     def short(value: str) -> bytes:
         return struct.pack(">H", len(value)) + value.encode()
 
@@ -235,19 +239,19 @@ def test_the_recorder_takes_compression_out_of_the_offer() -> None:
     assert without_compression(body) == left
 
 
-def test_places_tell_equal_labels_apart() -> None:
+def test_places_number_equal_labels() -> None:
     assert list(places({"shown": [["a", "1"], ["a", "2"]]})) == ["show:a", "show:a#2"]
 
 
-def test_the_page_of_differences_is_that_of_the_list() -> None:
+def test_the_page_of_differences_is_up_to_date() -> None:
     assert PAGE.read_text() == table(DIFFERENCES), "run: python -m tests.differential.page"
     assert f".. include:: {PAGE.name}" in (PAGE.parent / "upgrading.rst").read_text()
 
 
-def test_each_difference_that_users_are_told_is_guarded() -> None:
+def test_each_documented_difference_has_an_entry() -> None:
     assert sorted(entry.key for entry in DEFENDED if entry.key) == sorted(BY_KEY)
 
 
-def test_each_difference_that_the_lane_cannot_see_has_a_test() -> None:
+def test_tests_of_entries_exist() -> None:
     for entry in DEFENDED:
         assert not entry.test or (ROOT / entry.test).exists(), entry.test

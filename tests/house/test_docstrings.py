@@ -1,4 +1,4 @@
-"""Public functions describe their parameters in field lists, which editors lay out."""
+"""Docstrings of documented functions and classes have a ``:param:`` field for each parameter."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-SETS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def directives(kind: str) -> set[str]:
-    """Return the objects that pages document with directives such as ``.. automodule::``."""
+    """Return the names in directives of the documentation, such as ``.. automodule:: NAME``."""
     pattern = re.compile(rf"^\.\. {kind}:: (\S+)", re.M)
     return {name for page in DOCS.rglob("*.rst") for name in pattern.findall(page.read_text())}
 
@@ -29,7 +29,7 @@ def public_names(module: Any) -> list[str]:
 
 
 class Excluded(NamedTuple):
-    """A name that a page leaves out of a module or class."""
+    """A name that a page leaves out of the documentation of a module or class (`path`)."""
 
     page: str
     path: str
@@ -52,7 +52,10 @@ def excluded_of(page: str, text: str) -> list[Excluded]:
 
 
 def is_of(path: str, name: str) -> bool:
-    """Return True if the class, or the module or one of its public classes, has the member."""
+    """Return True if `path` has the member `name`.
+
+    :param path: a class; or a module, whose public classes may also have the member.
+    """
     try:
         module = importlib.import_module(path)
     except ImportError:
@@ -64,7 +67,7 @@ def is_of(path: str, name: str) -> bool:
     )
 
 
-# Programs can import these names, but their use is refused whatever the parameters.
+# Applications can import these names, but calls raise an error, so their parameters do not matter.
 REFUSED = "cassandra.datastax.graph"
 
 
@@ -84,6 +87,7 @@ def documented() -> dict[str, Any]:
 
 
 def function_of(attribute: object) -> Callable[..., Any] | None:
+    """Return the function of a method or function; None for other attributes."""
     if isinstance(attribute, (staticmethod, classmethod)):
         return attribute.__func__
     is_function = isinstance(attribute, FunctionType) or inspect.isroutine(attribute)
@@ -106,16 +110,19 @@ def is_listed(name: str, texts: list[str]) -> bool:
 def parameters_without_field(
     function: Callable[..., Any], is_bound: bool, overridden: list[Any]
 ) -> list[str]:
-    """Return the parameters without a field in the function's docstring or those it overrides."""
+    """Return the parameters that have no field in the function's docstring.
+
+    A field in the docstring of an overridden method counts, too.
+    """
     texts = [documented_object.__doc__ or "" for documented_object in (function, *overridden)]
-    # An override may name the parameters that `*args` of its base represents.
+    # If a base class describes `*args`, an override may give these arguments names.
     if any(is_listed("args", [text]) for text in texts[1:]):
         return []
     return [
         parameter.name
         for parameter in parameters(function, is_bound)
-        # An override may pass on arguments that it does not use.
-        if not (overridden and parameter.kind in SETS) and not is_listed(parameter.name, texts)
+        # An override may pass `*args` and `**kwargs` on to its base class.
+        if not (overridden and parameter.kind in VARIADIC) and not is_listed(parameter.name, texts)
     ]
 
 
@@ -125,7 +132,7 @@ def methods(cls: type) -> Iterator[tuple[str, Callable[..., Any], bool, list[Any
     for name in sorted(names):
         bases = [base for base in cls.__mro__ if name in vars(base)]
         function = function_of(vars(bases[0])[name])
-        # asyncio's own documentation describes the methods of its protocols.
+        # Methods of asyncio's protocols are described in its own documentation.
         if function is None or not all(base.__module__.startswith("cassandra") for base in bases):
             continue
         is_bound = not isinstance(vars(bases[0])[name], staticmethod)
@@ -137,14 +144,13 @@ def lacking_of_constructor(cls: type) -> list[str]:
 
     If a class inherits its constructor, the defining class may describe the parameters.
     """
-    # Python itself calls metaclasses, and an enumeration is called with one of its values.
+    # Applications do not call metaclasses. An enumeration is called only with one of its values.
     if issubclass(cls, (type, enum.Enum)):
         return []
     texts: list[str] = []
     for base in [
         ancestor for ancestor in cls.__mro__ if ancestor.__module__.startswith("cassandra")
     ]:
-        # Editors and the pages show the class's own docstring at its call.
         texts.append(base.__doc__ or "")
         # `__new__` is the constructor of named tuples.
         function = function_of(vars(base).get("__init__") or vars(base).get("__new__"))
@@ -179,7 +185,7 @@ def test_each_parameter_has_a_field() -> None:
     assert [line for path, thing in pages.items() for line in missing_fields(path, thing)] == []
 
 
-def test_each_name_that_a_page_leaves_out_is_there() -> None:
+def test_each_excluded_member_exists() -> None:
     excluded = [
         exclusion
         for page in DOCS.rglob("*.rst")
@@ -191,7 +197,7 @@ def test_each_name_that_a_page_leaves_out_is_there() -> None:
     ] == []
 
 
-def test_a_name_that_is_not_there_is_found() -> None:
+def test_an_excluded_member_that_does_not_exist_is_found() -> None:
     text = """\
 .. automodule:: cassandra.cluster
    :members:
@@ -210,7 +216,7 @@ def test_a_name_that_is_not_there_is_found() -> None:
     assert len(exclusions) == 6
 
 
-def test_a_module_without_public_names_is_found() -> None:
+def test_a_module_without_all_is_found() -> None:
     with pytest.raises(AssertionError, match="made_up does not say"):
         public_names(ModuleType("made_up"))
 

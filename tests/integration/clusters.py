@@ -79,7 +79,7 @@ def _kinds_of(item: pytest.Item) -> list[str]:
 
 
 def _sort_key(item: pytest.Item) -> tuple[int, bool]:
-    """Return the key by which tests are sorted: the position of their kind, and if they run last."""
+    """Return the key by which tests are sorted: the position of their kind, and True to be last."""
     kinds = _kinds_of(item)
     # Tests that need no cluster come last.
     return (

@@ -1,4 +1,4 @@
-"""Other projects' drivers run against the fake ScyllaDB cluster, and so check the fake.
+"""Runs other projects' drivers against the fake ScyllaDB cluster, to check the fake cluster.
 
 ``python tests/oracle`` (``tox -e oracle``) installs each driver in its own environment.
 """

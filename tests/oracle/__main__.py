@@ -1,5 +1,7 @@
-"""Install other drivers, run them against fake ScyllaDB nodes, and check the requests
-that arrive.
+"""Runs other projects' drivers against the fake ScyllaDB cluster, and checks their requests.
+
+If the fake cluster did not behave like ScyllaDB, these drivers would not send each request to the
+right shard.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ import tempfile
 import venv
 from pathlib import Path
 
-# run as a folder: import the installed driver first, because its modules are compiled
+# `python tests/oracle` does not put the checkout on the path. We append it at the end, so that the
+# installed driver, which may be compiled, comes first.
 if not __package__:
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
@@ -20,13 +23,18 @@ from cassandra.testing.fake import FakeCluster, Scylla
 from tests.proxies import put_proxies_before
 
 PROGRAMS = Path(__file__).parent / "programs"
-# Distribution, program, and whether it must install: a driver may have no wheel for this Python.
+# The program for client routes, for drivers that support them.
 ROUTES = {"scylla_driver.py": "scylla_driver_routes.py"}
+# Distribution, program, and if it is an error that pip cannot install the distribution. It may have
+# no wheel for this version of Python.
 ORACLES = [("scylla-driver", "scylla_driver.py", True), ("scyllapy", "scyllapy.py", False)]
 
 
 def environment(folder: str, distribution: str) -> str | None:
-    """Create an environment with one driver; return its Python, or None if it does not install."""
+    """Create an environment with one driver, and return its interpreter.
+
+    Return None if pip cannot install the driver.
+    """
     directory = Path(folder) / distribution
     venv.create(directory, with_pip=True)
     python = directory / ("Scripts" if os.name == "nt" else "bin") / "python"
@@ -38,7 +46,11 @@ def environment(folder: str, distribution: str) -> str | None:
 
 
 def run(python: str, program: str, count: int) -> list[str]:
-    """Run a program against a new fake cluster; return the faults."""
+    """Run a program that reads `count` rows of each keyspace; return the faults.
+
+    The program prints "go" and later "done" with the keyspace, and waits for a line each time. All
+    requests between the two must arrive at the right shard.
+    """
     faults = []
     with FakeCluster(3, scylla=Scylla([7, 5, 8])) as nodes:
         scylla = nodes.scylla
@@ -53,11 +65,11 @@ def run(python: str, program: str, count: int) -> list[str]:
                 arrivals = scylla.arrivals
                 keyspace = line.split()[1]
                 print(f"  {keyspace}: {arrivals}")
-                # A driver that does not request tablet routing cannot know the tablets.
-                knows = keyspace != "tb" or _asks_for_tablets(scylla)
-                if arrivals.counted != count or (knows and arrivals.right != count):
+                # A driver that does not ask for tablets cannot choose the right shard for "tb".
+                knows_shards = keyspace != "tb" or _asks_for_tablets(scylla)
+                if arrivals.counted != count or (knows_shards and arrivals.right != count):
                     faults.append(f"{keyspace}: {arrivals}")
-                if not knows:
+                if not knows_shards:
                     print("  it does not ask for tablets")
             scylla.forget_arrivals()
             process.stdin.write("\n")
@@ -78,14 +90,17 @@ def started(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        # Hide this project's package of the same name.
+        # PYTHONPATH might lead to this project's package, which has the same name.
         env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
         cwd=tempfile.gettempdir(),
     )
 
 
 def run_routes(python: str, program: str) -> list[str]:
-    """Run a program that knows nodes by their client routes; return the faults."""
+    """Run a program that connects through proxies by client routes; return the faults.
+
+    It must open connections through each proxy, and read the routes again after one has changed.
+    """
     faults = []
     with FakeCluster(3, scylla=Scylla(3)) as nodes:
         proxies = put_proxies_before(nodes)
@@ -115,6 +130,7 @@ def run_routes(python: str, program: str) -> list[str]:
 
 
 def _readings(nodes: FakeCluster) -> int:
+    """Return how often the driver has read the client routes."""
     return sum("client_routes" in (request.query or "") for request in nodes.requests)
 
 

@@ -1,4 +1,8 @@
-"""Statements, parameters and errors that broke programs written for other drivers."""
+"""Statements, parameters and errors with which applications of other drivers once failed.
+
+Every function without an underscore is a program that each driver runs; `d` records the outcomes
+(see `tests.differential.worker`).
+"""
 
 import datetime
 import logging
@@ -189,6 +193,8 @@ def no_host_left(d):
 
 
 class _Recording(RetryPolicy):
+    """Records its arguments, and answers the first attempt with `answer`."""
+
     def __init__(self, answer):
         self.answer, self.heard = answer, []
 
@@ -237,6 +243,8 @@ def time_budgets(d):
 
 
 class _Listener(HostStateListener):
+    """Records which of its methods are called."""
+
     def __init__(self):
         self.heard = []
 
@@ -269,31 +277,33 @@ def listeners_at_connect(d):
     d.tried("unknown", cluster.unregister_listener, _Listener())
 
 
-class _Heard(logging.Handler):
+class _ServerWarnings(logging.Handler):
+    """Records what the driver logs about warnings of the server."""
+
     def __init__(self):
         super().__init__()
-        self.said = []
+        self.logged = []
 
     def emit(self, record):
         if record.levelno >= logging.WARNING and "Server warning" in record.getMessage():
-            self.said.append((record.name, record.levelname, record.getMessage()))
+            self.logged.append((record.name, record.levelname, record.getMessage()))
 
 
 def server_warnings(d):
     s = d.shared
-    heard = _Heard()
+    handler = _ServerWarnings()
     logger = logging.getLogger("cassandra")
-    logger.addHandler(heard)
+    logger.addHandler(handler)
     try:
         future = s.execute_async("SELECT count(*) FROM t")
         future.result()
         d.show("warnings", future.warnings)
-        d.show("logged", heard.said)
+        d.show("logged", handler.logged)
         future = s.execute_async("SELECT k FROM t")
         future.result()
         d.show("none", future.warnings)
     finally:
-        logger.removeHandler(heard)
+        logger.removeHandler(handler)
 
 
 def nulls_inside_collections(d):

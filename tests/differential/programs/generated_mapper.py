@@ -1,4 +1,8 @@
-"""Random programs of the mapper; the number is the seed."""
+"""Random programs of the mapper; the number in a program's name is the seed.
+
+Every function without an underscore is a program that each driver runs; `d` records the outcomes
+(see `tests.differential.worker`).
+"""
 
 import datetime
 import random
@@ -13,7 +17,7 @@ EACH = {"actions": range(150), "readings": range(40), "in_batches": range(40)}
 KEYS = (1, 2, 3)
 PLACES = (1, 2)
 
-_known = set()
+_synced_keyspaces = set()
 
 
 class Thing(Model):
@@ -33,14 +37,17 @@ class Thing(Model):
 
 def _ready(d):
     d.mapper()
-    if d.keyspace not in _known:
-        _known.add(d.keyspace)
+    if d.keyspace not in _synced_keyspaces:
+        _synced_keyspaces.add(d.keyspace)
         sync_table(Thing)
 
 
 def _values(rng, least=0, *, static=True):
-    """Return values by column name. New rows have no nulls: other drivers write them
-    at each save.
+    """Return random values by column name.
+
+    :param least: the least number of columns.
+    :param static: True for new rows. They have no nulls, which other drivers would write at each
+        save. False for updates.
     """
     makers = {
         "a": lambda: rng.choice([None, 0, 1, 5, -7]),
@@ -53,7 +60,8 @@ def _values(rng, least=0, *, static=True):
         "r": lambda: rng.choice([None, 4, 6]),
     }
     names = rng.sample(sorted(makers), rng.randint(least, 4))
-    if not static:  # other drivers write it with a whole key, which the server refuses
+    if not static:
+        # Other drivers update a static column with the whole key, which the server refuses.
         names = [name for name in names if name != "z"] or ["a"]
     values = {name: makers[name]() for name in names}
     if static:
@@ -66,6 +74,7 @@ def _key(rng):
 
 
 def _operations(rng):
+    """Return random operations on collections, for `update`."""
     values = {
         "s__add": {7, 8},
         "s__remove": {1},
@@ -75,28 +84,30 @@ def _operations(rng):
         "m__remove": {"a"},
     }
     names = rng.sample(sorted(values), rng.randint(1, 2))
-    # All drivers require one operation per column at a time.
+    # All drivers accept only one operation per column.
     return {
         name: values[name] for name in names if sum(other[0] == name[0] for other in names) == 1
     }
 
 
 def _change(rng, instance):
+    """Assign random values to an instance, and change some of its collections in place."""
     for name, value in _values(rng, 1, static=False).items():
         setattr(instance, name, value)
     for name in ("s", "l", "m"):
-        held = getattr(instance, name)
-        if held is not None and rng.random() < 0.3:
+        collection = getattr(instance, name)
+        if collection is not None and rng.random() < 0.3:
             if name == "s":
-                held.add(rng.choice([11, 12]))
+                collection.add(rng.choice([11, 12]))
             elif name == "l":
-                held.append(rng.choice([11, 12]))
+                collection.append(rng.choice([11, 12]))
             else:
-                held["new"] = 11
+                collection["new"] = 11
     return instance
 
 
 def _context(rng, target):
+    """Return a model or queryset with random options for its writes."""
     for _ in range(rng.choice([0, 0, 0, 1, 2])):
         kind = rng.choice(["ttl", "timestamp", "consistency"])
         if kind == "ttl":
@@ -109,7 +120,10 @@ def _context(rng, target):
 
 
 class _Actions:
-    """The operations that a program may run, with the instances that it has created."""
+    """The random actions of a program; `held` has the instances that it has created or read.
+
+    The names of the methods are labels of outcomes, and their order determines random choices.
+    """
 
     def __init__(self, rng):
         self.rng = rng
@@ -180,8 +194,8 @@ class _Actions:
         return None if instance is None else _change(self.rng, instance).save() is instance
 
     def conditional(self):
-        # A failed condition changes the instance differently in each driver, so we use a new
-        # instance.
+        # We read a new instance: if a condition fails, drivers leave the instance in different
+        # states.
         instance = Thing.get(**_key(self.rng))
         return instance.iff(n=self.rng.choice([9, 10])).update(t="iff") is instance
 
@@ -226,6 +240,7 @@ class _Actions:
             return Other.create(**_key(self.rng), **_values(self.rng))
 
 
+# Actions that use an instance in `held`.
 NEED_ONE = (
     "change_and_save",
     "update",
@@ -253,7 +268,8 @@ def actions(d, seed):
             continue
         state = rng.getstate()
         d.tried(f"{step} {name}", getattr(actor, name))
-        # Reset the generator, so that later choices do not depend on where an error was raised.
+        # An action that raises may have drawn fewer random numbers with one driver than with
+        # another. Reset the generator, so that later choices are the same.
         rng.setstate(state)
         rng.random()
     for index, held in enumerate(actor.held):
@@ -301,6 +317,7 @@ def readings(d, seed):
 
 
 def _narrowed(rng, q, kind):
+    """Return a queryset with one more filter or option."""
     if kind == "p":
         return q.filter(p=rng.choice(KEYS))
     if kind == "p_in":

@@ -1,4 +1,8 @@
-"""Random programs of statements; the number is the seed."""
+"""Random programs that execute statements; the number in a program's name is the seed.
+
+Every function without an underscore is a program that each driver runs; `d` records the outcomes
+(see `tests.differential.worker`).
+"""
 
 import random
 import threading
@@ -27,6 +31,7 @@ LEVELS = (
     ConsistencyLevel.LOCAL_ONE,
     ConsistencyLevel.LOCAL_QUORUM,
 )
+# Values to choose from, by column.
 COLUMNS = {
     "v": [None, "", "x", "it's", "100%", "ä\n", "a;b", "--", "$$"],
     "n": [None, 0, -1, 2**62],
@@ -57,6 +62,8 @@ def _settings(rng):
 
 
 class _Writer:
+    """Executes random writes, each in one of nine ways (named parameters, a batch, ...)."""
+
     def __init__(self, d, rng, session):
         self.d, self.rng, self.session = d, rng, session
         self.prepared = {}
@@ -65,6 +72,7 @@ class _Writer:
         return {"k": self.rng.randint(1, 3), "c": self.rng.randint(1, 3)}
 
     def insert(self, way):
+        """Return a random INSERT with its parameters: as "named", "positions", "dict", ..."""
         values = {**self.key(), **_columns(self.rng)}
         names = ", ".join(values)
         tail = self.rng.choice(
@@ -92,6 +100,7 @@ class _Writer:
         return self.prepared[text]
 
     def other(self):
+        """Return a random statement without parameters that changes or deletes rows."""
         key = self.key()
         where = f"WHERE k = {key['k']} AND c = {key['c']}"
         return self.rng.choice(
@@ -106,6 +115,7 @@ class _Writer:
         )
 
     def write(self, label):
+        """Execute one random write, and record the outcome."""
         way = self.rng.choice(
             [
                 "named",
@@ -140,23 +150,26 @@ class _Writer:
         return self.say(label, statement, values)
 
     def say(self, label, *arguments, **more):
+        """Execute a statement, and record its rows and `was_applied`."""
         rows = self.d.tried(label, self.session.execute, *arguments, **more)
         if rows is not None:
             self.d.tried(f"{label} applied", lambda: rows.was_applied)
 
     def later(self, label, *arguments):
-        done, heard = threading.Event(), []
+        """Execute a statement asynchronously, and record what the callback or errback gets."""
+        done, outcomes = threading.Event(), []
 
-        def good(rows):
-            heard.append(rows)
+        def record(rows_or_error):
+            outcomes.append(rows_or_error)
             done.set()
 
         future = self.session.execute_async(*arguments)
-        future.add_callbacks(good, good)
+        future.add_callbacks(record, record)
         done.wait(10)
-        self.d.show(label, heard)
+        self.d.show(label, outcomes)
 
     def batch(self, label):
+        """Execute a batch of up to four random statements."""
         kind = self.rng.choice([BatchType.LOGGED, BatchType.UNLOGGED])
         batch = BatchStatement(
             kind,
@@ -228,6 +241,7 @@ def fetching(d, seed):
 
 
 def _use(result, what):
+    """Read from a result in the way that `what` names."""
     if what == "next":
         return next(iter(result))
     if what == "bool":

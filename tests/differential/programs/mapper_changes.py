@@ -1,4 +1,9 @@
-"""Statements that the mapper writes for an instance that a program has changed."""
+"""What the mapper writes for an instance that was changed in different ways.
+
+Every function without an underscore is a program that each driver runs; `d` records the outcomes
+(see `tests.differential.worker`). A program runs once for each way in MADE to get an instance, and
+in it tries each value of GIVEN for each column.
+"""
 
 from cassandra.cqlengine import columns
 from cassandra.cqlengine.management import sync_table
@@ -50,18 +55,21 @@ EACH = {
     "changed_inside": MADE,
     "saved_twice": MADE,
 }
-_known = set()
+_synced_keyspaces = set()
 
 
 def _ready(d):
     d.mapper()
-    if d.keyspace not in _known:
-        _known.add(d.keyspace)
+    if d.keyspace not in _synced_keyspaces:
+        _synced_keyspaces.add(d.keyspace)
         sync_table(Row)
 
 
 def _cases(d, make):
-    """Try each value for each column, after another writer has filled the row."""
+    """Yield (label, new instance, column, value) for each value and column.
+
+    Before that, another writer fills the row. Afterwards, we record what the row contains.
+    """
     _ready(d)
     key = 0
     for kind, values in GIVEN.items():
@@ -96,13 +104,13 @@ def updated(d, make):
 
 def changed_inside(d, make):
     for label, instance, name, value in _cases(d, make):
-        held = getattr(instance, name)
-        if name == "s" and held is not None:
-            held.update(value or {11})
-        elif name == "l" and held is not None:
-            held.extend(value or [11])
-        elif name == "m" and held is not None:
-            held.update(value or {"new": 11})
+        collection = getattr(instance, name)
+        if name == "s" and collection is not None:
+            collection.update(value or {11})
+        elif name == "l" and collection is not None:
+            collection.extend(value or [11])
+        elif name == "m" and collection is not None:
+            collection.update(value or {"new": 11})
         else:
             d.tried(f"{label} deleted", delattr, instance, name)
         d.show(f"{label} changed", name in instance.get_changed_columns())

@@ -1,4 +1,8 @@
-"""Values of many kinds through each column of the mapper."""
+"""Writes and reads values of many types through each column class of the mapper.
+
+Every function without an underscore is a program that each driver runs; `d` records the outcomes
+(see `tests.differential.worker`).
+"""
 
 import datetime
 import decimal
@@ -38,25 +42,26 @@ KINDS = {
     "Tuple": lambda **k: columns.Tuple(columns.Integer, columns.Text, **k),
 }
 EACH = {"created": list(KINDS), "converted": list(KINDS)}
-_known = {}
+_models = {}
 
 
 def _model(d, name, *, keyed=False):
     d.mapper()
     key = (d.keyspace, name, keyed)
-    if key not in _known:
+    if key not in _models:
         attributes = {"v": KINDS[name]()}
         attributes["p"] = columns.Text(primary_key=True)
         if keyed:
             attributes = {"p": KINDS[name](primary_key=True), "v": columns.Text()}
-        _known[key] = type(
+        _models[key] = type(
             f"C{name}{'Key' * keyed}", (Model,), {"__module__": "programs", **attributes}
         )
-        sync_table(_known[key])
-    return _known[key]
+        sync_table(_models[key])
+    return _models[key]
 
 
 def _usual(name):
+    """Return True for the names of values that can be used several times with any column."""
     value = VALUES[name]
     return name not in ("unset", "generator") and not isinstance(value, type)
 

@@ -1,4 +1,8 @@
-"""Mapper programs that lost data or behaved differently when they moved to this driver."""
+"""Mapper programs that once lost data or behaved differently with this driver.
+
+Every function without an underscore is a program that each driver runs; `d` records the outcomes
+(see `tests.differential.worker`).
+"""
 
 import datetime
 import enum
@@ -16,6 +20,7 @@ STATEMENTS = False
 
 
 def _m(name="M", **more):
+    """Return a model with a column of each kind, and further columns."""
     return type(
         name,
         (Model,),
@@ -32,6 +37,7 @@ def _m(name="M", **more):
 
 
 def _ready(d, **more):
+    """Connect the mapper, create the table of a model, and return the model."""
     d.mapper()
     model = _m(**more)
     sync_table(model)
@@ -104,6 +110,8 @@ class Kind(enum.Enum):
 
 
 class EnumText(columns.Text):
+    """A user's column: an enumeration, stored as text."""
+
     def validate(self, value):
         return None if value is None else Kind(value)
 
@@ -115,6 +123,8 @@ class EnumText(columns.Text):
 
 
 class Json(columns.Text):
+    """A user's column: any object, stored as JSON."""
+
     def validate(self, value):
         return value
 

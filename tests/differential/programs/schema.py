@@ -1,4 +1,8 @@
-"""Metadata of keyspaces, tables, types, functions, views and indexes, and schema change events."""
+"""Metadata of keyspaces, tables, types, functions, views and indexes, and schema changes.
+
+Every function without an underscore is a program that each driver runs; `d` records the outcomes
+(see `tests.differential.worker`).
+"""
 
 import re
 
@@ -37,7 +41,10 @@ EACH = {"made": list(MADE)}
 
 
 def _text(value):
-    """Return CQL with spacing and the order of options normalized."""
+    """Return the clauses of a CQL statement, sorted and with normalized spacing.
+
+    Drivers may format statements differently and write options in another order.
+    """
     return sorted(" ".join(value.replace("\n", " ").split()).replace(" AND ", "\n").split("\n"))
 
 
@@ -46,7 +53,8 @@ def _make(session, keyspace, name):
         session.execute(text.format(ks=keyspace))
 
 
-def _tell(d, cluster):
+def _record_metadata(d, cluster):
+    """Record everything that the metadata says about the program's keyspace."""
     keyspace = cluster.metadata.keyspaces[d.keyspace]
     d.show(
         "keyspace",
@@ -153,7 +161,8 @@ def _tell(d, cluster):
 def made(d, name):
     session = d.cluster().connect()
     _make(session, d.keyspace, name)
-    _tell(d, session.cluster)
+    _record_metadata(d, session.cluster)
+    # The metadata is the same for a cluster that reads the schema only now.
     other = d.cluster()
     other.connect()
     d.show(

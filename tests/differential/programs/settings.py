@@ -1,4 +1,8 @@
-"""Settings of clusters, profiles, statements and policies: their defaults, and odd values."""
+"""Settings of clusters, profiles, statements and policies: their defaults, and odd values.
+
+Every function without an underscore is a program that each driver runs; `d` records the outcomes
+(see `tests.differential.worker`).
+"""
 
 import uuid
 from unittest import mock

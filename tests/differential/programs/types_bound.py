@@ -1,4 +1,8 @@
-"""Values of many types for columns of each type: bound, and as literals in a statement."""
+"""Writes values of many types into columns of each type: bound, and as literals in a statement.
+
+Every function without an underscore is a program that each driver runs; `d` records the outcomes
+(see `tests.differential.worker`).
+"""
 
 import datetime
 import decimal
@@ -219,6 +223,7 @@ VALUES = {
 
 
 def _value(name):
+    """Return a value; a new generator for each call, since a generator can be read only once."""
     return (number for number in (1, 2)) if name == "generator" else VALUES[name]
 
 
@@ -234,7 +239,7 @@ def bound(d, kind):
     insert = s.prepare(f"INSERT INTO {_table(kind)} (k, v) VALUES (?, ?)")
     for name in VALUES:
         d.tried(name, s.execute, insert, (name, _value(name)))
-    # Our values are a list that changes the statement, so we compare its items, not its class.
+    # In turbocql, `values` is a subclass of list. Compare only its items.
     d.show("bytes", list(insert.bind(("a", None)).values))
 
 
@@ -255,7 +260,7 @@ def literal_by_name(d, kind):
 
 
 def read_again(d, kind):
-    """Read everything that could be bound, with each kind of row."""
+    """Write each value again, and read those that could be written."""
     s = d.shared
     insert = s.prepare(f"INSERT INTO {_table(kind)} (k, v) VALUES (?, ?)")
     for name in VALUES:

@@ -1,4 +1,8 @@
-"""Values and helpers that need no server: util, encoder, types, marshal, murmur3, timestamps."""
+"""Values and helpers that need no server: util, encoder, types, marshal, murmur3, timestamps.
+
+Every function without an underscore is a program that each driver runs; `d` records the outcomes
+(see `tests.differential.worker`).
+"""
 
 import datetime
 import decimal
@@ -457,6 +461,7 @@ def names_of_types(d):
         d.tried(f"typename {text}", cqltypes.cql_typename, text)
 
 
+# Values to encode, by the name of the type.
 CODED = {
     "Int32Type": (0, -1, 2**31 - 1, 2**31, "x", None, True, 1.0),
     "LongType": (0, -1, 2**63 - 1, 2**63),

@@ -1,5 +1,7 @@
-"""Reads with scylla-driver. The parent process sends ``go`` lines, and this one
-answers ``done``.
+"""Reads `count` rows of each keyspace twice with scylla-driver.
+
+After the first time, it prints ``go`` and the keyspace: the driver now knows the tablets. After the
+second time, it prints ``done``. Each time it waits for a line from the parent process.
 """
 
 import sys
@@ -15,7 +17,7 @@ session = cluster.connect()
 deadline = time.monotonic() + 20
 while time.monotonic() < deadline:
     stats = cluster.shard_aware_stats()
-    if stats and all(one["shards_count"] == one["connected"] for one in stats.values()):
+    if stats and all(host["shards_count"] == host["connected"] for host in stats.values()):
         break
     time.sleep(0.05)
 assert cluster.is_shard_aware()

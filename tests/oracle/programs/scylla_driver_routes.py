@@ -1,4 +1,4 @@
-"""Connects with scylla-driver through proxies, until the parent process ends it."""
+"""Connects with scylla-driver through proxies, until the parent process sends a line."""
 
 import sys
 

@@ -1,9 +1,9 @@
-"""Reads with scyllapy, which is based on the Rust driver; see `scylla_driver`."""
+"""Reads with scyllapy, which is based on ScyllaDB's Rust driver, as `scylla_driver.py` does."""
 
 import asyncio
 import sys
 
-# This file must not hide the package of the same name.
+# Remove this folder from the path: `import scyllapy` must not find this file.
 sys.path.pop(0)
 import scyllapy
 
