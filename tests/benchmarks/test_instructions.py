@@ -1,4 +1,4 @@
-"""`benchmarks.instructions` parses callgrind's output. These tests need no valgrind."""
+"""How `benchmarks.instructions` counts, records and compares. These tests need no valgrind."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Ir                file:function
 """
 
 
-def test_the_count_is_read() -> None:
+def test_the_count_comes_from_the_line_collected() -> None:
     assert callgrind.collected(REPORT) == 5_123_456_789
 
 
@@ -44,15 +44,15 @@ def test_a_report_without_a_count_is_an_error() -> None:
 
 
 def test_startup_instructions_cancel_out() -> None:
-    started, each = 4_000_000_000, 25_000
+    startup, per_request = 4_000_000_000, 25_000
     few, many = (
-        started + passes * instructions.SIZES[is_quick()] * each
+        startup + passes * instructions.SIZES[is_quick()] * per_request
         for passes in (instructions.FEW, instructions.MANY)
     )
-    assert instructions.per_request(few, many) == each
+    assert instructions.per_request(few, many) == per_request
 
 
-def test_functions_are_summed_over_recursion() -> None:
+def test_a_recursive_function_has_the_sum_of_its_lines() -> None:
     assert instructions.costs(ANNOTATED) == {
         "_PyEval_EvalFrameDefault": 7_000,
         "__pyx_f_start": 2_000,
@@ -64,18 +64,18 @@ def test_table_and_worker_know_the_same_cases() -> None:
     assert instructions.SIZES[is_quick()] == worker_instructions.REQUESTS
 
 
-def test_without_valgrind_it_says_so(tmp_path: Path) -> None:
+def test_without_valgrind_it_says_so_and_fails_unless_quick(tmp_path: Path) -> None:
     cases: list[tuple[tuple[str, ...], int]] = [((), 1), (("--quick",), 0)]
     for options, status in cases:
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, str(Path(instructions.__file__)), *options],
             env={**os.environ, "PATH": str(tmp_path)},
             capture_output=True,
             text=True,
         )
-        assert done.returncode == status, done.stderr
-        assert "needs valgrind, which is not installed" in done.stdout + done.stderr
-        assert "Traceback" not in done.stderr
+        assert result.returncode == status, result.stderr
+        assert "needs valgrind, which is not installed" in result.stdout + result.stderr
+        assert "Traceback" not in result.stderr
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def record_file(tmp_path: Path) -> Path:
     return file
 
 
-def test_the_last_record_of_an_environment_counts(record_file: Path) -> None:
+def test_last_returns_the_last_record_of_the_same_environment(record_file: Path) -> None:
     assert history.last("CPython 3.11.7, asyncio, x86_64", record_file) == {"aio-insert": 25_000}
     assert history.last("CPython 3.11.7, uvloop 0.22.1, x86_64", record_file) == {}
     first = history.read(record_file)[0]
@@ -113,5 +113,5 @@ def test_a_broken_line_of_the_history_is_named(record_file: Path) -> None:
         history.read(record_file)
 
 
-def test_the_history_can_be_read() -> None:
+def test_the_history_in_the_clone_can_be_read_and_has_known_cases() -> None:
     assert {record.case for record in history.read()} <= {case.name for case in instructions.CASES}

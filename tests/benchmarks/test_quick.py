@@ -1,4 +1,4 @@
-"""Every benchmark runs to its end with ``--quick`` if only the driver is installed."""
+"""Every benchmark succeeds with ``--quick`` in an environment with only the driver."""
 
 from __future__ import annotations
 
@@ -82,26 +82,26 @@ def check_report(report: Any, script: Path) -> None:
 
 
 def mistakes_of(python: Path, script: Path, folder: Path) -> list[str]:
-    """Run a script for a moment, and return the faults of its output."""
+    """Run a script with --quick, and return descriptions of what is wrong with its output."""
     folder.mkdir()
     figures = folder / "figures.json"
-    done = run(python, folder, script, "--quick", "--json", str(figures))
-    # stderr is no terminal, so no progress bar may appear either
-    if done.returncode or done.stderr:
-        return [f"{script.name} ended with {done.returncode}: {done.stderr}"]
+    result = run(python, folder, script, "--quick", "--json", str(figures))
+    # stderr is no terminal here, so not even a progress bar may appear in it.
+    if result.returncode or result.stderr:
+        return [f"{script.name} ended with {result.returncode}: {result.stderr}"]
     report = json.loads(figures.read_text())
     check_report(report, script)
     mistakes = []
-    if not done.stdout.splitlines()[0].endswith("(--quick)"):
+    if not result.stdout.splitlines()[0].endswith("(--quick)"):
         mistakes.append(f"{script.name} does not say that its figures are rough")
     lacks_packages = any("this benchmark needs" in note for note in report["notes"])
-    if not lacks_packages and not (report["tables"] and TABLE.search(done.stdout)):
+    if not lacks_packages and not (report["tables"] and TABLE.search(result.stdout)):
         mistakes.append(f"{script.name} prints no table")
     return mistakes
 
 
 @pytest.mark.timeout(3000)
-def test_each_runs_from_the_installed_driver_alone(python: Path, tmp_path: Path) -> None:
+def test_each_benchmark_runs_with_only_the_driver_installed(python: Path, tmp_path: Path) -> None:
     with ThreadPoolExecutor(os.cpu_count()) as scripts_at_once:
         mistakes = scripts_at_once.map(
             lambda script: mistakes_of(python, script, tmp_path / script.stem), SCRIPTS
@@ -109,24 +109,28 @@ def test_each_runs_from_the_installed_driver_alone(python: Path, tmp_path: Path)
         assert [*chain.from_iterable(mistakes)] == []
 
 
-def test_json_alone_goes_to_standard_output(python: Path, tmp_path: Path) -> None:
+def test_json_without_a_file_goes_to_standard_output_and_the_rest_to_stderr(
+    python: Path, tmp_path: Path
+) -> None:
     script = BENCHMARKS / "rows.py"
-    done = run(python, tmp_path, script, "--quick", "--json")
-    assert done.returncode == 0, done.stderr
-    check_report(json.loads(done.stdout), script)
-    assert done.stderr.splitlines()[0].endswith("(--quick)")
+    result = run(python, tmp_path, script, "--quick", "--json")
+    assert result.returncode == 0, result.stderr
+    check_report(json.loads(result.stdout), script)
+    assert result.stderr.splitlines()[0].endswith("(--quick)")
 
 
-def test_a_picture_needs_matplotlib(python: Path, tmp_path: Path) -> None:
-    done = run(python, tmp_path, BENCHMARKS / "rows.py", "--quick", "--plot", "x.png")
-    assert done.returncode == 2
-    assert "--plot needs matplotlib: pip install matplotlib" in done.stderr
+def test_plot_without_matplotlib_is_an_error_that_says_so(python: Path, tmp_path: Path) -> None:
+    result = run(python, tmp_path, BENCHMARKS / "rows.py", "--quick", "--plot", "x.png")
+    assert result.returncode == 2
+    assert "--plot needs matplotlib: pip install matplotlib" in result.stderr
 
 
-def test_all_writes_the_page(python: Path, tmp_path: Path) -> None:
+def test_all_writes_a_page_with_the_tables_of_the_named_benchmarks(
+    python: Path, tmp_path: Path
+) -> None:
     page = tmp_path / "page.inc"
-    done = run(python, tmp_path, ALL, "--quick", "--page", str(page), "rows", "messages")
-    assert done.returncode == 0, done.stderr
+    result = run(python, tmp_path, ALL, "--quick", "--page", str(page), "rows", "messages")
+    assert result.returncode == 0, result.stderr
     text = page.read_text()
     assert "``python benchmarks/rows.py --quick``" in text
     assert "Quick runs, rough figures" in text

@@ -1,4 +1,4 @@
-"""`benchmarks._lib.report` writes the first line, tables, targets and JSON of all benchmarks."""
+"""What `benchmarks._lib.report` prints and writes for every benchmark."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def benchmark() -> Benchmark:
     return Benchmark("Help.\n\n    code\n", "Inserts, us", takes="2 minutes", quick="5 s")
 
 
-def test_cases_are_rows_drivers_columns_and_ratios_last() -> None:
+def test_a_table_has_a_row_per_case_a_column_per_driver_and_ratios_last() -> None:
     ratios = least_over(ROWS, "ours", ("theirs", "others"))
     assert ratios == {"insert": 8.0}
     assert Table("us", ROWS, {"peer / ours": ratios}).lines() == [
@@ -41,13 +41,13 @@ def test_cases_are_rows_drivers_columns_and_ratios_last() -> None:
     ]
 
 
-def test_a_case_of_ours_alone_is_compared_with_the_same_work() -> None:
+def test_a_case_that_others_lack_is_compared_with_their_case_of_the_same_work() -> None:
     rows = {"add": {"ours": 2.0, "theirs": 9.0}, "add_many": {"ours": 1.0}}
     ratios = least_over(rows, "ours", ("theirs",), {"add_many": "add"})
     assert ratios == {"add": 4.5, "add_many": 9.0}
 
 
-def test_ratios_of_drivers_that_are_left_out_have_no_column() -> None:
+def test_a_column_of_ratios_without_values_is_left_out() -> None:
     assert "peer" not in "\n".join(Table("us", ROWS, {"peer / ours": {}}).lines())
 
 
@@ -68,21 +68,25 @@ def test_figures_have_about_three_digits() -> None:
         assert shown(value) == text
 
 
-def test_the_first_line_says_what_and_how_long(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_first_line_has_the_title_and_the_expected_duration(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     benchmark().start([])
     assert capsys.readouterr().out == "Inserts, us: about 2 minutes\n"
     benchmark().start(["--quick"])
     assert capsys.readouterr().out == "Inserts, us: about 5 s (--quick)\n"
 
 
-def test_quick_sets_what_is_not_given() -> None:
+def test_quick_replaces_only_defaults_not_given_options() -> None:
     for arguments, expected in ((["--quick"], 1), (["--quick", "--rounds", "2"], 2), ([], 9)):
         bench = benchmark()
         bench.add("--rounds", type=int, default=9)
         assert bench.start(arguments, rounds=1).rounds == expected
 
 
-def test_a_missed_target_counts_if_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missed_target_changes_the_exit_status_only_with_check(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     for arguments, status in (([], 0), (["--check"], 1)):
         bench = benchmark()
         bench.start(arguments)
@@ -93,7 +97,7 @@ def test_a_missed_target_counts_if_it_is_asked_for(capsys: pytest.CaptureFixture
     assert "insert: 5 us, at most 6: met\npage: 9 us, at most 8: MISSED" in out
 
 
-def test_json_has_the_tables_and_what_they_were_measured_on(tmp_path: Path) -> None:
+def test_the_json_has_the_tables_and_a_page_is_made_from_it(tmp_path: Path) -> None:
     path = tmp_path / "figures.json"
     bench = benchmark()
     bench.start(["--json", str(path)])
@@ -110,7 +114,7 @@ def test_json_has_the_tables_and_what_they_were_measured_on(tmp_path: Path) -> N
     assert "   insert,5,50,40,8\n" in page
 
 
-def test_the_bar_is_for_terminals() -> None:
+def test_the_progress_bar_appears_only_in_terminals() -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -127,10 +131,9 @@ def test_the_bar_is_for_terminals() -> None:
     assert terminal.getvalue().endswith("\r\033[K")
 
 
-def test_the_picture_of_the_readme() -> None:
+def test_bars_are_labelled_and_as_long_as_their_values() -> None:
     table = Table("us", {"insert, 100 in flight": {"aio": 2.0, "cassandra-driver": 50.0}})
-    drawn = bars.svg(table)
-    root = ElementTree.fromstring(drawn)
+    root = ElementTree.fromstring(bars.svg(table))
     labels = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"turbocql, asyncio", "2", "cassandra-driver", "50"} <= set(labels)
     widths = [float(bar.get("width", 0)) for bar in root.iter("{http://www.w3.org/2000/svg}rect")]

@@ -11,7 +11,7 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 SCRIPTS = sorted(path for path in BENCHMARKS.glob("[a-z]*.py") if "__main__" in path.read_text())
 
 
-def started(
+def run_script(
     script: Path, directory: Path, *arguments: str, options: tuple[str, ...] = ()
 ) -> subprocess.CompletedProcess[str]:
     environment = {
@@ -25,45 +25,47 @@ def started(
 
 def test_a_benchmark_starts_by_its_path(tmp_path: Path) -> None:
     for script in SCRIPTS:
-        done = started(script, tmp_path, "--help")
-        assert done.returncode == 0, done.stderr
-        assert "usage" in done.stdout
-        # The help shows the script's docstring unchanged, with the line that starts the script.
-        assert f"\n    python benchmarks/{script.name}" in done.stdout
+        result = run_script(script, tmp_path, "--help")
+        assert result.returncode == 0, result.stderr
+        assert "usage" in result.stdout
+        # The help contains the script's docstring, which has the command that starts the script.
+        assert f"\n    python benchmarks/{script.name}" in result.stdout
 
 
 def test_a_benchmark_without_the_driver_says_what_to_install(tmp_path: Path) -> None:
     for script in SCRIPTS:
-        done = started(script, tmp_path, "--quick", options=("-E", "-S"))  # without site-packages
-        assert done.returncode == 1
-        assert "this benchmark needs cassandra" in done.stderr
-        assert "pip install ." in done.stderr
-        assert "Traceback" not in done.stderr
+        result = run_script(
+            script, tmp_path, "--quick", options=("-E", "-S")
+        )  # without site-packages
+        assert result.returncode == 1
+        assert "this benchmark needs cassandra" in result.stderr
+        assert "pip install ." in result.stderr
+        assert "Traceback" not in result.stderr
 
 
-def test_the_index_has_every_script() -> None:
+def test_the_readme_lists_every_script() -> None:
     for script in SCRIPTS:
         assert f"``{script.name}``" in (BENCHMARKS / "README.rst").read_text()
 
 
-def test_scripts_start_as_modules() -> None:
-    done = subprocess.run(
+def test_a_benchmark_starts_as_a_module() -> None:
+    result = subprocess.run(
         [sys.executable, "-m", "benchmarks.instructions", "--help"],
         cwd=BENCHMARKS.parent,
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
 
 
 def test_no_script_puts_the_clone_on_the_path() -> None:
     """Benchmarks measure the installed driver, since the clone's package may not be compiled."""
     for path in BENCHMARKS.rglob("*.py"):
         assert "sys.path.insert" not in path.read_text(), path
-    # If the clone itself is installed, it is on the path already.
+    # If the clone is installed in editable mode, it is on the path before the import already.
     program = "import sys; before = [*sys.path]; from benchmarks._lib import peers\n"
     program += "assert sys.path == before, sys.path"
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-E", "-c", program], cwd=BENCHMARKS, capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr

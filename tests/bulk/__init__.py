@@ -1,5 +1,6 @@
-"""Whole tables go through files and back on a real node, and must be unchanged afterwards.
+"""Tests that unload, load, copy and scan whole tables of a real node.
 
-``pytest tests/bulk`` takes some minutes; with ``TURBOCQL_BULK_SEEDS=2`` about one. A failure names
-its seed: ``TURBOCQL_BULK_FIRST_SEED=17 TURBOCQL_BULK_SEEDS=1`` repeats that seed alone.
+``pytest tests/bulk`` takes some minutes; with ``TURBOCQL_BULK_SEEDS=2`` it takes about one. The
+name of a failed test contains its seed. To run only the seed 17, set
+``TURBOCQL_BULK_FIRST_SEED=17 TURBOCQL_BULK_SEEDS=1``.
 """

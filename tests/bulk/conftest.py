@@ -1,4 +1,7 @@
-"""One real node for the tests of this package, and sessions with settings that applications use."""
+"""Fixtures of tests/bulk: one real node, and a session in a new keyspace for each test.
+
+The functions give sessions the settings of applications, and compare the content of tables.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ FACTORIES: tuple[Callable[..., Any], ...] = (
 
 
 class Shut:
-    """An application's class whose repr shows none of its fields."""
+    """An application's class for user types, whose instances show and keep none of the fields.
+
+    A bulk operation that decoded user types with this class would lose their values.
+    """
 
     __slots__ = ()
 
@@ -64,7 +70,7 @@ def session(node: LocalCluster) -> Iterator[Session]:
 
 
 def settings_of(node: LocalCluster, factory: Callable[..., Any]) -> dict[str, Any]:
-    """Return the settings of a cluster whose profile has the row factory."""
+    """Return the arguments of a `Cluster` for `node` whose default profile has a row factory."""
     profile = ExecutionProfile(row_factory=factory, request_timeout=60)
     return {
         "contact_points": node.contact_points,
@@ -74,7 +80,7 @@ def settings_of(node: LocalCluster, factory: Callable[..., Any]) -> dict[str, An
 
 
 def spoil(session: Any, handler: Any) -> None:
-    """Set a row factory and a protocol handler on the session, as an application may."""
+    """Give the session settings that an application may use and bulk operations must ignore."""
     session.client_protocol_handler = handler
     session.default_vector_type = "numpy"
     session.default_fetch_size = 1
@@ -82,7 +88,7 @@ def spoil(session: Any, handler: Any) -> None:
 
 
 def content_of(session: Session, table: str) -> list[tuple[str, ...]]:
-    """Return the rows of a table, each value as a string that tells all values apart."""
+    """Return the rows of a table, sorted, with different strings for different values."""
     plain = PlainRows()
     rows: list[tuple[str, ...]] = []
     result = session.execute(f"SELECT * FROM {table}")
@@ -94,7 +100,8 @@ def content_of(session: Session, table: str) -> list[tuple[str, ...]]:
 
 
 def _words_of(value: Any) -> str:
-    # Servers sort sets and maps inside other values by rules of their own, so we sort the elements.
+    # Nodes sort nested sets and maps by rules of their own. Sort the elements, because the order
+    # must not count as a difference.
     if isinstance(value, SortedSet):
         return f"{{{', '.join(sorted({_words_of(item) for item in value}))}}}"
     if isinstance(value, Mapping):
@@ -106,15 +113,19 @@ def _words_of(value: Any) -> str:
 
 
 def difference(session: Session, expected: list[Any], actual: list[Any]) -> str:
-    """Return the differences between rows of the source and of the target; "" if there are none."""
+    """Describe the differences between the rows of source and target; return "" if there are none.
+
+    :param expected: the rows of the source, from `content_of`.
+    :param actual: the rows of the target, likewise.
+    """
     if expected == actual:
         return ""
     names = session.execute("SELECT * FROM source LIMIT 1").column_names or []
     if len(expected) != len(actual):
         return f"{len(actual)} rows, and not {len(expected)}"
     return "; ".join(
-        f"{name}: {was} became {came}"
+        f"{name}: {value_before} became {value_after}"
         for before, after in zip(expected, actual, strict=True)
-        for name, was, came in zip(names, before, after, strict=True)
-        if was != came
+        for name, value_before, value_after in zip(names, before, after, strict=True)
+        if value_before != value_after
     )[:2000]

@@ -1,4 +1,7 @@
-"""``python -m tests.bulk.killed WORK ...``: works on tables until a test kills the process."""
+"""A bulk operation in a process of its own, which the tests in test_kills.py kill.
+
+python -m tests.bulk.killed KIND HOST PORT KEYSPACE FOLDER
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,17 @@ chunks.CHUNK_ROWS = chunks.TEXT_ROWS = chunks.OBJECT_ROWS = 50
 
 
 def work(session: Session, kind: str, keyspace: str, folder: Path) -> None:
-    """Do the work from its checkpoint, or from the beginning.
+    """Run one bulk operation, from its checkpoint if there is one.
 
-    :param session: a session. :param kind: "scan", "copy", "unload" or "load". :param keyspace: has
-    the tables ``source`` and ``target``. :param folder: has, or gets, the files.
+    :param kind: "scan", "copy", "unload" or "load". "unload" uses no checkpoint.
+    :param keyspace: contains the tables ``source`` and ``target``.
+    :param folder: for the checkpoint, and for the files that the operation reads or writes.
     """
     source, target = f"{keyspace}.source", f"{keyspace}.target"
     point = folder / "point"
     if kind == "scan":
         with open(folder / "rows", "a", encoding="utf-8") as file:
-            # An earlier run may have ended in the middle of a line.
+            # An earlier process may have been killed in the middle of a line: end this line.
             file.write("\n")
             for page in session.scan(source, checkpoint=point, **PAGES).pages():
                 file.write("".join(f"{k}\t{v}\n" for k, v in page.current_rows))

@@ -1,4 +1,4 @@
-"""Random tables with values of every CQL type, decided by a seed."""
+"""Random tables with values of every CQL type. The same seed gives the same tables and values."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ Maker = Callable[[random.Random], Any]
 
 
 def _text(rng: random.Random, letters: str = LETTERS) -> str:
-    # CSV does not distinguish null from the empty string, so no string here is empty.
+    # A CSV file does not distinguish null from the empty string, so no text here is empty.
     return "".join(rng.choice(letters) for _ in range(rng.choice((1, 1, 3, 20))))
 
 
-def _edge(rng: random.Random, bits: int) -> int:
+def _signed_integer(rng: random.Random, bits: int) -> int:
+    # The limits and the numbers around zero are likelier than the others.
     limit = 1 << (bits - 1)
     return rng.choice((0, 1, -1, limit - 1, -limit, rng.randrange(-limit, limit)))
 
@@ -38,8 +39,8 @@ def _decimal(rng: random.Random) -> Decimal:
     return Decimal(digits).scaleb(rng.choice((0, -1, -2, -20, 0)))
 
 
-def _moment(rng: random.Random) -> datetime.datetime | int:
-    if rng.random() < 0.2:  # datetime does not support these years
+def _timestamp(rng: random.Random) -> datetime.datetime | int:
+    if rng.random() < 0.2:  # as an integer of milliseconds: datetime does not support these years
         return rng.choice(((1 << 63) - 1, -(1 << 63), 253_402_300_800_000))
     millis = rng.choice((0, 1, -1, 1_711_113_022_222, rng.randrange(-(10**13), 10**14)))
     return EPOCH + datetime.timedelta(milliseconds=millis)
@@ -52,7 +53,7 @@ def _duration(rng: random.Random) -> Duration:
 
 SCALARS: dict[str, Maker] = {
     "ascii": lambda rng: _text(rng, "abc ,\"'\\\n"),
-    "bigint": lambda rng: _edge(rng, 64),
+    "bigint": lambda rng: _signed_integer(rng, 64),
     "blob": lambda rng: rng.randbytes(rng.choice((1, 2, 20))),
     "boolean": lambda rng: rng.random() < 0.5,
     "date": lambda rng: Date(
@@ -65,22 +66,25 @@ SCALARS: dict[str, Maker] = {
     "inet": lambda rng: str(
         rng.choice((IPv4Address(rng.getrandbits(32)), IPv6Address(rng.getrandbits(128))))
     ),
-    "int": lambda rng: _edge(rng, 32),
-    "smallint": lambda rng: _edge(rng, 16),
+    "int": lambda rng: _signed_integer(rng, 32),
+    "smallint": lambda rng: _signed_integer(rng, 16),
     "text": _text,
     "time": lambda rng: Time(rng.choice((0, 1, 86_399_999_999_999, rng.randrange(86_400 * 10**9)))),
-    "timestamp": _moment,
+    "timestamp": _timestamp,
     "timeuuid": lambda rng: uuid.UUID(int=rng.getrandbits(128) & ~(0xF << 76) | 0x1 << 76),
-    "tinyint": lambda rng: _edge(rng, 8),
+    "tinyint": lambda rng: _signed_integer(rng, 8),
     "uuid": lambda rng: uuid.UUID(int=rng.getrandbits(128), version=4),
     "varint": lambda rng: rng.choice((0, -1, 10**30, -(10**30), rng.getrandbits(70))),
 }  # fmt: skip
-# These types are not allowed as keys of maps and elements of sets.
+# CQL does not allow these types in keys, in the keys of maps and in the elements of sets.
 UNORDERED = frozenset({"duration"})
 
 
 class Column(NamedTuple):
-    """A column, or a field: its CQL type, and a function that returns random values of it."""
+    """A column of a table, or a field of a user type.
+
+    `make` takes a random generator and returns a random value of `cql_type`.
+    """
 
     name: str
     cql_type: str
@@ -92,10 +96,10 @@ def _quoted(name: str) -> str:
 
 
 class Schema:
-    """Two tables with the same columns, ``source`` and ``target``, and the types that they use.
+    """Two tables with the same columns, ``source`` and ``target``, and the user types of these.
 
-    :param seed: makes the same schema, and the same rows, each time. :param keyspace: the keyspace
-    that the schema is created in.
+    :param seed: the same seed gives the same schema, and the same rows.
+    :param keyspace: the keyspace that the caller creates the schema in.
     """
 
     FIELDS = ("Zip Code", "class", "_x", "plain", "def", "a.b", "ü")
@@ -109,7 +113,10 @@ class Schema:
             self.types[name] = [self._column(field, 1) for field in fields]
         keys = [kind for kind in SCALARS if kind not in UNORDERED]
         rng.shuffle(keys)
-        self.partition = [Column("p", keys[0], SCALARS[keys[0]]), Column("P 2", "int", SCALARS["int"])]  # fmt: skip  # noqa: E501
+        self.partition = [
+            Column("p", keys[0], SCALARS[keys[0]]),
+            Column("P 2", "int", SCALARS["int"]),
+        ]
         self.clustering = [Column("c", keys[1], SCALARS[keys[1]])]
         kinds = list(SCALARS)
         rng.shuffle(kinds)
@@ -121,7 +128,7 @@ class Schema:
 
     @property
     def columns(self) -> list[Column]:
-        """All columns, those of the key first."""
+        """All columns; the columns of the primary key come first."""
         return [*self.partition, *self.clustering, self.static, *self.values]
 
     def _column(self, name: str, depth: int, is_nested: bool = False) -> Column:
@@ -130,37 +137,43 @@ class Schema:
     def _type(
         self, depth: int, is_nested: bool = False, is_ordered: bool = False
     ) -> tuple[str, Maker]:
-        """Return a type and a function that makes its values, nested at most `depth` deep."""
+        """Return a random CQL type and a function that makes its values.
+
+        :param depth: how many types may be nested in each other; 0 for a scalar type.
+        :param is_nested: whether the type must be a container, not a scalar.
+        :param is_ordered: whether the type is for the keys of a map or the elements of a set, so
+            that it must contain no type of UNORDERED.
+        """
         rng = self.rng
         if not depth or (not is_nested and rng.random() < 0.4):
             kind = rng.choice([name for name in SCALARS if not is_ordered or name not in UNORDERED])
             return kind, SCALARS[kind]
-        shapes = ["list", "map", "set", "tuple", "vector"]
-        usable = [name for name, fields in self.types.items() if not is_ordered]
-        shape = rng.choice([*shapes, *usable])
-        if shape in usable:
-            fields = self.types[shape]
-            return f"frozen<{_quoted(shape)}>", lambda rng: {
+        containers = ["list", "map", "set", "tuple", "vector"]
+        user_types = [name for name, fields in self.types.items() if not is_ordered]
+        container = rng.choice([*containers, *user_types])
+        if container in user_types:
+            fields = self.types[container]
+            return f"frozen<{_quoted(container)}>", lambda rng: {
                 field.name: field.make(rng) if rng.random() < 0.8 else None for field in fields
             }
-        if shape == "tuple":
+        if container == "tuple":
             inner = [self._type(depth - 1, is_ordered=is_ordered) for _ in range(3)]
             return f"frozen<tuple<{', '.join(cql for cql, _ in inner)}>>", lambda rng: tuple(
                 make(rng) if rng.random() < 0.8 else None for _, make in inner
             )
-        if shape == "vector":
+        if container == "vector":
             kind = rng.choice(["float", "int", "bigint", "text"])
             make = SCALARS[kind]
             return f"vector<{kind}, 3>", lambda rng: [make(rng) for _ in range(3)]
-        key, make_key = self._type(depth - 1, is_ordered=is_ordered or shape != "list")
-        if shape == "map":
+        key, make_key = self._type(depth - 1, is_ordered=is_ordered or container != "list")
+        if container == "map":
             value, make_value = self._type(depth - 1, is_ordered=is_ordered)
             # The keys may be dicts, which have no hash, so the map is a list of pairs.
             return f"frozen<map<{key}, {value}>>", lambda rng: _Pairs(
                 (key_value, make_value(rng))
-                for key_value in _different(make_key(rng) for _ in _some(rng))
+                for key_value in _without_duplicates(make_key(rng) for _ in _some(rng))
             )
-        return f"frozen<{shape}<{key}>>", lambda rng: [make_key(rng) for _ in _some(rng)]
+        return f"frozen<{container}<{key}>>", lambda rng: [make_key(rng) for _ in _some(rng)]
 
     def statements(self) -> list[str]:
         """Return the statements that create the types and the tables."""
@@ -182,12 +195,12 @@ class Schema:
         return texts
 
     def insert(self) -> str:
-        """Return the statement that writes a row."""
+        """Return the INSERT that writes a row of `rows` into ``source``."""
         names = ", ".join(_quoted(column.name) for column in self.columns)
         return f"INSERT INTO source ({names}) VALUES ({', '.join('?' * len(self.columns))})"
 
     def rows(self, count: int) -> list[Sequence[Any]]:
-        """Return rows, of which some values are null."""
+        """Return `count` random rows, with null for about a fifth of the values outside the key."""
         rng = self.rng
         key = len(self.partition) + len(self.clustering)
         return [
@@ -200,16 +213,18 @@ class Schema:
 
 
 def _some(rng: random.Random) -> range:
+    # The loop over this range makes the elements of one collection.
     return range(rng.choice((1, 1, 2, 5)))
 
 
-def _different(values: Iterable[Any]) -> list[Any]:
+def _without_duplicates(values: Iterable[Any]) -> list[Any]:
+    # The values may have no hash, so their representations are compared.
     return list({repr(value): value for value in values}.values())
 
 
 class _Pairs(list[Any]):
-    """A map as a list of pairs, because its keys may have no hash."""
+    """The value of a map as a list of (key, value) pairs, because its keys may have no hash."""
 
     def items(self) -> list[Any]:
-        """Return the pairs."""
+        """Return the (key, value) pairs."""
         return self

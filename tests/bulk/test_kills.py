@@ -1,6 +1,4 @@
-"""A process that is killed at any moment goes on from its checkpoint, and no row is lost or
-altered.
-"""
+"""A bulk operation that is killed and run again continues, and no row is lost or altered."""
 
 from __future__ import annotations
 
@@ -27,12 +25,16 @@ pytestmark = pytest.mark.integration
 COUNT = 3000
 SEEDS = range(int(os.environ.get("TURBOCQL_BULK_SEEDS", "20")))
 ROWS = [(number, f"text {number}, 'ß'\n") for number in range(COUNT)]
-MOST_RUNS = 60
-A_MINUTE = 60.0
+MAX_RUNS = 60
+TIMEOUT = 60.0  # seconds
 
 
 class KilledWork:
-    """Runs ``tests.bulk.killed`` until it is done, and kills it at random moments before."""
+    """Runs the process ``tests.bulk.killed`` on a folder, again and again, and may kill it.
+
+    :param kind: the operation: "scan", "copy", "unload" or "load".
+    :param folder: for the checkpoint and the files of the operation.
+    """
 
     def __init__(self, node: LocalCluster, kind: str, keyspace: str, folder: Path) -> None:
         host, port = node.contact_points[0], str(node.port)
@@ -41,50 +43,50 @@ class KilledWork:
         self.kills = 0
 
     def _state(self) -> object:
-        # Each step of the work replaces or creates a file.
+        # The process creates or replaces a file at each step, so that an inode number changes.
         return sorted((path.name, path.stat().st_ino) for path in self._folder.rglob("*"))
 
     def run(self, changes: int | None) -> bool:
-        """Run the process, and kill it after `changes` changes of its files; return True if it
-        finished.
+        """Run the process once, and kill it after `changes` changes of its files.
 
-        :param changes: None lets the process run to its end.
+        :param changes: None does not kill the process.
+        :returns: True if the process finished, False if it was killed.
         """
         process = subprocess.Popen(self._command, cwd=Path(__file__).parents[2])
         try:
             if changes is None:
-                assert process.wait(A_MINUTE) == 0
+                assert process.wait(TIMEOUT) == 0
                 return True
             for _ in range(changes):
                 before = self._safe_state()
-                until(partial(self._goes_on, process, before), A_MINUTE)
+                until(partial(self._has_progressed, process, before), TIMEOUT)
             if process.poll() is not None:
                 assert process.returncode == 0
                 return True
             process.kill()
-            process.wait(A_MINUTE)
+            process.wait(TIMEOUT)
             self.kills += 1
             return False
         finally:
             if process.poll() is None:
                 process.kill()
-                process.wait(A_MINUTE)
+                process.wait(TIMEOUT)
 
-    def _goes_on(self, process: subprocess.Popen[bytes], before: object) -> bool:
+    def _has_progressed(self, process: subprocess.Popen[bytes], before: object) -> bool:
         return process.poll() is not None or self._safe_state() != before
 
     def _safe_state(self) -> object:
         try:
             return self._state()
-        except FileNotFoundError:  # the file is being replaced
+        except FileNotFoundError:  # the process is replacing the file
             return None
 
     def run_to_the_end(self, rng: random.Random) -> None:
         """Run the process again and again, until it finishes."""
         for number in itertools.count():
-            assert number < MOST_RUNS
+            assert number < MAX_RUNS
             # The last runs are not killed, so that even a slow machine finishes.
-            if self.run(rng.randrange(1, 40) if number < MOST_RUNS // 2 else None):
+            if self.run(rng.randrange(1, 40) if number < MAX_RUNS // 2 else None):
                 return
 
 
@@ -108,7 +110,7 @@ def write_csv_file(folder: Path) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS[:5])
 @pytest.mark.parametrize("kind", ["copy", "load"])
-def test_killed_work_writes_all_rows_in_the_end(
+def test_killed_copies_and_loads_have_written_every_row_in_the_end(
     tables: Session, node: LocalCluster, tmp_path: Path, kind: str, seed: int
 ) -> None:
     write_csv_file(tmp_path)

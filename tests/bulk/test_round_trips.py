@@ -42,13 +42,16 @@ FORMS: list[dict[str, Any]] = [
 ]
 
 
-def read_by(form: dict[str, Any]) -> dict[str, Any]:
-    """Return the load options that match the options of an unload."""
+def load_options(form: dict[str, Any]) -> dict[str, Any]:
+    """Return the options for `load` that match these options of `unload`.
+
+    `load` takes no compression: it opens each file by the ending of its name.
+    """
     return {name: value for name, value in form.items() if name != "compression"}
 
 
 def prepare(session: Session, seed: int) -> list[Any]:
-    """Create the tables of a seed, and return the rows of the source."""
+    """Create the tables of a seed, and fill the source; return the content of the source."""
     assert session.keyspace is not None
     schema = Schema(seed, session.keyspace)
     for text in schema.statements():
@@ -56,10 +59,11 @@ def prepare(session: Session, seed: int) -> list[Any]:
     insert = session.prepare(schema.insert())
     for row in schema.rows(ROWS):
         session.execute(insert, row)
-    # This partition has no row, only a static column.
+    # Add a partition that has no rows, only a value in its static column.
     names = ", ".join(f'"{column.name}"' for column in (*schema.partition, schema.static))
-    alone = session.prepare(f"INSERT INTO source ({names}) VALUES (?, ?, ?)")
-    session.execute(alone, [*(column.make(schema.rng) for column in schema.partition), "alone"])
+    insert_static = session.prepare(f"INSERT INTO source ({names}) VALUES (?, ?, ?)")
+    key = [column.make(schema.rng) for column in schema.partition]
+    session.execute(insert_static, [*key, "alone"])
     expected = content_of(session, "source")
     assert len(expected) > 1
     return expected
@@ -70,7 +74,9 @@ def names_of(session: Session) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_blocking(session: Session, node: LocalCluster, tmp_path: Path, seed: int) -> None:
+def test_tables_are_the_same_after_a_round_trip(
+    session: Session, node: LocalCluster, tmp_path: Path, seed: int
+) -> None:
     expected = prepare(session, seed)
     source, target = names_of(session)
     chosen = itertools.islice(itertools.cycle(itertools.product(HANDLERS, FACTORIES)), seed, None)
@@ -82,7 +88,7 @@ def test_blocking(session: Session, node: LocalCluster, tmp_path: Path, seed: in
             folder = tmp_path / str(number)
             report = other.unload(source, folder, page_size=7, splits=3, **form)
             assert report.rows == len(expected) == other.count(source, splits=3)
-            other.load(target, folder, progress=False, **read_by(form))
+            other.load(target, folder, progress=False, **load_options(form))
             assert not difference(session, expected, content_of(session, "target")), (form, handler)
             session.execute("TRUNCATE target")
             copy(other, source, other, target, page_size=7, splits=3)
@@ -94,7 +100,9 @@ def test_blocking(session: Session, node: LocalCluster, tmp_path: Path, seed: in
 
 
 @pytest.mark.parametrize("seed", SEEDS[::4])
-async def test_asyncio(session: Session, node: LocalCluster, tmp_path: Path, seed: int) -> None:
+async def test_tables_are_the_same_after_a_round_trip_of_asyncio(
+    session: Session, node: LocalCluster, tmp_path: Path, seed: int
+) -> None:
     expected = prepare(session, seed)
     source, target = names_of(session)
     chosen = itertools.islice(itertools.cycle(itertools.product(HANDLERS, FACTORIES)), seed, None)
@@ -109,7 +117,7 @@ async def test_asyncio(session: Session, node: LocalCluster, tmp_path: Path, see
             folder = tmp_path / str(number)
             report = await other.unload(source, folder, page_size=7, splits=3, **form)
             assert report.rows == len(expected) == await other.count(source, splits=3)
-            await other.load(target, folder, progress=False, **read_by(form))
+            await other.load(target, folder, progress=False, **load_options(form))
             assert not difference(session, expected, content_of(session, "target")), (form, handler)
             session.execute("TRUNCATE target")
             await acopy(other, source, other, target, page_size=7, splits=3)

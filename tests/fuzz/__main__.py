@@ -1,9 +1,11 @@
-"""Run all fuzzers in turn for some time: ``python tests/fuzz [--seconds N] [--seed S] [--grow]
-[--impl c|both]``.
+"""Runs all fuzzers, one after the other.
 
-The corpus is replayed first. Then each fuzzer gets a sixth of the time. Without ``--seed``, each
-run prints a new seed, with which you can repeat it. ``--grow`` adds inputs whose outcome is new to
-the corpus. The exit status is not 0 after a finding.
+python tests/fuzz [--seconds N] [--seed S] [--grow] [--impl c|both]
+
+The program first replays the corpus, and then gives each of six fuzzers the same share of the time.
+It prints the seed, with which you can repeat the run; without ``--seed``, each run has a new one.
+``--grow`` adds inputs with a new outcome to the corpus. The exit status is not 0 if a fuzzer finds
+something.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-# run as a folder: import the installed driver first, because its modules are compiled
+# Python runs a folder ("python tests/fuzz") without a package. Append the clone to the path, not
+# prepend: an installed driver is then imported first, and its modules are compiled.
 if not __package__:
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
@@ -27,7 +30,7 @@ MAX_RESIDENT_MB = 1500
 
 
 def replay(impls: list[str]) -> int:
-    """Replay the whole corpus; return the number of inputs."""
+    """Run every input of the corpus through its fuzzer's checks; return the number of inputs."""
     both = len(impls) > 1
     return (
         fuzz_codecs.replay(both)
@@ -63,9 +66,11 @@ def main() -> None:
         ("rows", lambda: fuzz_frames.run_rows(impls, 0, source, share)),
     ]
     for name, run in parts:
-        done = run()
+        inputs = run()
         resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        print(f"{name}: {done} inputs in {share:.0f} s, at most {resident} MB resident", flush=True)
+        print(
+            f"{name}: {inputs} inputs in {share:.0f} s, at most {resident} MB resident", flush=True
+        )
         if resident > MAX_RESIDENT_MB:
             sys.exit(f"{resident} MB resident")
 

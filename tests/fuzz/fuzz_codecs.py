@@ -1,12 +1,12 @@
-"""Mutated values by the million through every decoder: no crash, no over-read, no unlimited memory,
-and no error but `DecodeError`.
+"""Decodes millions of randomly damaged values with the codec of every type.
 
 python -m tests.fuzz.fuzz_codecs [--count N] [--seed S] [--no-parity]
 
-Both implementations get the same bytes and must return the same value, or an error with the same
-message. Values that were read are encoded again if possible. Every mutation comes from the seed; a
-finding is printed with its type and its bytes. The same program runs on a build of the extensions
-with an address sanitizer.
+Decoding must not crash, read past the end or use too much memory, and must raise no error but
+`DecodeError`. Both implementations get the same bytes. They must return the same value, or raise an
+error with the same message. Each decoded value is encoded again. If a check fails, the program
+prints the type and the bytes. All mutations depend on the seed only. The same program runs on a
+build of the extensions with an address sanitizer.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ NESTED = [
 
 
 def corpus() -> list[bytes]:
-    """Return healthy bodies of all types, some of them long."""
+    """Return undamaged encoded values of all types, some of them long."""
     bodies = {bytes.fromhex(expected) for _, _, expected in [*SCALARS, *CONTAINERS]}
     encode = twin("codecs", "python")
     bodies.add(NESTED[0].build_codec(encode).encode([{"a": [1, 2], "b": []}, {}]))
@@ -57,9 +57,9 @@ def corpus() -> list[bytes]:
 
 
 def outcome(codec: Any, data: bytes) -> tuple[str, str, Any]:
-    """Return ("value", its repr, itself) or ("error", its message, None).
+    """Decode `data`; return ("value", its repr, the value) or ("error", the message, None).
 
-    Other errors are raised.
+    Errors other than `DecodeError` are findings, and are raised.
     """
     try:
         value = codec.decode(data)
@@ -71,13 +71,20 @@ def outcome(codec: Any, data: bytes) -> tuple[str, str, Any]:
 def fuzz(
     count: int, seed: int, parity: bool, seconds: float | None = None, grow: bool = False
 ) -> dict[str, int]:
-    """Decode `count` mutated inputs; return how many were values, errors and encoded again."""
+    """Decode `count` damaged inputs, or as many as possible in `seconds`.
+
+    :param parity: compare the compiled implementation with the Python one.
+    :param grow: add inputs with a new outcome to the corpus.
+    :returns: how many inputs were decoded ("value") or refused ("error"), and how many values were
+        encoded again ("rewritten").
+    """
     source = random.Random(seed)
     types = [*TYPES, *NESTED]
     fast = [cqltype.build_codec(twin("codecs", "c")) for cqltype in types]
     slow = [cqltype.build_codec(twin("codecs", "python")) for cqltype in types]
     bodies = corpus()
-    # Most inputs start from a healthy body of the type itself, because these reach deepest.
+    # Most inputs are made from a valid body of the type itself, because a decoder reads these
+    # farthest before it meets the damage.
     bodies_by_type = [
         [body for body in bodies if outcome(codec, body)[0] == "value"] or bodies for codec in fast
     ]
@@ -109,7 +116,10 @@ def fuzz(
 
 
 def replay(parity: bool) -> int:
-    """Read each body of the corpus as every type; return the number of bodies."""
+    """Decode each body of the corpus as every type; return the number of bodies.
+
+    :param parity: compare the compiled implementation with the Python one.
+    """
     inputs = lines("codecs")
     for cqltype in [*TYPES, *NESTED]:
         fast, slow = (
@@ -127,7 +137,10 @@ def replay(parity: bool) -> int:
 
 
 def rewrite(codec: Any, value: Any) -> None:
-    """Encode a value that was read. Only durations of mixed signs may be refused."""
+    """Encode a decoded value again.
+
+    The codec may refuse only durations of mixed signs, and vectors that contain None.
+    """
     try:
         codec.encode(value)
     except (TypeError, ValueError) as error:

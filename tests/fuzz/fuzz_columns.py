@@ -1,12 +1,13 @@
-"""Mutated pages by the million through column plans: no crash, no over-read, no unlimited memory,
-and no error but `DecodeError`.
+"""Reads millions of randomly damaged pages into columns.
 
 python -m tests.fuzz.fuzz_columns [--count N] [--seed S] [--no-parity]
 
-Both implementations get the same bytes and must return the same buffers, or an error with the same
-message. pyarrow, if installed, checks a sample of the results. Every mutation comes from the seed;
-a finding is printed with its type and its bytes. The same program runs on a build of the extensions
-with an address sanitizer.
+Column plans, which read a page into one buffer per column, must not crash, read past the end or use
+too much memory, and must raise no error but `DecodeError`. Both implementations get the same bytes.
+They must return the same buffers, or raise an error with the same message. pyarrow, if installed,
+checks a sample of the results. If a check fails, the program prints the type and the bytes. All
+mutations depend on the seed only. The same program runs on a build of the extensions with an
+address sanitizer.
 """
 
 from __future__ import annotations
@@ -28,12 +29,15 @@ from tests.unit.cqltypes.test_parity import TYPES, mutated
 from tests.unit.protocol.pages import column_plan, dumped
 from tests.unit.protocol.wire import value
 
-# pyarrow checks one of this many healthy pages.
-_CHECKED = 50
+# pyarrow checks one of this many pages that could be read.
+_CHECK_INTERVAL = 50
 
 
 def outcome(plan: Any, page: bytes, count: int) -> tuple[str, Any]:
-    """Return ("columns", the columns) or ("error", its message); other errors are raised."""
+    """Read `count` rows; return ("columns", the columns) or ("error", the message).
+
+    Errors other than `DecodeError` are findings, and are raised.
+    """
     try:
         return "columns", plan.read(page, 0, count)
     except DecodeError as error:
@@ -41,7 +45,10 @@ def outcome(plan: Any, page: bytes, count: int) -> tuple[str, Any]:
 
 
 def bodies_of(kinds: list[Any]) -> list[list[bytes]]:
-    """Return healthy bodies for each type; all bodies if a type has none."""
+    """Return for each type the bodies of `corpus` that it can decode.
+
+    If a type can decode none, it gets all bodies.
+    """
     bodies = corpus()
     bodies_by_kind = []
     for kind in kinds:
@@ -58,7 +65,11 @@ def bodies_of(kinds: list[Any]) -> list[list[bytes]]:
 
 
 def fuzz(count: int, seed: int, parity: bool, seconds: float | None = None) -> dict[str, int]:
-    """Read `count` mutated pages; return how many gave columns and errors."""
+    """Read `count` damaged pages, or as many as possible in `seconds`.
+
+    :param parity: compare the compiled implementation with the Python one.
+    :returns: how many pages were read ("columns") or refused ("error").
+    """
     source = random.Random(seed)
     kinds = [*TYPES, *NESTED]
     choices = [
@@ -80,7 +91,7 @@ def fuzz(count: int, seed: int, parity: bool, seconds: float | None = None) -> d
         rows = source.randrange(1, 4)
         cells = [source.choice(bodies_by_kind[index]) for _ in range(rows)]
         if source.randrange(2):
-            # Damage inside a value, whose length stays correct, reaches deepest.
+            # The length before the damaged value is correct, so its decoder gets the damage.
             cells[-1] = mutated(cells[-1], source)
         page = b"".join(value(cell) + value(source.choice([None, bytes(4)])) for cell in cells)
         if source.randrange(3) == 0:
@@ -90,7 +101,7 @@ def fuzz(count: int, seed: int, parity: bool, seconds: float | None = None) -> d
             seen[kind] += 1
             if parity:
                 assert_same((kind, result), outcome(slow[option][index], page, rows))
-            if kind == "columns" and number % _CHECKED == 0:
+            if kind == "columns" and number % _CHECK_INTERVAL == 0:
                 check(result)
         except Exception:
             for cell in cells:
@@ -104,7 +115,7 @@ def fuzz(count: int, seed: int, parity: bool, seconds: float | None = None) -> d
 
 
 def assert_same(first: tuple[str, Any], other: tuple[str, Any]) -> None:
-    """Raise AssertionError if two outcomes differ."""
+    """Raise AssertionError if the two implementations returned different outcomes."""
     same = first[0] == other[0] and (
         first[1] == other[1] if first[0] == "error" else dumped(first[1]) == dumped(other[1])
     )
@@ -112,7 +123,10 @@ def assert_same(first: tuple[str, Any], other: tuple[str, Any]) -> None:
 
 
 def replay(parity: bool) -> int:
-    """Read each body of the corpus as a cell of every type; return the number of bodies."""
+    """Read each body of the corpus as a cell of every type; return the number of bodies.
+
+    :param parity: compare the compiled implementation with the Python one.
+    """
     bodies = [bytes.fromhex(data) for (data,) in lines("codecs")]
     for kind in [*TYPES, *NESTED]:
         fast, slow = (
@@ -125,7 +139,7 @@ def replay(parity: bool) -> int:
 
 
 def check(columns: Any) -> None:
-    """Let pyarrow validate all columns."""
+    """Let pyarrow validate all columns; do nothing if it is not installed."""
     try:
         import pyarrow
     except ImportError:

@@ -1,8 +1,8 @@
-"""The corpus: every finding, and inputs that reached new code. Each fuzzer has a text file in
-``tests/fuzz/corpus``.
+"""The corpus of the fuzzers: one text file for each in ``tests/fuzz/corpus``.
 
-The whole corpus is replayed before anything is mutated. A run adds its findings permanently: commit
-the file with the fix.
+It contains every input that made a check fail, and inputs with different outcomes. A run replays
+the whole corpus before it makes new inputs, and adds each input that makes a check fail: commit
+this line together with the fix.
 """
 
 from __future__ import annotations
@@ -13,17 +13,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 CORPUS = Path(__file__).with_name("corpus")
-_MOST = 4000  # bytes of an input that is kept: people read the corpus, and each run replays it
+# In bytes: longer inputs are not added for their outcome, because people read the corpus, and each
+# run replays it.
+_MAX_INPUT = 4000
 
 
 def lines(part: str) -> list[list[str]]:
-    """Return the fields of each line in the corpus of `part`."""
+    """Return the space-separated fields of each line in a file of the corpus.
+
+    :param part: the name of the fuzzer, which is that of the file.
+    """
     path = CORPUS / f"{part}.txt"
     return [line.split() for line in path.read_text().splitlines() if line] if path.exists() else []
 
 
 def keep(part: str, *fields: object) -> None:
-    """Add a line to the corpus of `part`, unless it is there."""
+    """Add a line with `fields` to the corpus of `part`, unless it has this line already."""
     line = [str(field) for field in fields]
     if line not in lines(part):
         CORPUS.mkdir(exist_ok=True)
@@ -32,7 +37,10 @@ def keep(part: str, *fields: object) -> None:
 
 
 class Shapes:
-    """The outcomes seen so far, as messages without their numbers, names and values."""
+    """The kinds of outcomes that a fuzzer has seen in this run.
+
+    The kind is the outcome's message, in which numbers, names and values are replaced by "#".
+    """
 
     def __init__(self, part: str, grow: bool) -> None:
         self.part = part
@@ -40,16 +48,19 @@ class Shapes:
         self.seen: set[str] = set()
 
     def see(self, outcome: str, data: bytes, *fields: object) -> None:
-        """Keep `data` if its outcome is the first of its shape and the corpus may grow."""
-        if self.grow and 0 < len(data) <= _MOST:
-            shape = re.sub(r"\d+|'.*?'|\".*?\"|<.*>", "#", outcome)[:200]
-            if shape not in self.seen:
-                self.seen.add(shape)
+        """Add `data` to the corpus if its outcome is the first of its kind, and `grow` is set.
+
+        :param fields: precede `data` in the corpus line.
+        """
+        if self.grow and 0 < len(data) <= _MAX_INPUT:
+            kind = re.sub(r"\d+|'.*?'|\".*?\"|<.*>", "#", outcome)[:200]
+            if kind not in self.seen:
+                self.seen.add(kind)
                 keep(self.part, *fields, data.hex())
 
 
 def numbers(count: int, seconds: float | None) -> Iterator[int]:
-    """Yield 0, 1, ...: `count` numbers, or, if `seconds` is set, until the time is over."""
+    """Yield 0, 1, and so on: `count` numbers; if `seconds` is given, as many as fit into them."""
     end = None if seconds is None else time.monotonic() + seconds
     number = 0
     while number < count if end is None else time.monotonic() < end:

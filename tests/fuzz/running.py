@@ -1,4 +1,4 @@
-"""The command line of a fuzz program that runs both implementations."""
+"""The command line of the programs fuzz_codecs and fuzz_columns."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import resource
 import time
 from collections.abc import Callable
 
-MOST_RESIDENT = 1500  # MB
+MAX_RESIDENT_MB = 1500
 
 
 def run(doc: str | None, fuzz: Callable[[int, int, bool], object], seed: int, what: str) -> int:
-    """Run `fuzz` with the count, seed and implementations from the command line.
+    """Run `fuzz` with the options of the command line, and print what it counted.
 
-    :param seed: the seed if none is given. :param what: names the inputs that are counted.
-    :returns: 1 if the process took too much memory, 0 otherwise.
+    :param doc: the description in the help.
+    :param fuzz: is called with the count, the seed, and True to compare both implementations.
+    :param seed: the seed if the command line has none.
+    :param what: the plural noun for the inputs in the printed line.
+    :returns: the exit status: 1 if the process used too much memory, 0 otherwise.
     """
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -32,4 +35,4 @@ def run(doc: str | None, fuzz: Callable[[int, int, bool], object], seed: int, wh
         f"{arguments.count} {what}, {seen}, {time.monotonic() - start:.0f} s, at most {resident} "
         f"MB resident"
     )
-    return 0 if resident < MOST_RESIDENT else 1
+    return 0 if resident < MAX_RESIDENT_MB else 1

@@ -1,1 +1,1 @@
-"""Programs that run on greenlets: Locust, and gunicorn's gevent worker."""
+"""Tests with programs that run on greenlets: Locust, and gunicorn's gevent worker."""

@@ -1,4 +1,4 @@
-"""The examples for Locust and gunicorn run in these programs against a fake node."""
+"""The examples for Locust, gunicorn and gevent run against a fake node."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ import pytest
 from cassandra.testing.fake import FakeNode
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-START = 60.0  # seconds
+TIMEOUT = 60.0  # seconds
 
-# Programs start in the folder of the examples, because `python -m` looks for packages in the
-# current directory first, and the clone's own package may not be built.
+# The tests start programs in the folder of the examples, because `python -m` looks for packages in
+# the current directory first. In the root of the clone it would import the clone's package, which
+# may not be compiled.
 
 
 @pytest.fixture
@@ -50,10 +51,10 @@ def served(node: FakeNode) -> Iterator[str]:
     ) as process:
         try:
             address = f"http://127.0.0.1:{port}/"
-            deadline = time.monotonic() + START
+            deadline = time.monotonic() + TIMEOUT
             while True:
                 try:
-                    urllib.request.urlopen(address, timeout=START).close()
+                    urllib.request.urlopen(address, timeout=TIMEOUT).close()
                     break
                 except OSError:
                     assert process.poll() is None, process.stderr and process.stderr.read()
@@ -62,22 +63,24 @@ def served(node: FakeNode) -> Iterator[str]:
             yield address
         finally:
             process.terminate()
-            process.wait(START)
+            process.wait(TIMEOUT)
 
 
 def fetch(address: str) -> str:
-    with urllib.request.urlopen(address, timeout=START) as response:
+    with urllib.request.urlopen(address, timeout=TIMEOUT) as response:
         version: str = json.load(response)["version"]
         return version
 
 
-def test_gunicorn(node: FakeNode) -> None:
+def test_gunicorn_answers_200_requests(node: FakeNode) -> None:
     with served(node) as address, ThreadPoolExecutor(20) as pool:
         versions = set(pool.map(fetch, [address] * 200))
     assert versions == {node.release_version}
 
 
-def test_the_guide(node: FakeNode, tmp_path: Path) -> None:
+def test_the_program_of_the_guide_to_greenlets_runs_without_warnings(
+    node: FakeNode, tmp_path: Path
+) -> None:
     guide = (EXAMPLES.parent / "docs" / "greenlets.rst").read_text()
     _, block = guide.split(".. code-block:: python\n\n")
     code = textwrap.dedent(block.split("\n\nCallbacks of")[0])
@@ -85,23 +88,23 @@ def test_the_guide(node: FakeNode, tmp_path: Path) -> None:
     constructor = f"Cluster([{node.address!r}], port={node.port})"
     program = tmp_path / "program.py"
     program.write_text(code.replace("Cluster()", constructor) + "\nprint(len(reads))\n")
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-W", "error", program], capture_output=True, text=True, timeout=60,
         check=False,
     )  # fmt: skip
-    assert (done.stdout, done.returncode) == ("100\n", 0), done.stderr
+    assert (result.stdout, result.returncode) == ("100\n", 0), result.stderr
 
 
-def test_locust(node: FakeNode) -> None:
-    done = subprocess.run(
+def test_locust_reports_requests_and_no_failures(node: FakeNode) -> None:
+    result = subprocess.run(
         [sys.executable, "-m", "locust", "--headless", "--users", "100", "--spawn-rate", "100",
          "--run-time", "5s", "--stop-timeout", "10", "--only-summary",
          "-f", str(EXAMPLES / "locustfile.py")],
         env=environment(node), capture_output=True, text=True, timeout=120, check=False,
         cwd=EXAMPLES,
     )  # fmt: skip
-    output = done.stdout + done.stderr
-    assert done.returncode == 0, output
+    output = result.stdout + result.stderr
+    assert result.returncode == 0, output
     requests, failures = re.findall(r"Aggregated\s+(\d+)\s+(\d+)\(", output)[0]
     assert int(requests) > 200
     assert int(failures) == 0

@@ -1,4 +1,4 @@
-"""Tests of the house must leave nothing open, just as unit tests."""
+"""Fails each test of tests/house that leaves something open, as tests/unit does."""
 
 from __future__ import annotations
 

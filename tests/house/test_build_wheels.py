@@ -1,5 +1,6 @@
-"""`tools/build_wheels` makes reproducible archives, and its checks refuse archives that must not be
-uploaded. The lane ``wheels`` builds the real wheels.
+"""`tools/build_wheels` makes reproducible archives, and refuses those that must not be uploaded.
+
+These tests pack small invented files. The lane ``wheels`` of tools/test builds the real wheels.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ FILES = {
     b'Requires-Dist: lz4>=4.0; extra == "lz4"\n',
     "turbocql-1.0.dist-info/WHEEL": b"",
 }
-KEPT = ("benchmarks", "docs", "examples", "shims", "tests", "tools")
+# All files of these folders that Git knows must be in the sdist.
+SDIST_FOLDERS = ("benchmarks", "docs", "examples", "shims", "tests", "tools")
 MODULE = "cassandra/_accel/rows.cpython-313-x86_64-linux-gnu.so"
 
 
 @pytest.fixture
 def wheels(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The package `build_wheels` with all of its modules."""
+    """The package tools/wheels, which implements tools/build_wheels, with its modules imported."""
     monkeypatch.syspath_prepend(str(TOOLS))
     import wheels as package
     from wheels import archives, checks, compiling, sbom, targets  # noqa: F401
@@ -58,7 +60,7 @@ def test_the_same_files_make_the_same_wheel(wheels: Any, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_a_wheel_is_one_that_pip_takes(wheels: Any, tmp_path: Path) -> None:
+def test_pip_installs_the_wheel(wheels: Any, tmp_path: Path) -> None:
     wheel = wheels.archives.write_wheel(FILES, "py3", "none", ("any",), 0, tmp_path)
     assert wheel.name == "turbocql-1.0-py3-none-any.whl"
     target = tmp_path / "installed"
@@ -89,7 +91,9 @@ def test_the_same_files_make_the_same_sdist(wheels: Any, tmp_path: Path) -> None
     assert modes == {"turbocql/a.py": 0o644, "turbocql/run": 0o755}
 
 
-def test_contents_are_checked(wheels: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_extra_and_large_contents_are_refused(
+    wheels: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     check = wheels.checks.check_contents
     name = MODULE.rpartition("/")[2]
     good = write_wheel_into(wheels, tmp_path, **{MODULE: b"x"})
@@ -98,8 +102,8 @@ def test_contents_are_checked(wheels: Any, tmp_path: Path, monkeypatch: pytest.M
         check(good, set())
     with pytest.raises(ValueError, match="lacks or adds modules"):
         check(good, {name, "frame.so"})
-    for strange in ("cassandra/_accel/rows.pyx", "tests/test_x.py", "cassandra/a.pyc"):
-        bad = write_wheel_into(wheels, tmp_path, **{strange: b"x"})
+    for extra in ("cassandra/_accel/rows.pyx", "tests/test_x.py", "cassandra/a.pyc"):
+        bad = write_wheel_into(wheels, tmp_path, **{extra: b"x"})
         with pytest.raises(ValueError, match="no part of a wheel"):
             check(bad, set())
     monkeypatch.setattr(wheels.checks, "LARGEST", 100)
@@ -107,16 +111,18 @@ def test_contents_are_checked(wheels: Any, tmp_path: Path, monkeypatch: pytest.M
         check(good, {name})
 
 
-def test_the_processor_is_checked(wheels: Any, tmp_path: Path) -> None:
+def test_a_module_for_another_processor_is_refused(wheels: Any, tmp_path: Path) -> None:
     x86_64, aarch64, *_ = wheels.targets.TARGETS
     module = tmp_path / "rows.so"
+    # An ELF header has the number of the processor, here 0xb7 for AArch64, in bytes 18 and 19.
     module.write_bytes(b"\x7fELF" + bytes(14) + b"\xb7\x00")
     wheels.checks.check_machine(module, aarch64)
     with pytest.raises(ValueError, match="0xb7, not 0x3e"):
         wheels.checks.check_machine(module, x86_64)
 
 
-def test_a_wheel_that_does_not_work_is_refused(wheels: Any, tmp_path: Path) -> None:
+def test_a_wheel_that_cannot_be_imported_is_refused(wheels: Any, tmp_path: Path) -> None:
+    # The interpreter runs without its site-packages (-S), so it lacks what the wheel requires.
     runner = tmp_path / "python"
     runner.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
     runner.chmod(0o755)
@@ -124,7 +130,7 @@ def test_a_wheel_that_does_not_work_is_refused(wheels: Any, tmp_path: Path) -> N
         wheels.checks.check_elsewhere(write_wheel_into(wheels, tmp_path), runner)
 
 
-def test_the_bill_of_materials(wheels: Any) -> None:
+def test_the_bill_of_materials_lists_required_packages_and_is_reproducible(wheels: Any) -> None:
     def bill(tag: str) -> Any:
         metadata = FILES["turbocql-1.0.dist-info/METADATA"]
         return json.loads(wheels.sbom.document(metadata, 0, {"gcc": "12.2"}, tag))
@@ -137,16 +143,17 @@ def test_the_bill_of_materials(wheels: Any) -> None:
 
 
 def test_the_running_interpreter_is_found_by_its_version(wheels: Any) -> None:
-    free = "t" if not getattr(sys, "_is_gil_enabled", lambda: True)() else ""
-    version = f"{sys.version_info[0]}.{sys.version_info[1]}{free}"
+    suffix = "t" if not getattr(sys, "_is_gil_enabled", lambda: True)() else ""
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}{suffix}"
     target = wheels.targets.find(version, [])
     assert target is None or target.abi == f"cp{version.replace('.', '')}"
     assert wheels.targets.find("2.99", []) is None
 
 
-def test_headers_alone_say_that_there_is_no_gil(wheels: Any) -> None:
-    free = wheels.targets.Interpreter("3.14t", Path("include"), None)
-    assert (free.digits, free.abi, free.defines) == ("314", "cp314t", ["-DPy_GIL_DISABLED=1"])
+def test_an_interpreter_known_by_its_headers_compiles_without_the_gil(wheels: Any) -> None:
+    python = wheels.targets.Interpreter("3.14t", Path("include"), None)
+    assert (python.digits, python.abi) == ("314", "cp314t")
+    assert python.defines == ["-DPy_GIL_DISABLED=1"]
 
 
 def test_missing_interpreters_and_targets_are_reported() -> None:
@@ -154,28 +161,33 @@ def test_missing_interpreters_and_targets_are_reported() -> None:
         (["--only", "2.99"], "there is no CPython 2.99 here: tools/build_python 2.99"),
         (["--targets", "sparc"], "no target is called 'sparc'; there are x86_64, aarch64"),
     ):
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, str(TOOLS / "build_wheels"), *arguments],
             capture_output=True,
             text=True,
         )
-        assert done.returncode == 1
-        assert words in done.stderr
+        assert result.returncode == 1
+        assert words in result.stderr
 
 
-def test_zip_files_cannot_be_older_than_1980(wheels: Any, tmp_path: Path) -> None:
+def test_a_wheel_of_1970_is_dated_1980_the_first_year_of_zip(wheels: Any, tmp_path: Path) -> None:
     wheel = wheels.archives.write_wheel(FILES, "py3", "none", ("any",), 0, tmp_path)
     with zipfile.ZipFile(wheel) as archive:
         assert {entry.date_time[0] for entry in archive.infolist()} == {1980}
 
 
-def test_the_sdist_has_what_the_clone_has() -> None:
-    """The sdist contains the documentation, the tests and so on, as MANIFEST.in says."""
+def test_manifest_in_includes_every_file_that_git_knows() -> None:
+    """MANIFEST.in has a pattern for each file of SDIST_FOLDERS, so that the sdist contains it."""
     listed = subprocess.run(
-        ["git", "ls-files", *KEPT], cwd=TOOLS.parent, capture_output=True, text=True, check=False
+        ["git", "ls-files", *SDIST_FOLDERS],
+        cwd=TOOLS.parent,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if listed.returncode:
         pytest.skip("no clone, which the sdist is compared with")
+    # MANIFEST.in: "recursive-include FOLDER PATTERN..."
     patterns: dict[str, list[str]] = {}
     for line in (TOOLS.parent / "MANIFEST.in").read_text().splitlines():
         if line.startswith("recursive-include "):

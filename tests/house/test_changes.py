@@ -1,4 +1,4 @@
-"""Fragments of the change log have names that a release finds, and their texts are sentences."""
+"""Files in changes/ have names that towncrier recognises, and their texts are sentences."""
 
 from __future__ import annotations
 
@@ -18,29 +18,34 @@ pytestmark = pytest.mark.skipif(
 
 
 def mistakes_in(name: str, text: str) -> list[str]:
-    """Return the faults of a fragment, by its file's name and its text."""
+    """Return what is wrong with a fragment of the change log.
+
+    :param name: the name of its file.
+    :param text: the content of its file.
+    """
     mistakes = []
-    named = re.fullmatch(r"\+[a-z0-9]+(?:-[a-z0-9]+)*\.(\w+)\.rst", name)
-    if named is None:
+    match = re.fullmatch(r"\+[a-z0-9]+(?:-[a-z0-9]+)*\.(\w+)\.rst", name)
+    if match is None:
         mistakes.append("is not named +WHAT.TYPE.rst")
-    elif named[1] not in TYPES:
-        mistakes.append(f"is of the type {named[1]}, which is not one of {', '.join(TYPES)}")
+    elif match[1] not in TYPES:
+        mistakes.append(f"is of the type {match[1]}, which is not one of {', '.join(TYPES)}")
     if not text.endswith(".\n"):
         mistakes.append("does not end with a full stop and a new line")
     if text != text.lstrip() or "\n\n" in text:
         mistakes.append("is not one paragraph")
-    if any(len(line) > 98 for line in text.splitlines()):  # the release indents lines by two
+    # A release indents these lines by two spaces, which gives at most 100 characters.
+    if any(len(line) > 98 for line in text.splitlines()):
         mistakes.append("has a line of more than 98 characters")
     return mistakes
 
 
-def test_fragments_are_as_their_readme_says() -> None:
+def test_no_fragment_has_a_mistake() -> None:
     files = [path for path in CHANGES.iterdir() if path.name != "README.rst"]
     mistakes = {path.name: mistakes_in(path.name, path.read_text()) for path in files}
     assert {name: wrong for name, wrong in mistakes.items() if wrong} == {}
 
 
-def test_mistakes_are_found() -> None:
+def test_mistakes_in_reports_wrong_names_and_texts() -> None:
     assert mistakes_in("+rows.feature.rst", "A result has rows.\n") == []
     assert mistakes_in("+rows-2.fix.rst", "A result has rows,\nand they are\nsound.\n") == []
     cases: list[tuple[str, str, str]] = [
@@ -63,7 +68,7 @@ def test_the_readme_explains_each_type() -> None:
     assert explained == TYPES
 
 
-def test_releases_have_a_place_in_the_change_log() -> None:
+def test_the_change_log_has_the_marker_for_new_releases_once() -> None:
     text = (ROOT / "CHANGELOG.rst").read_text()
     marker = re.search(r'^start_string = "(.+)\\n"$', PROJECT, re.MULTILINE)
     assert marker is not None

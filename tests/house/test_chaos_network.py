@@ -1,4 +1,4 @@
-"""The chaos campaign's proxies leave nothing open, and each of its faults occurs."""
+"""The chaos tests' network of proxies closes everything, and a campaign has each kind of fault."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.chaos.campaign import rounds
 from tests.chaos.network import Network
 
 
-def test_a_network_ends_its_connections_and_its_loop() -> None:
+def test_a_network_closes_its_connections_and_its_loop() -> None:
     cases: list[str | None] = [None, "drop", "mute", "slow"]
     for fault in cases:
         with socket.create_server(("127.0.0.1", 0)) as node:
@@ -32,7 +32,8 @@ def test_a_network_ends_its_connections_and_its_loop() -> None:
                     except ConnectionResetError:
                         pass
         del network
-        gc.collect()  # if a loop or a socket is left open, it warns here, and a warning is an error
+        # If a loop or a socket is still open, it warns here, and pytest turns warnings into errors.
+        gc.collect()
 
 
 def test_a_node_that_joins_gets_a_proxy() -> None:
@@ -40,10 +41,10 @@ def test_a_node_that_joins_gets_a_proxy() -> None:
         with Network(["127.0.0.1"], node.getsockname()[1]) as network:
             first = network.places.create({"rpc_address": "127.0.0.1"})
             assert first.port == network.proxies[0].port
-            # The node that joined has the cluster's port.
-            joined = network.places.create({"native_address": "127.0.0.2"})
-            assert joined.port == network.proxies[1].port
-            assert network.places.create({"rpc_address": "127.0.0.2"}).port == joined.port
+            # The network connects to all nodes on the port that it was created with.
+            new_node = network.places.create({"native_address": "127.0.0.2"})
+            assert new_node.port == network.proxies[1].port
+            assert network.places.create({"rpc_address": "127.0.0.2"}).port == new_node.port
             assert len(network.contact_points) == 2
         assert [proxy.target for proxy in network.proxies] == [
             ("127.0.0.1", node.getsockname()[1]),
@@ -54,7 +55,7 @@ def test_a_node_that_joins_gets_a_proxy() -> None:
 
 
 class Nodes:
-    """Fake nodes that record the calls of a campaign."""
+    """A fake cluster of three nodes that records the calls of a campaign."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, int]] = []
@@ -69,19 +70,19 @@ class Nodes:
         return lambda number: self.calls.append((name, number))
 
 
-def test_a_long_campaign_has_each_fault() -> None:
+def test_120_rounds_of_a_campaign_have_each_fault() -> None:
     nodes: Any = Nodes()
-    quick = {"drop", "deaf", "mute", "slow", "refuse", "reset", "pause", "kill"}
+    short_faults = {"drop", "deaf", "mute", "slow", "refuse", "reset", "pause", "kill"}
     with socket.create_server(("127.0.0.1", 0)) as node:
         points = [f"127.0.0.{number}" for number in (1, 2, 3)]
         with Network(points, node.getsockname()[1]) as network:
-            drawn = [*islice(rounds(nodes, network, random.Random(1)), 120)]
-            for name, begin, end in drawn:
+            faults = [*islice(rounds(nodes, network, random.Random(1)), 120)]
+            for name, begin, end in faults:
                 if "node" not in name or "joins" in name:
                     begin()
                     end()
-    assert {name.split()[0] for name, _, _ in drawn} == {*quick, "rolling", "a"}
-    assert next(index for index, fault in enumerate(drawn) if fault[0] == "rolling restart") == 3
+    assert {name.split()[0] for name, _, _ in faults} == {*short_faults, "rolling", "a"}
+    assert next(index for index, fault in enumerate(faults) if fault[0] == "rolling restart") == 3
     assert nodes.calls[:5] == [
         ("restart", 1), ("restart", 2), ("restart", 3), ("joins", 4), ("decommission", 4),
     ]  # fmt: skip

@@ -1,7 +1,7 @@
-"""The driver reads time only from its environment or `cassandra._clocks`, which simulations
-replace.
+"""The driver reads time only from the engine's environment or from `cassandra._clocks`.
 
-A seed would not decide the time of any other clock.
+Simulations replace both, so that a seed decides all times. If a module read another clock, a
+simulated run could not be repeated.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.house.test_layers import TREES
 # The folder in the clone, since an installed package has no sources.
 ACCEL = Path(__file__).parents[2] / "cassandra" / "_accel"
 
-# Functions that read a clock of the system, by the module or class that contains them.
+# Functions that read a clock of the system, by the name of the module or class that has them.
 READERS = {
     "time": {
         "clock_gettime", "clock_gettime_ns", "ctime", "gmtime", "localtime", "monotonic",
@@ -26,7 +26,7 @@ READERS = {
     "uuid": {"uuid1"},
 }  # fmt: skip
 
-# Modules that may read the system's clock, and the reason.
+# Modules that may read the system's clock, and why.
 REASONS = {
     "cassandra._clocks": "the one place for those without an engine",
     "cassandra._compat.connection_parts": "timers of cassandra-driver that nothing here starts",
@@ -48,12 +48,12 @@ REASONS = {
 # Tools for real machines may read any clock.
 TOOLS = ("cassandra.testing", "cassandra.doctor")
 
-# Compiled modules that import such a function as the default of a replaceable clock.
+# Compiled modules that import a function of READERS as the default of a replaceable clock.
 COMPILED = {"clock", "happy_path", "observed"}
 
 
 def clock_readers(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """Yield (name, line) of each mention of a clock of the system."""
+    """Yield (name, line) of each place in a source that mentions a function of READERS."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             # This covers `datetime.datetime.now` as well as `datetime.now`.
@@ -66,7 +66,7 @@ def clock_readers(tree: ast.AST) -> Iterator[tuple[str, int]]:
                     yield f"{node.module}.{alias.name}", node.lineno
 
 
-def test_clocks_are_read_in_few_places() -> None:
+def test_only_modules_in_reasons_read_a_clock_of_the_system() -> None:
     wrong = [
         f"{module}, line {line}: {name}; call cassandra._clocks or the environment's clock"
         for module, tree in TREES.items()
@@ -76,11 +76,11 @@ def test_clocks_are_read_in_few_places() -> None:
     assert wrong == []
 
 
-def test_each_exception_is_needed() -> None:
+def test_each_module_in_reasons_reads_a_clock() -> None:
     assert [module for module in REASONS if not [*clock_readers(TREES[module])]] == []
 
 
-def test_compiled_modules_read_no_other_clock() -> None:
+def test_only_the_listed_compiled_modules_read_a_clock() -> None:
     sources = ACCEL.glob("*.pyx")
     readers = {path.stem for path in sources if "from time import" in path.read_text()}
     assert readers == COMPILED
@@ -89,7 +89,7 @@ def test_compiled_modules_read_no_other_clock() -> None:
     ]
 
 
-def test_readers_of_clocks_are_found() -> None:
+def test_clock_readers_yields_each_mention_of_a_clock() -> None:
     source = """
 import datetime, time
 from time import monotonic

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.compilers import KINDS
 
 
-def test_kinds_by_version() -> None:
+def test_the_output_of_version_matches_the_kind_of_compiler() -> None:
     cases: list[tuple[str, str | None]] = [
         ("cc (Debian 12.2.0-14+deb12u1) 12.2.0", "GCC before 14"),
         ("gcc-14 (Ubuntu 14.2.0-4ubuntu2) 14.2.0", "GCC 14 or newer"),

@@ -1,4 +1,4 @@
-"""In the documentation's pages, code fits into its box, and the menu leaves nothing out."""
+"""The pages of the documentation: widths of code, menus, links and names of files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ WIDEST = 76  # characters of code that a page shows without scrolling
 
 
 def code_lines(page: Path) -> list[tuple[int, str]]:
-    """Return the lines of a page's code blocks with their numbers, without indentation."""
+    """Return (line number, text) of each line in a page's code blocks.
+
+    The common indentation of a block is removed.
+    """
     lines = page.read_text().splitlines()
     numbered: list[tuple[int, str]] = []
     index = 0
@@ -37,14 +40,14 @@ def code_lines(page: Path) -> list[tuple[int, str]]:
         ):
             block.append((index + 1, lines[index]))
             index += 1
-        least = min(
+        margin = min(
             (len(text) - len(text.lstrip()) for _, text in block if text.strip()), default=0
         )
-        numbered += [(number, text[least:]) for number, text in block]
+        numbered += [(number, text[margin:]) for number, text in block]
     return numbered
 
 
-def test_code_blocks_are_found(tmp_path: Path) -> None:
+def test_code_lines_come_from_every_kind_of_code_block(tmp_path: Path) -> None:
     page = tmp_path / "page.rst"
     page.write_text(
         "Text::\n\n   a\n\n* item\n\n  .. code-block:: python\n\n     b\n       c\n\nEnd\n"
@@ -52,7 +55,7 @@ def test_code_blocks_are_found(tmp_path: Path) -> None:
     assert [line for _, line in code_lines(page) if line] == ["a", "b", "  c"]
 
 
-def test_no_code_is_wider_than_its_box() -> None:
+def test_no_line_of_code_needs_scrolling() -> None:
     wide = [
         f"{page.name}:{number}: {line}"
         for page in PAGES
@@ -81,7 +84,7 @@ def test_each_example_is_named_by_a_page() -> None:
     ] == []
 
 
-def test_files_that_pages_name_are_there() -> None:
+def test_each_file_that_a_page_names_exists() -> None:
     named = re.compile(r"``((?:examples|benchmarks|docs|tests|tools|shims)/[\w./-]+)``")
     missing = [
         f"{page.name}: {name}"
@@ -92,7 +95,7 @@ def test_files_that_pages_name_are_there() -> None:
     assert not missing, "\n".join(missing)
 
 
-def test_the_programs_that_work_are_those_that_are_tried() -> None:
+def test_the_page_of_programs_lists_the_versions_that_the_lane_runs() -> None:
     tried = programs_page.read_tried(programs_page.KEPT)
     versions = {name: programs_page.package_of(program)[1] for name, program in PROGRAMS.items()}
     assert {name: entry["version"] for name, entry in tried.items()} == versions, (
@@ -107,7 +110,7 @@ def test_each_setting_of_a_cluster_is_in_the_table_of_tasks() -> None:
     assert sorted(name for name in listed if name != "Cluster") == sorted(ClusterSettings._table)
 
 
-def test_dead_links_are_found(tmp_path: Path) -> None:
+def test_dead_links_returns_broken_and_unknown_links(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text(
         '<h1 id="top">A</h1><a href="b.html#here">right</a><a href="#top">right</a>'
         '<a href="b.html#nowhere">wrong</a><a href="c.html">wrong</a><img src="no.png">'
@@ -124,7 +127,7 @@ def test_dead_links_are_found(tmp_path: Path) -> None:
     ]
 
 
-def test_contributors_are_told_of_each_lane() -> None:
+def test_the_contributing_guide_names_each_tox_environment() -> None:
     lanes = re.findall(r"^\[testenv:([a-z][\w-]*)\]", (ROOT / "tox.ini").read_text(), re.MULTILINE)
     guide = (ROOT / "CONTRIBUTING.rst").read_text()
     assert lanes

@@ -1,4 +1,4 @@
-"""The corpus of the fuzzers has at least one case of each kind."""
+"""The functions of `tests.fuzz.kept`, which keep the corpus of the fuzzers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import pytest
 from tests.fuzz import kept
 
 
-def test_findings_are_kept_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_corpus_keeps_one_input_per_kind_of_outcome_and_no_line_twice(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(kept, "CORPUS", tmp_path)
     shapes = kept.Shapes("part", grow=True)
     for number in range(3):

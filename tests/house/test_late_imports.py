@@ -1,4 +1,8 @@
-"""Names that are imported late exist, and type checkers see the same objects."""
+"""Names that modules import only when they are used exist, and type checkers see them.
+
+At run time, `Deferred` and `at_first_cluster` import these names late. Type checkers read ordinary
+imports under ``if TYPE_CHECKING``, which must name the same objects.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from tests.house.test_layers import TREES, called
 
 
 def deferred_in(tree: ast.AST) -> Iterator[tuple[str, str, str]]:
-    """Yield (name, module, object for checkers) of each `Deferred`."""
+    """Yield (name, module, object for type checkers) of each `name = Deferred("module")`."""
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Assign)
@@ -23,15 +27,20 @@ def deferred_in(tree: ast.AST) -> Iterator[tuple[str, str, str]]:
             yield node.targets[0].id, module, module
 
 
-def with_the_first_cluster(tree: ast.AST) -> Iterator[tuple[str, str, str]]:
-    """Yield (name, module, object for checkers) of each name of `at_first_cluster`."""
+def imported_at_first_cluster(tree: ast.AST) -> Iterator[tuple[str, str, str]]:
+    """Yield (name, module, object for type checkers) of each argument of `at_first_cluster`.
+
+    The second item is the module that is imported to get the name; the third is the dotted name of
+    the object that type checkers must see under the name.
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and called(node) == "at_first_cluster":
             for keyword in node.keywords:
                 name, home = str(keyword.arg), keyword.value.value  # type: ignore[attr-defined]
                 if home == name:
                     yield name, home, name
-                # checkers read the Python module of a pair of twins
+                # `_impl` chooses the compiled or the Python class at run time; type checkers read
+                # the Python one.
                 elif home == "cassandra._impl":
                     python = importlib.import_module(home).TWINS[name].rpartition(".")[0]
                     yield name, home, f"{python}.{name}"
@@ -40,7 +49,10 @@ def with_the_first_cluster(tree: ast.AST) -> Iterator[tuple[str, str, str]]:
 
 
 def seen_by_checkers(tree: ast.AST) -> dict[str, str]:
-    """Return the objects that type checkers find under the names that a source imports."""
+    """Return the dotted names of the objects that a source imports, by their names in the source.
+
+    Type checkers use these imports; at run time, late imports may replace them.
+    """
     seen: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
@@ -53,10 +65,10 @@ def seen_by_checkers(tree: ast.AST) -> dict[str, str]:
 
 
 def mistakes_in(tree: ast.AST) -> list[str]:
-    """Return the faults in the late imports of a source."""
+    """Return descriptions of what is wrong with the late imports of a source."""
     seen = seen_by_checkers(tree)
     mistakes = []
-    for name, home, declared in [*deferred_in(tree), *with_the_first_cluster(tree)]:
+    for name, home, declared in [*deferred_in(tree), *imported_at_first_cluster(tree)]:
         try:
             module = importlib.import_module(home)
         except ImportError as error:
@@ -77,12 +89,12 @@ def mistakes_in(tree: ast.AST) -> list[str]:
     return mistakes
 
 
-def test_late_imports_are_those_that_type_checkers_see() -> None:
+def test_type_checkers_see_the_objects_that_late_imports_import() -> None:
     mistakes = {module: mistakes_in(tree) for module, tree in TREES.items()}
     assert {module: wrong for module, wrong in mistakes.items() if wrong} == {}
 
 
-def test_mistakes_are_found() -> None:
+def test_mistakes_in_reports_missing_and_different_objects() -> None:
     source = """
 if TYPE_CHECKING:
     import ssl

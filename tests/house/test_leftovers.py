@@ -1,4 +1,7 @@
-"""A test that leaves something open fails, and no other test does."""
+"""The fixture of tests/leftovers.py fails the test that leaves something open, and no other.
+
+Each test writes a small test module into a folder, and runs pytest there.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,7 @@ held = []
 go_on = threading.Event()
 """
 
+# Test bodies, by the resource that they leave open.
 LEAVES_OPEN = {
     "socket": "held.append(socket.socket())",
     "cycle": "one = [socket.create_server(('127.0.0.1', 0))]; one.append(one)",
@@ -35,6 +39,7 @@ LEAVES_OPEN = {
     "process": "held.append(subprocess.Popen(['cat'], stdin=subprocess.PIPE))",
     "file": "held.append(open(__file__))",
 }
+# Test bodies, by the resource that they open and close.
 CLOSES = {
     "socket": "socket.socket().close()",
     "loop": "asyncio.SelectorEventLoop().close()",
@@ -44,13 +49,13 @@ CLOSES = {
 
 
 def run(folder: Path, bodies: Mapping[str, str]) -> str:
-    """Run one test for each body, with a garbage collection in between; return the report."""
+    """Run a test for each body, with a test between that collects garbage; return the report."""
     lines = [IMPORTS]
     for name, body in bodies.items():
         lines.append(f"def test_{name}(): {body}\ndef test_after_{name}(): gc.collect()\n")
     (folder / "conftest.py").write_text(CONFTEST)
     (folder / "test_these.py").write_text("\n".join(lines))
-    done = subprocess.run(
+    result = subprocess.run(
         [
             sys.executable,
             "-m",
@@ -71,12 +76,12 @@ def run(folder: Path, bodies: Mapping[str, str]) -> str:
         timeout=120,
         check=False,
     )
-    assert "passed" in done.stdout, done.stdout + done.stderr
-    return done.stdout
+    assert "passed" in result.stdout, result.stdout + result.stderr
+    return result.stdout
 
 
 @pytest.mark.slow
-def test_the_test_that_leaves_something_open_is_the_one_that_fails(tmp_path: Path) -> None:
+def test_each_test_that_leaves_something_open_fails_at_its_teardown(tmp_path: Path) -> None:
     report = run(tmp_path, LEAVES_OPEN)
     parts = re.split(r"_+ ERROR at teardown of test_(\w+) _+", report)
     reports = dict(zip(parts[1::2], parts[2::2], strict=True))

@@ -2,11 +2,11 @@
 ``tests/unit/a/test_b.py``.
 
 If one file is not enough, further files are named after it: ``test_b_on_nodes.py``. A module's
-leading underscore is dropped, and an ``__init__.py`` is tested by ``test_package.py``. A pair of
-twins is tested under the name of its Python module. Modules that only re-export names or hold
-constants need no test.
+leading underscore is dropped, and an ``__init__.py`` is tested by ``test_package.py``. If a module
+has a Python and a compiled implementation (twins), both are tested under the name of the Python
+module. Modules that only re-export names or hold constants need no test.
 
-Two lists contain the exceptions.
+ACROSS and GUARDED_BY contain the exceptions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import cassandra
 HERE = Path(__file__).parents[1] / "unit"
 SOURCES = Path(cassandra.__file__).parent
 
-# Test modules or packages that mirror no module, because they test several modules together.
+# Test modules or packages (with a slash at the end) that mirror no module, because they test
+# several modules together, and what they test.
 ACROSS = {
     "drop_in/": "what programs of today's drivers find: names, settings, values, tracers",
     "faults/": "what goes wrong, by where it does: connections, hosts, faces, the mapper, a server",
@@ -39,7 +40,7 @@ ACROSS = {
     "test_twins.py": "that the two implementations have the same names and signatures",
 }
 
-# Modules or packages without their own test module, and the tests that guard them.
+# Modules or packages without their own test module, and a test module that tests them instead.
 GUARDED_BY = {
     # The implementation in use decides what all tests import.
     "_impl.py": "test_twins.py",
@@ -47,12 +48,11 @@ GUARDED_BY = {
     "client/settings/": "drop_in/test_settings.py",
     "aio/columnar.py": "client/test_columnar.py",
     "observed.py": "test_observers.py",
-    # Tests of the setting's effect cover it; routes are watched as they are used.
+    # These are tested through what they do for a cluster: its setting, and its client routes.
     "engine/control/query_fallback.py": "engine/control/test_fallback_requests.py",
     "engine/control/route_watch.py": "engine/control/test_client_routes.py",
     "engine/attempts.py": "engine/test_happy_path.py",
-    # Names that applications use, and parts of cassandra-driver and scylla-driver that are not
-    # here.
+    # Names of cassandra-driver and scylla-driver, for code that imports or patches them.
     "_compat/": "drop_in/test_tracers.py",
     "engine/compat_names.py": "drop_in/test_tracers.py",
     # The engine: modules that connect the other parts, tested on fake nodes.
@@ -60,7 +60,7 @@ GUARDED_BY = {
     "engine/prepare/sending.py": "client/test_batches.py",
     "engine/request_bodies.py": "engine/test_happy_path.py",
     "engine/resolving.py": "engine/test_happy_path.py",
-    # Rows of the schema tables, and pages as columns: from a node's bytes to objects.
+    # Readers of schema rows and of columnar pages: tests feed them with the bytes of a node.
     "protocol/messages/streamed.py": "drop_in/test_handlers.py",
     "query/tables/": "query/tables/test_values.py",
     # The fake node is tested through the bytes on its socket.
@@ -79,18 +79,19 @@ def modules() -> Iterator[str]:
 
 def own_test(module: str) -> str:
     """Return the name of a module's own test module."""
-    room, _, name = module.rpartition("/")
+    package, _, name = module.rpartition("/")
     stem = "package" if name == "__init__.py" else name.removesuffix(".py").lstrip("_")
-    return f"{room}/test_{stem}.py".lstrip("/")
+    return f"{package}/test_{stem}.py".lstrip("/")
 
 
 def is_mirror(test: str, module: str) -> bool:
+    """Return True if `test` is named after `module`, with or without a further suffix."""
     expected = own_test(module)
     return test == expected or test.startswith(expected.removesuffix(".py") + "_")
 
 
 def entry_for(name: str, names: dict[str, str]) -> str | None:
-    """Return the entry of a list for a module: its own, or that of its package."""
+    """Return the key of `names` for a module, or for one of its packages; None if there is none."""
     return next(
         (key for key in names if key == name or (key[-1] == "/" and name.startswith(key))), None
     )
@@ -101,7 +102,7 @@ def is_protocol(node: ast.ClassDef) -> bool:
 
 
 def holds_code(module: str) -> bool:
-    """Return True if the module has a function, or a class with methods."""
+    """Return True if the module has a function, or a class with methods, that needs a test."""
     for node in ast.parse((SOURCES / module).read_text()).body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             if node.name not in ("__getattr__", "__dir__"):
@@ -143,7 +144,7 @@ def test_each_test_module_has_a_module_of_its_name() -> None:
     assert without == [], "name it after the module that it guards, or say in ACROSS what it guards"
 
 
-def test_exceptions_are_still_needed() -> None:
+def test_each_exception_is_needed() -> None:
     for test in TESTS:
         entry = entry_for(test, ACROSS)
         assert entry is None or not any(is_mirror(test, name) for name in MODULES), (
@@ -158,6 +159,6 @@ def test_exceptions_are_still_needed() -> None:
         assert not all(map(has_own_test, guarded)), f"{name} has a test module of its own"
 
 
-def test_packages_of_tests_across_modules_exist() -> None:
+def test_each_test_in_across_exists() -> None:
     for name in ACROSS:
         assert (HERE / name).exists(), name

@@ -1,4 +1,4 @@
-"""The lane with sanitizers names existing tests."""
+"""The lists of tests in tests/sanitize.py, which run on a build with sanitizers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tests.sanitize import TESTS, WEEKLY
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_named_tests_exist() -> None:
+def test_each_listed_test_exists() -> None:
     assert [name for name in TESTS + WEEKLY if not (ROOT / name).exists()] == []
 
 
-def test_the_weekly_form_has_all_of_the_short_one() -> None:
+def test_the_weekly_list_includes_the_short_one() -> None:
     assert [
         name
         for name in TESTS

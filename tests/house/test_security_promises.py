@@ -1,4 +1,4 @@
-"""The tests that SECURITY.md names for its promises exist."""
+"""Every test and file that SECURITY.md names exists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="SECURITY.md is not in
 
 
 def promises() -> dict[str, list[str]]:
-    """Return the tests of each promise, by the promise's text."""
+    """Return the names of the tests in the table of SECURITY.md, by the text of their promise."""
     tests_by_promise = {}
     for line in PAGE.read_text(encoding="utf-8").splitlines():
         if line.startswith("| ") and "::" in line:
@@ -24,12 +24,13 @@ def promises() -> dict[str, list[str]]:
 
 
 def functions(path: Path) -> set[str]:
+    """Return the names of all functions and methods in a file."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
     tree = ast.parse(path.read_text(encoding="utf-8"))
     return {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
 
 
-def test_each_promise_has_tests_that_are_there() -> None:
+def test_each_promise_has_tests_and_these_exist() -> None:
     table = promises()
     assert table
     for promise, tests in table.items():
@@ -40,7 +41,7 @@ def test_each_promise_has_tests_that_are_there() -> None:
             assert name in functions(ROOT / path), test
 
 
-def test_files_that_the_text_names_are_there() -> None:
+def test_each_test_file_that_the_text_names_exists() -> None:
     named = re.findall(r"`(tests/[\w/.]+)`", PAGE.read_text(encoding="utf-8"))
     assert named
     assert [name for name in named if not (ROOT / name).exists()] == []

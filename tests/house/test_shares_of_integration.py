@@ -1,4 +1,7 @@
-"""Integration tests are divided among processes: each runs once, beside those of the same nodes."""
+"""`share_of` divides the integration tests among processes.
+
+Each test runs in one process, and tests that use the same nodes run in the same process.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,17 @@ from tests.integration.clusters import KINDS, share_of
 
 
 def item(*names: str, **parameters: str) -> Any:
-    """Return a test with these fixtures."""
+    """Return a fake test item of pytest.
+
+    :param names: the fixtures that the test uses.
+    :param parameters: the values of parametrised fixtures, by the fixture's name.
+    """
     return SimpleNamespace(
         fixturenames=[*names, *parameters], callspec=SimpleNamespace(params=parameters)
     )
 
 
-def test_each_runs_once() -> None:
+def test_each_test_is_in_one_share_and_no_share_is_empty() -> None:
     cases: list[int] = [1, 2, 3]
     for processes in cases:
         items = [

@@ -1,7 +1,7 @@
-"""The shims satisfy packages that require another driver, and do not install that driver.
+"""pip takes the shims for cassandra-driver and scylla-driver, and does not install these.
 
-A fresh environment gets this driver, the shims and then a package that requires cassandra-driver. A
-second one moves from cassandra-driver to this driver and back with the documented commands.
+Most tests share an environment with this driver and both shims. The last one switches its own
+environment from cassandra-driver to this driver and back with the documented commands.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SHIMS = ("cassandra-driver", "scylla-driver")
-TIMEOUT = 600  # seconds; pip may have to fetch some packages
+TIMEOUT = 600  # seconds; pip may have to download some packages
 
+# Fails unless turbocql alone owns the package `cassandra`, the versions of the shims in sys.argv
+# end with "+turbocql", and cassio, which requires cassandra-driver, can be imported.
 CHECK = """
 import cassandra, cassandra.cluster, importlib.metadata as metadata, sys
 owners = {
@@ -34,7 +36,8 @@ import cassio
 
 
 def run(*command: object, **environment: str) -> str:
-    done = subprocess.run(
+    """Run a command that must succeed; return its standard output."""
+    result = subprocess.run(
         [str(part) for part in command],
         check=False,
         capture_output=True,
@@ -42,8 +45,8 @@ def run(*command: object, **environment: str) -> str:
         timeout=TIMEOUT,
         env={**os.environ, "CASS_DRIVER_NO_EXTENSIONS": "1", **environment},
     )
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+    assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
+    return result.stdout
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +61,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def installed(python: Path) -> dict[str, str]:
+    """Return the versions of the installed packages, by name."""
     lines = run(python, "-m", "pip", "list", "--format=freeze").splitlines()
     return dict(line.split("==", 1) for line in lines)
 
@@ -67,13 +71,15 @@ def installed(python: Path) -> dict[str, str]:
     ["cassandra-driver>=3.29", "cassandra-driver==3.30.*", "cassandra-driver~=3.28,<4",
      "scylla-driver>=3.26", "cassandra-driver[graph]>=3.25", "scylla-driver"],
 )  # fmt: skip
-def test_requirements_are_satisfied(python: Path, requirement: str) -> None:
+def test_pip_finds_the_requirement_satisfied_and_installs_nothing(
+    python: Path, requirement: str
+) -> None:
     before = installed(python)
     run(python, "-m", "pip", "install", "-q", "--no-index", requirement)
     assert installed(python) == before
 
 
-def test_a_package_that_requires_another_driver_brings_none(python: Path) -> None:
+def test_a_package_that_requires_cassandra_driver_does_not_install_it(python: Path) -> None:
     before = installed(python)
     run(python, "-m", "pip", "install", "-q", "cassio")
     after = installed(python)
@@ -83,7 +89,7 @@ def test_a_package_that_requires_another_driver_brings_none(python: Path) -> Non
     run(python, "-m", "pip", "check")
 
 
-def test_a_shim_of_another_version(python: Path, tmp_path: Path) -> None:
+def test_the_version_of_a_shim_can_be_chosen_when_it_is_built(python: Path, tmp_path: Path) -> None:
     shim = ROOT / "shims" / "cassandra-driver"
     run(python, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path, shim,
         TURBOCQL_SHIM_VERSION="3.29.2")  # fmt: skip
@@ -92,12 +98,13 @@ def test_a_shim_of_another_version(python: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the commands are those of a POSIX shell")
-def test_the_way_over_and_back(tmp_path: Path) -> None:
+def test_the_documented_commands_switch_to_this_driver_and_back(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "upgrading.rst").read_text()
     section = page[page.index("\npip\n~~~\n") : page.index("\nuv\n~~\n")]
-    over, back = re.findall(r"code-block:: shell\n\n((?:   .*\n)+)", section)
+    switch, switch_back = re.findall(r"code-block:: shell\n\n((?:   .*\n)+)", section)
     venv.create(tmp_path / "env", with_pip=True)
     python = tmp_path / "env" / "bin" / "python"
+    # The documented commands install from ./dist.
     wheels = ("-m", "pip", "wheel", "-q", "-w", tmp_path / "dist")
     run(python, *wheels, ROOT)
     run(python, *wheels, "--no-deps", *(ROOT / "shims" / name for name in SHIMS))
@@ -105,10 +112,10 @@ def test_the_way_over_and_back(tmp_path: Path) -> None:
     before = installed(python)
     path = {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": ""}
     shell = ("env", "-C", tmp_path, "bash", "-e", "-c")
-    assert run(*shell, over, **path).split()[-1] in ("c", "python")
+    assert run(*shell, switch, **path).split()[-1] in ("c", "python")
     after = installed(python)
     assert after["cassandra-driver"] == "3.30.1+turbocql"
     assert "turbocql" in after
-    run(*shell, back, **path)
+    run(*shell, switch_back, **path)
     assert installed(python) == before
     run(python, "-I", "-c", "import cassandra; assert cassandra.__version__ == '3.29.3'")

@@ -1,4 +1,7 @@
-"""A program as users of the asyncio API write it. Type checkers read this file; nothing runs it."""
+"""A correct program that uses the asyncio API, for test_type_checkers.py.
+
+Type checkers must accept this file; nothing runs it.
+"""
 
 from __future__ import annotations
 

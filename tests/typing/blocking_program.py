@@ -1,5 +1,6 @@
-"""A program as users of the blocking API write it. Type checkers read this file;
-nothing runs it.
+"""A correct program that uses the blocking API, for test_type_checkers.py.
+
+Type checkers must accept this file; nothing runs it.
 """
 
 from __future__ import annotations

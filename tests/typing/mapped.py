@@ -1,5 +1,6 @@
-"""The types that checkers see for models with annotations. mypy checks this file;
-nothing runs it.
+"""The types that type checkers infer for the columns of models with ``Mapped`` annotations.
+
+Type checkers must accept this file; nothing runs it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The types that checkers see for models. mypy checks this file; nothing runs it."""
+"""The types that type checkers infer for models whose columns have no annotations.
+
+Type checkers must accept this file; nothing runs it.
+"""
 
 from __future__ import annotations
 

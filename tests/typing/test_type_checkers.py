@@ -1,4 +1,4 @@
-"""Type checkers know the public API: correct programs pass, and each marked mistake is reported."""
+"""mypy and pyright accept correct programs of this folder, and report each marked mistake."""
 
 from __future__ import annotations
 
@@ -44,10 +44,11 @@ def mypy_errors(cache: Path, *paths: Path) -> dict[int, str]:
     """Return mypy's errors for `paths`, by line."""
     if importlib.util.find_spec("mypy") is None:
         pytest.skip("mypy is not installed: pip install turbocql[typing]")
-    # We use a separate cache, because another mypy may be using the tree's.
-    ended = run("-m", "mypy", "--no-error-summary", "--cache-dir", cache, *paths)
-    assert ended.returncode in (0, 1), ended.stdout + ended.stderr
-    errors = re.findall(r"^(\S+\.py):(\d+): error: (.*)$", ended.stdout, re.MULTILINE)
+    # A separate cache, because another mypy may be using the one of the source checkout.
+    result = run("-m", "mypy", "--no-error-summary", "--cache-dir", cache, *paths)
+    assert result.returncode in (0, 1), result.stdout + result.stderr
+    errors = re.findall(r"^(\S+\.py):(\d+): error: (.*)$", result.stdout, re.MULTILINE)
+    # mypy also checks the modules that these files import; these must have no errors.
     elsewhere = [error for error in errors if not error[0].startswith(("tests/typing", "tests\\"))]
     assert elsewhere == []
     return {int(line): text for _, line, text in errors}
@@ -68,8 +69,8 @@ def pyright_errors(tmp_path: Path, *paths: Path) -> dict[int, str]:
     }
     settings.write_text(json.dumps(configuration))
     try:
-        ended = run("-m", "pyright", "--project", settings, "--outputjson", *paths)
-        report = json.loads(ended.stdout)
+        result = run("-m", "pyright", "--project", settings, "--outputjson", *paths)
+        report = json.loads(result.stdout)
     except (subprocess.TimeoutExpired, json.JSONDecodeError):
         pytest.skip("pyright's own part, a package of Node.js, could not be downloaded or started")
     assert report["summary"]["filesAnalyzed"] == len(paths)

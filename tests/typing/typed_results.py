@@ -1,4 +1,7 @@
-"""The types that checkers see for results. mypy checks this file; nothing runs it."""
+"""The types that type checkers infer for results, with `row_type` and without.
+
+Type checkers must accept this file; nothing runs it.
+"""
 
 from __future__ import annotations
 

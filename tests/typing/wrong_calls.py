@@ -1,4 +1,8 @@
-"""Mistakes that type checkers must report, each on a marked line. Nothing runs this file."""
+"""Mistakes that type checkers must report, each on a line that ends with ``# error``.
+
+test_type_checkers.py compares the lines of the reported errors with the marked ones. Nothing runs
+this file.
+"""
 
 from __future__ import annotations
 
