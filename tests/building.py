@@ -1,4 +1,4 @@
-"""Copies of the tree in which tests build extensions, so that the tree itself stays clean."""
+"""Copies the sources of the driver, so that tests can build extensions outside the checkout."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 __all__ = ["HOME", "copied", "translated"]
 
 HOME = Path(__file__).resolve().parent.parent
+# The files and folders that a build of the driver and its tests need.
 PARTS = (
     "cassandra", "tests", "benchmarks", "setup.py", "pyproject.toml", "README.rst", "LICENSE",
     "turbocql_pytest.py",
@@ -18,7 +19,7 @@ PARTS = (
 
 
 def copied(folder: Path) -> None:
-    """Copy the tree without build products."""
+    """Copy PARTS from the checkout into `folder`, without build products."""
     for part in PARTS:
         source = HOME / part
         if source.is_dir():
@@ -31,11 +32,13 @@ def copied(folder: Path) -> None:
 
 
 def translated(folder: Path) -> list[Path]:
-    """Copy the tree, and return the C files of its extensions, the largest first.
+    """Copy the checkout into `folder`, and translate its Cython sources there.
 
-    The C files are the same for all interpreters and compilers.
+    :returns: the C files of all extensions, the largest first. They are the same for all
+        interpreters and compilers.
     """
     copied(folder)
+    # `setup.extensions` calls Cython, which writes the C files; it compiles nothing.
     subprocess.run(
         [sys.executable, "-c", "import setup; setup.extensions()"],
         cwd=folder,

@@ -4,9 +4,9 @@ python -m tests.compilers [--all] [--short] [NAME ...]
 
 Current compilers refuse code that older ones only warned about. Each compiler builds into its own
 folder: ``cc``, GCC by version (Debian: gcc-12, gcc-14, ...), Clang, and the Clang of the package
-ziglang. A process must then load the modules that were built. Missing kinds of compilers are
-reported; with ``--all``, for releases, that is an error. ``--short`` has each compiler read the C
-files without optimizing, and builds nothing.
+ziglang. A new process must then import the built modules. If a kind of compiler is not installed,
+the program says so; with ``--all``, which releases use, it fails. With ``--short``, each compiler
+compiles the C files without optimization, and nothing is linked or imported.
 """
 
 from __future__ import annotations
@@ -53,16 +53,17 @@ def gcc_of(version: str) -> int | None:
     return int(match[1]) if match is not None and "clang" not in version else None
 
 
+# For each kind of compiler: does the first line of ``--version`` belong to it?
 KINDS: dict[str, Callable[[str], bool]] = {
     "GCC before 14": lambda version: (gcc_of(version) or 14) < 14,
-    # These compilers reject incompatible pointer types.
+    # From version 14 on, GCC rejects incompatible pointer types.
     "GCC 14 or newer": lambda version: (gcc_of(version) or 0) >= 14,
     "Clang": lambda version: "clang" in version,
 }
 
 
 def compilers() -> dict[str, str]:
-    """Return the command of each installed compiler, by its name."""
+    """Return the commands of the installed compilers, by the names for the command line."""
     names = ["cc", *(f"gcc-{version}" for version in range(12, 20)), "clang"]
     commands = {name: path for name in names if (path := shutil.which(name)) is not None}
     if importlib.util.find_spec("ziglang") is not None:
@@ -71,7 +72,12 @@ def compilers() -> dict[str, str]:
 
 
 def build(command: str, folder: Path) -> Path:
-    """Build the package in a copy of the tree; return the folder to import it from."""
+    """Build the driver with one compiler in a copy of the checkout.
+
+    :param command: the command of the compiler.
+    :param folder: an empty folder for the copy.
+    :returns: the folder to put on the path in order to import the built driver.
+    """
     copied(folder)
     subprocess.run(
         [sys.executable, "setup.py", "-q", "build", "--build-lib", "built"],
@@ -88,7 +94,7 @@ def build(command: str, folder: Path) -> Path:
 
 
 def version_of(command: str) -> str:
-    """Return the first line of a compiler's ``--version``."""
+    """Return the first line of a compiler's ``--version``; "?" if it prints nothing."""
     completed = subprocess.run(
         [*command.split(), "--version"], capture_output=True, text=True, check=False
     )
@@ -96,10 +102,10 @@ def version_of(command: str) -> str:
 
 
 def compiles_without_warnings(name: str, command: str, sources: list[Path]) -> bool:
-    """Have one compiler read the C files; return True if it reports nothing."""
+    """Compile the C files with one compiler; return True if it reports no error or warning."""
     print(f"{name}: {version_of(command)}", flush=True)
     include = sysconfig.get_path("include")
-    # We do not use -fsyntax-only, because zig ignores it.
+    # Compile to object files (-c) instead of using -fsyntax-only, because zig ignores the latter.
     flags = [*WARNINGS.split(), "-O0", "-c", "-DNDEBUG", f"-I{include}"]
 
     def passes(source: Path) -> bool:
@@ -112,7 +118,11 @@ def compiles_without_warnings(name: str, command: str, sources: list[Path]) -> b
 
 
 def compile_without_building(chosen: dict[str, str]) -> list[bool]:
-    """Translate the Cython sources once, and have each compiler check the C files."""
+    """Translate the Cython sources to C, and compile the C files with each chosen compiler.
+
+    :param chosen: the commands of the compilers, by name.
+    :returns: for each compiler, True if it reported no error or warning.
+    """
     with tempfile.TemporaryDirectory() as folder:
         sources = translated(Path(folder))
         return [
@@ -121,7 +131,10 @@ def compile_without_building(chosen: dict[str, str]) -> list[bool]:
 
 
 def check(name: str, command: str) -> bool:
-    """Build with one compiler and use the modules; return True if all went well."""
+    """Build the driver with one compiler, and use its modules in a new process.
+
+    :returns: True if both succeeded, False if one failed.
+    """
     print(f"{name}: {version_of(command)}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -140,7 +153,7 @@ def check(name: str, command: str) -> bool:
 
 
 def main() -> None:
-    """Try the named compilers, or all of them."""
+    """Check the compilers that the command line names, or else all installed ones."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", help="cc, gcc-14, clang, ziglang; all by default")
     parser.add_argument("--all", action="store_true", help="fail if a kind is not here")
@@ -154,9 +167,9 @@ def main() -> None:
     if not chosen:
         sys.exit("no C compiler is here (Debian: apt install build-essential python3-dev)")
     versions = [version_of(command) for command in commands.values()]
-    lacking = [kind for kind, is_it in KINDS.items() if not any(map(is_it, versions))]
-    if lacking:
-        print(f"not here: {', '.join(lacking)}", flush=True)
+    missing = [kind for kind, matches in KINDS.items() if not any(map(matches, versions))]
+    if missing:
+        print(f"not here: {', '.join(missing)}", flush=True)
         if options.all:
             sys.exit("--all wants each kind of compiler")
     if options.short:

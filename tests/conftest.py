@@ -1,4 +1,7 @@
-"""The fixtures that all tests share, such as `twins`, which runs a test on both implementations."""
+"""The fixtures and hooks of all tests.
+
+The fixture `twins` runs a test with the Python and with the compiled implementation.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,16 @@ import pytest
 from cassandra import _build_stamp, _impl
 from tests import elsewhere
 
-# The lane under test: "c" (both twins; the compiled modules must be there) or "python" (a tree
-# without compiled modules).
+# What the tests run on: "c" means both implementations, and the compiled modules must exist;
+# "python" means only the Python implementation.
 LANE = os.environ.get("TURBOCQL_LANE", "c")
 
 
 if importlib.util.find_spec("hypothesis") is not None:  # the lane of the shims does not install it
     from hypothesis import HealthCheck, settings
 
-    # Hypothesis's limits (200 ms for an example, a second for generating ten) assume an idle
-    # machine.
+    # Turn off Hypothesis's time limits (200 ms for an example, a second for generating ten),
+    # because they assume an idle machine.
     settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("busy")
 
@@ -41,7 +44,8 @@ def pytest_report_header() -> list[str]:
 def pytest_collection_finish() -> None:
     """Exclude long-lived objects, such as 14,000 tests, from garbage collection.
 
-    Hundreds of tests run the collector. That takes some 20 ms then instead of 300.
+    Hundreds of tests run the collector. Without these objects, a run takes some 20 ms instead of
+    300.
     """
     gc.collect()
     if hasattr(gc, "freeze"):  # PyPy lacks it
@@ -63,19 +67,20 @@ def _encodable(data: Any) -> Any:
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     """Make ``-n auto`` start one process more than there are cores.
 
-    Some tests only wait for a silent server, which takes no core.
+    Some tests only wait for a silent server, so they use no core.
     """
     return 1 + (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_report_to_serializable() -> Generator[None, Any, Any]:
-    """Let pytest-xdist accept reports of tests that log surrogates."""
+    """Escape surrogates in reports: pytest-xdist sends reports as UTF-8, which has none."""
     return _encodable((yield))
 
 
-# Packages without wheels for other interpreters, or that do not support them. A test that needs one
-# is skipped on those interpreters only: elsewhere `turbocql[test]` installs them.
+# Errors of tests that fail on an interpreter other than CPython because a package or a function is
+# missing there. The packages have no wheels for such interpreters, or do not support them; such
+# tests are skipped. On CPython, `turbocql[test]` installs the packages, so these errors count.
 LACKING_ELSEWHERE = re.compile(
     r"No module named '(numpy|lz4|snappy|cramjam|pyarrow|pandas|polars|duckdb|msgspec|cryptography)"
     r"|requires? (numpy|lz4|pyarrow|cryptography)|'ctypes' has no attribute 'pythonapi'"
@@ -83,7 +88,7 @@ LACKING_ELSEWHERE = re.compile(
 )
 
 
-# This folder's conftest.py makes certificates.
+# The conftest.py of unit/security makes certificates, for which it needs cryptography.
 collect_ignore = (
     ["unit/security"]
     if sys.implementation.name != "cpython" and importlib.util.find_spec("cryptography") is None
@@ -92,16 +97,17 @@ collect_ignore = (
 
 
 def _skipped_if_lacking(report: Any) -> Any:
+    """Return the report; turn a failure into a skip if LACKING_ELSEWHERE matches its text."""
     if sys.implementation.name != "cpython" and report.outcome == "failed":
-        lacking = LACKING_ELSEWHERE.search(str(report.longrepr))
-        if lacking is not None:
+        match = LACKING_ELSEWHERE.search(str(report.longrepr))
+        if match is not None:
             report.outcome = "skipped"
-            report.longrepr = (str(report.nodeid), 0, f"Skipped: {lacking[0]}")
+            report.longrepr = (str(report.nodeid), 0, f"Skipped: {match[0]}")
     return report
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests of CPython's behaviour on other interpreters."""
+    """On interpreters other than CPython, skip the tests that `elsewhere.REASONS` lists."""
     if sys.implementation.name != "cpython":
         for item in items:
             why = elsewhere.reason_of(item.nodeid)
@@ -111,18 +117,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report() -> Generator[None, Any, Any]:
-    """Skip test modules that cannot be imported without packages that PyPy lacks."""
+    """Skip test modules that cannot be imported because PyPy lacks a package."""
     return _skipped_if_lacking((yield))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, Any, Any]:
-    """Skip tests that need packages that PyPy lacks."""
+    """Skip tests that fail because PyPy lacks a package."""
     return _skipped_if_lacking((yield))
 
 
 class Twins:
-    """Gives the modules of one implementation, by the names in `cassandra._impl.TWINS`."""
+    """The modules of one implementation as attributes, named as in `cassandra._impl.TWINS`.
+
+    :param impl: "python", or "c" for the compiled modules.
+    """
 
     def __init__(self, impl: str) -> None:
         self.impl = impl
@@ -136,13 +145,13 @@ class Twins:
 
 @pytest.fixture(scope="session", params=["python", "c"] if LANE == "c" else ["python"])
 def twins(request: pytest.FixtureRequest) -> Twins:
-    """Both implementations in turn: ``twins.codecs``, ``twins.rows``, ..."""
+    """The modules of one implementation, such as ``twins.codecs``; a test runs once with each."""
     return Twins(request.param)
 
 
 @pytest.fixture(scope="session")
 def compiled() -> Twins:
-    """The compiled implementation, for tests that compare it with the Python implementation."""
+    """The modules of the compiled implementation; the test is skipped if they are not built."""
     if LANE != "c":
         pytest.skip("no compiled modules in the pure Python lane")
     importlib.import_module("cassandra._accel.codecs")

@@ -1,7 +1,7 @@
 """Finds dead links within the built documentation: ``python -m tests.dead_links FOLDER``.
 
-Each link to another page, a file or a heading must lead there. Links to other sites are not
-requested. They must begin with https and lead to a site in `ELSEWHERE`.
+The target of each link to a page, file or heading must exist. Links to other sites must begin with
+https and lead to a site in `ELSEWHERE`; the program does not request them.
 """
 
 from __future__ import annotations
@@ -23,25 +23,28 @@ ELSEWHERE = {
 
 
 class Page(HTMLParser):
-    """Collects the links of a page, and the anchors that links may lead to."""
+    """Collects the links of a page, and its anchors: the ids and names that links may lead to."""
 
     def __init__(self) -> None:
         super().__init__()
         self.links: list[str] = []
-        self.places: set[str] = set()
+        self.anchors: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         for name, value in attrs:
             if value is None:
                 continue
             if name == "id" or (tag == "a" and name == "name"):
-                self.places.add(value)
+                self.anchors.add(value)
             elif name in ("href", "src") and tag in ("a", "img", "link", "script"):
                 self.links.append(value)
 
 
 def read(folder: Path) -> dict[Path, Page]:
-    """Return the pages below `folder`, without the source pages that Sphinx generates."""
+    """Parse the pages in `folder` and its subfolders, except Sphinx's pages of source code.
+
+    :returns: the parsed pages by their resolved paths.
+    """
     pages = {}
     for path in sorted(folder.rglob("*.html")):
         if "_modules" in path.relative_to(folder).parts:
@@ -52,7 +55,7 @@ def read(folder: Path) -> dict[Path, Page]:
 
 
 def fault_of(link: str, path: Path, pages: dict[Path, Page]) -> str | None:
-    """Return the fault of a link in the page at `path`, or None."""
+    """Return what is wrong with a link in the page at `path`; None if nothing is."""
     parts = urlsplit(link)
     if parts.scheme in ("http", "https"):
         if parts.scheme == "http":
@@ -65,13 +68,13 @@ def fault_of(link: str, path: Path, pages: dict[Path, Page]) -> str | None:
         target = target / "index.html"
     if not target.exists():
         return "no such file"
-    if parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].places:
+    if parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].anchors:
         return "no such place in the page"
     return None
 
 
 def dead_links(folder: Path) -> list[str]:
-    """Return a line for each dead link of the pages below `folder`."""
+    """Return "page: link: what is wrong" for each dead link of the pages in `folder`."""
     pages = read(folder)
     faults = []
     for path, page in pages.items():

@@ -1,7 +1,7 @@
-"""Tests of CPython's behaviour, with the reason why other interpreters skip them.
+"""The unit tests that interpreters other than CPython skip, with the reasons.
 
-PyPy is the interpreter that is tried (``tox -e pypy``). Tests that are not listed pass there,
-unless they need a package that PyPy lacks (see `tests.conftest`).
+``tox -e pypy`` runs the unit tests on PyPy. Tests that are not listed pass there, unless they need
+a package that PyPy lacks: `tests.conftest` skips these.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ DIGITS = "decimals go through texts there, under sys.set_int_max_str_digits"
 BUILD = "extensions are for CPython"
 MESSAGE = "the interpreter's own message"
 
-# Keys are the beginning of "path::name", below tests/unit.
+# A test is skipped if its "path::name", relative to tests/unit, begins with one of these keys.
 REASONS = {
     "aio/test_concurrent.py::test_an_error_is_not_held": COUNTS,
     "client/test_configuration.py::test_bad_settings_of_tls": MESSAGE,
@@ -48,6 +48,6 @@ REASONS = {
 
 
 def reason_of(node_id: str) -> str | None:
-    """Return why a test is skipped on interpreters other than CPython; None if it is not."""
+    """Return why interpreters other than CPython skip a test; None if they run it."""
     name = node_id.partition("tests/unit/")[2]
     return next((why for test, why in REASONS.items() if name.startswith(test)), None)

@@ -1,7 +1,7 @@
 """A fixture that fails a test if it leaves sockets, event loops, threads or processes open.
 
-The garbage collector would report an unclosed socket during some other test. So this fixture checks
-after each test that everything it opened is closed.
+Without it, only the garbage collector would report an unclosed socket, and often during another
+test. This fixture checks after each test that everything which the test opened is closed.
 """
 
 from __future__ import annotations
@@ -25,20 +25,24 @@ import pytest
 
 __all__ = ["nothing_is_left_open", "watch"]
 
-PATIENCE = 60.0  # seconds in which other threads may still close things on a busy machine
+PATIENCE = 60.0  # seconds that other threads get after a test, to close what they have open
 HOME = str(Path(__file__).resolve().parents[1])
 OPEN_FILES = "/proc/self/fd"
 TASKS = Path("/proc/self/task")
 
-# Locations at which Python code created sockets and threads.
-_places: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+# For sockets and threads: the lines of code that created them.
+_origins: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 _processes_started = 0
-_reported: set[str] = set()  # processes that another test was charged with
+_reported: set[str] = set()  # ids of child processes that failed an earlier test already
 
 
-def _place() -> str:
-    """Return the innermost frames of this project, as `file:line`."""
+def _origin() -> str:
+    """Return up to four frames of this project that lead to the caller's caller, as `file:line`.
+
+    The innermost frame comes first.
+    """
     locations: list[str] = []
+    # Leave out this function and the audit hook that calls it.
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and len(locations) < 4:
         name = frame.f_code.co_filename
@@ -48,17 +52,18 @@ def _place() -> str:
     return ", from ".join(locations) or "an unknown place"
 
 
-def _heard(event: str, args: tuple[Any, ...]) -> None:
-    """Note new resources; the interpreter calls this hook for each audit event."""
+def _audit_hook(event: str, args: tuple[Any, ...]) -> None:
+    """Record a new socket, thread or process. The interpreter calls this for each audit event."""
     global _processes_started
     if event == "socket.__new__":
-        # The base class in C cannot be referenced weakly.
+        # Instances of the base class `_socket.socket` are not recorded: they have no weak
+        # references.
         if isinstance(args[0], socket.socket):
-            _places[args[0]] = _place()
+            _origins[args[0]] = _origin()
     elif event in ("_thread.start_new_thread", "_thread.start_joinable_thread"):
         thread = getattr(args[0], "__self__", None)
         if isinstance(thread, threading.Thread):
-            _places[thread] = _place()
+            _origins[thread] = _origin()
     elif event in ("subprocess.Popen", "os.fork", "os.posix_spawn"):
         _processes_started += 1
 
@@ -67,18 +72,23 @@ _is_watching = False
 
 
 def watch() -> None:
-    """Start to listen; an audit hook cannot be removed."""
+    """Start to record new resources; a second call does nothing.
+
+    This lasts until the process ends, because Python cannot remove an audit hook.
+    """
     global _is_watching
     if not _is_watching:
         _is_watching = True
-        _open_what_stays()
+        _open_permanent_resources()
         _reported.update(_children())
-        sys.addaudithook(_heard)
+        sys.addaudithook(_audit_hook)
 
 
-def _open_what_stays() -> None:
-    """Open resources that stay open for the process, before the first test does: libuv's pipe, and
-    the pipe of multiprocessing's tracker, which any of its locks needs from Python 3.14 on.
+def _open_permanent_resources() -> None:
+    """Open the resources that a process opens once and never closes, before a test does.
+
+    Otherwise the first test that uses them would fail. They are a pipe of libuv and, from Python
+    3.14 on, the pipe of multiprocessing's resource tracker, which the locks of multiprocessing use.
     """
     if sys.version_info >= (3, 14):
         from multiprocessing import resource_tracker
@@ -93,11 +103,14 @@ def _open_what_stays() -> None:
 
 
 def _files() -> set[tuple[str, str]]:
-    """Return the numbers and the types of open files and sockets."""
+    """Return (descriptor, kind) of each open file and socket.
+
+    On Linux, the kind is the path, or a text such as "socket:[...]".
+    """
     try:
         numbers = os.listdir(OPEN_FILES)
-    except OSError:  # on this system only the sockets of Python are known
-        sockets = [resource for resource in list(_places) if isinstance(resource, socket.socket)]
+    except OSError:  # not on Linux: only the sockets that Python code created are known
+        sockets = [resource for resource in list(_origins) if isinstance(resource, socket.socket)]
         return {
             (str(open_socket.fileno()), "socket")
             for open_socket in sockets
@@ -105,27 +118,30 @@ def _files() -> set[tuple[str, str]]:
         }
     files = set()
     for number in numbers:
-        with contextlib.suppress(OSError):  # the listed directory itself, which is closed again
+        # `listdir` had the directory itself open, whose descriptor is closed again now.
+        with contextlib.suppress(OSError):
             files.add((number, os.readlink(f"{OPEN_FILES}/{number}")))
     return files
 
 
 def _threads() -> set[threading.Thread]:
-    # Dummies represent threads that Python did not start, such as those of Arrow.
+    # Leave out dummy threads, which stand for threads that Python did not start, such as Arrow's.
     return {
         thread for thread in threading.enumerate() if not isinstance(thread, threading._DummyThread)
     }
 
 
 def _children() -> set[str]:
+    """Return the process ids of the child processes; nothing if this is not Linux."""
     children: set[str] = set()
-    with contextlib.suppress(OSError):  # missing on this system, or a thread has ended
+    with contextlib.suppress(OSError):  # the system has no such files, or a thread has ended
         for task in os.listdir(TASKS):
             children.update((TASKS / task / "children").read_text().split())
     return children
 
 
 def _name(pid: str) -> str:
+    """Return the id and the command line of a process."""
     try:
         line = Path("/proc", pid, "cmdline").read_bytes().replace(b"\0", b" ")
     except OSError:
@@ -134,7 +150,10 @@ def _name(pid: str) -> str:
 
 
 class _State:
-    """Everything that is open at this moment."""
+    """The open files, sockets and threads at the moment of creation.
+
+    `started` is the number of processes started so far.
+    """
 
     def __init__(self) -> None:
         self.files = _files()
@@ -147,18 +166,24 @@ class _State:
             _described(number, kind) for number, kind in sorted(self.files - before.files)
         ]
         for thread in self.threads - before.threads:
-            location = _places.get(thread, "an unknown place")
+            location = _origins.get(thread, "an unknown place")
             descriptions.append(f"thread {thread.name!r}, started in {location}")
         return descriptions
 
 
 def _described(number: str, kind: str) -> str:
-    for resource in list(_places):
+    """Describe an open file or socket.
+
+    :param number: its descriptor.
+    :param kind: the kind from `_files`.
+    """
+    for resource in list(_origins):
         if isinstance(resource, socket.socket) and resource.fileno() == int(number):
-            return f"{resource!r}, made in {_places.get(resource)}"
+            return f"{resource!r}, made in {_origins.get(resource)}"
     if kind.startswith("socket"):
         with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(number))) as copy:
-            # C code such as uvloop created the socket, so we can only show its addresses.
+            # No Python code created this socket, but C code such as uvloop: only its addresses are
+            # known.
             return f"{kind}, {copy.family.name}, {copy.getsockname()!r} to {_peer(copy)}"
     return f"{kind} (file number {number})"
 
@@ -171,7 +196,10 @@ def _peer(sock: socket.socket) -> str:
 
 
 def _left(before: _State) -> list[str]:
-    """Describe the remaining resources, after waiting for other threads that close some."""
+    """Describe the resources that are open now and were not open before.
+
+    Other threads may still be closing some: wait for that, at most PATIENCE seconds.
+    """
     deadline = time.monotonic() + PATIENCE
     pause = 0.001
     while True:
@@ -187,14 +215,14 @@ def _left(before: _State) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def nothing_is_left_open() -> Iterator[None]:
-    """Fail the test if anything is open afterwards that was not open before."""
+    """Fail the test if a resource is open after it that was not open before it."""
     before = _State()
     yield
     descriptions = _left(before)
     if not descriptions:
         return
     _reported.update(_children())
-    # Collect now, so that warnings are not attributed to another test.
+    # Collect garbage now: it warns of unclosed resources, and the warnings belong to this test.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         gc.collect()

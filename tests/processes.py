@@ -1,4 +1,4 @@
-"""Runs code in another interpreter, with the `cassandra` that these tests use."""
+"""Runs code in a new interpreter that imports the same package `cassandra` as these tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pathlib import Path
 import cassandra
 
 HOME = str(Path(cassandra.__file__).parents[1])
-# For code that also imports from the tests: the `cassandra` of HOME comes first.
+# For code that also imports from `tests`. HOME comes first, because the checkout that contains
+# `tests` may have another `cassandra`.
 WITH_TESTS = {"PYTHONPATH": os.pathsep.join((HOME, str(Path(__file__).resolve().parents[1])))}
 
 
@@ -23,11 +24,15 @@ def run_python(
     as_file: bool = False,
     is_bare: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `code`, on request from a file; neither the working directory nor the tree decides which
-    modules it imports.
+    """Run `code` in a new interpreter, in an empty working directory.
 
-    If `is_bare`, installed packages are hidden, and so are the imports that some of them, such as
-    editable installs, make at each start.
+    So no module of the current directory or of the checkout can hide another of the same name.
+
+    :param env: additional environment variables.
+    :param timeout: seconds.
+    :param as_file: run the code from a file, not with ``-c``.
+    :param is_bare: hide the installed packages (``-S``). They do not even run code when the
+        interpreter starts, as editable installs do.
     """
     environment = {**os.environ, "PYTHONPATH": HOME, **(env or {})}
     with tempfile.TemporaryDirectory() as directory:

@@ -1,4 +1,4 @@
-"""Proxies in front of fake nodes, as in a private network."""
+"""Proxies between the driver and nodes, which can lose bytes, delay them or reset connections."""
 
 from __future__ import annotations
 
@@ -19,14 +19,19 @@ Address = tuple[str, int]
 
 
 class Relay:
-    """Relays the bytes of each connection to a node and back. Belongs to the loop that starts it.
+    """Accepts connections, and relays the bytes of each to a node and back.
 
-    `fault` is None, or one of: "drop" (bytes vanish both ways), "deaf" (bytes from the client
-    vanish), "mute" (bytes from the node vanish), "slow" (each piece takes 50 ms), "refuse" (new
-    connections are closed at once).
+    It belongs to the event loop that starts it. `opened` counts all accepted connections, `now`
+    those that are connected to a node at the moment. `fault` is None, or one of:
 
-    :param target: the node, or a function that returns the node for a new connection. None closes
-    the connection.
+    - "drop": bytes get lost in both directions;
+    - "deaf": bytes from the client get lost;
+    - "mute": bytes from the node get lost;
+    - "slow": each piece of at most 64 KiB waits for 50 ms;
+    - "refuse": new connections are closed at once.
+
+    :param target: the address of the node, or a function that returns it for a new connection; if
+        the function returns None, the connection is closed.
     """
 
     def __init__(self, target: Address | Callable[[asyncio.StreamWriter], Address | None]) -> None:
@@ -44,13 +49,13 @@ class Relay:
     async def start(
         self, address: str = "127.0.0.1", context: ssl.SSLContext | None = None
     ) -> None:
-        """Listen at a free port of `address`, for TLS if there is a `context`."""
+        """Listen at a free port of `address`; use TLS if there is a `context`."""
         server = await asyncio.start_server(self._accept, address, 0, ssl=context)
         self._server = server
         self.address, self.port = server.sockets[0].getsockname()[:2]
 
     async def start_at_path(self, path: str) -> None:
-        """Listen at a socket in the file system."""
+        """Listen at a Unix socket in the file system."""
         self._server = await asyncio.start_unix_server(self._accept, path)
         self.address = path
 
@@ -62,11 +67,11 @@ class Relay:
         self.opened += 1
         try:
             target = self.target(writer) if callable(self.target) else self.target
-            # A closed listener may still have a connection in its queue.
+            # The loop may have accepted this connection just before the listener was closed.
             if target is not None and self.fault != "refuse" and not self._closed:
                 await self._connect(reader, writer, target)
-        except (OSError, asyncio.CancelledError):  # errors do not matter at the end
-            pass
+        except (OSError, asyncio.CancelledError):
+            pass  # one side broke the connection, or `stop` cancelled this task
         finally:
             writer.transport.abort()
             self._tasks.discard(task)
@@ -75,26 +80,31 @@ class Relay:
     async def _connect(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: Address
     ) -> None:
-        there, back = await asyncio.open_connection(*target)
-        self._writers.add(back)
+        node_reader, node_writer = await asyncio.open_connection(*target)
+        self._writers.add(node_writer)
         self.now += 1
         try:
             await asyncio.gather(
-                self._carry(reader, back, {"drop", "deaf"}),
-                self._carry(there, writer, {"drop", "mute"}),
+                self._carry(reader, node_writer, {"drop", "deaf"}),
+                self._carry(node_reader, writer, {"drop", "mute"}),
             )
         finally:
             self.now -= 1
-            back.transport.abort()
-            await self._closing(back)
+            node_writer.transport.abort()
+            await self._closing(node_writer)
 
     async def _carry(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, lost_in: set[str]
     ) -> None:
+        """Relay the bytes in one direction, until the stream ends.
+
+        :param lost_in: the faults in which the bytes of this direction get lost.
+        """
         is_silent = False
         try:
             while data := await reader.read(CHUNK):
-                # A stream that has lost bytes is useless, so it stays silent for good.
+                # After lost bytes, later ones would make no sense to the receiver. So this
+                # direction stays silent, even if the fault is cleared.
                 is_silent = is_silent or self.fault in lost_in
                 if is_silent:
                     continue
@@ -108,13 +118,13 @@ class Relay:
             writer.close()
 
     async def _closing(self, writer: asyncio.StreamWriter) -> None:
-        """Wait for the end of the transport, which comes some turns after `close`."""
+        """Wait until the transport is closed, which takes some turns of the loop after `close`."""
         with contextlib.suppress(OSError, asyncio.CancelledError):
             await writer.wait_closed()
         self._writers.discard(writer)
 
     def reset(self) -> None:
-        """Break all connections at once."""
+        """Abort all connections at once."""
         for writer in list(self._writers):
             writer.transport.abort()
 
@@ -123,7 +133,7 @@ class Relay:
         self._closed = True
         if self._server is not None:
             self._server.close()
-        await asyncio.sleep(0)  # a connection that was just accepted becomes a task
+        await asyncio.sleep(0)  # if a connection was just accepted, its task starts in this turn
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -131,14 +141,18 @@ class Relay:
         self.reset()
         while self._writers:
             await self._closing(next(iter(self._writers)))
-        for _ in range(3):  # a transport reports its end before its socket is closed
+        # A transport calls `connection_lost` some turns before it closes its socket.
+        for _ in range(3):
             await asyncio.sleep(0)
 
 
 class Proxy(Relay):
-    """A relay in front of a fake node, on the node's loop. It listens from its creation.
+    """A relay to a fake node, on the node's event loop. The constructor makes it listen.
 
-    :param path: a path in the file system to listen at, instead of a port of `address`.
+    :param node: the fake node.
+    :param address: the address to listen at.
+    :param port: the port of the node, if it is not `node.port`.
+    :param path: the path of a Unix socket to listen at instead of `address`.
     """
 
     def __init__(
@@ -155,7 +169,10 @@ class Proxy(Relay):
         asyncio.run_coroutine_threadsafe(starting, self._loop).result(10)
 
     def close(self) -> None:
-        """Close the proxy and its connections, and wait for that. A second call does nothing."""
+        """Close the proxy and its connections, and wait until they are closed.
+
+        A second call does nothing.
+        """
         if not self._closed:
             asyncio.run_coroutine_threadsafe(self.stop(), self._loop).result(10)
 
@@ -170,7 +187,11 @@ Proxies = dict[uuid.UUID, Proxy]
 
 
 def put_proxies_before(nodes: FakeCluster, connection_id: str = "c1") -> Proxies:
-    """Put a proxy in front of each node, and enter its address into the routes table."""
+    """Create a proxy for each node, and write the proxies' addresses into the client routes.
+
+    :param connection_id: the connection id of the routes.
+    :returns: the proxies by the host ids of the nodes.
+    """
     proxies = {node.host_id: Proxy(node) for node in nodes.nodes}
     for host_id, proxy in proxies.items():
         nodes.scylla.route(connection_id, host_id, proxy.address, proxy.port)

@@ -1,11 +1,12 @@
-"""Threads share all shareable objects, on a build with ThreadSanitizer, without the GIL.
+"""Runs `tests.stress.threads`, in which threads share objects, under ThreadSanitizer.
 
 python -m tests.races [--threads 4] [--minutes 2]
 
-The interpreter and the compiled modules are built with ``-fsanitize=thread``. `tools/build_python`
-builds the interpreter once, which takes ten minutes. The modules are built in a copy of the tree,
-so that the tree stays clean. The sanitizer makes everything at least ten times slower, but it
-reports a race whenever both threads run the code, whatever the timing. A report is a failure.
+The interpreter has no GIL; it and the compiled modules are built with ``-fsanitize=thread``.
+`tools/build_python` builds the interpreter in the first run, which takes ten minutes. This program
+builds the modules in a copy of the checkout. The sanitizer makes everything at least ten times
+slower, but it reports a race even if the two threads did not run the code at the same moment. The
+exit status is not 0 if it reports one.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ FLAGS = ("-fsanitize=thread", "-shared", "-fPIC", "-O1", "-g", "-fno-omit-frame-
 
 
 def interpreter() -> str:
-    """Return the path of the sanitized interpreter, building it if needed."""
+    """Return the path of the interpreter with ThreadSanitizer; build it if it does not exist."""
     completed = subprocess.run(
         [str(HOME / "tools" / "build_python"), VERSION],
         stdout=subprocess.PIPE,
@@ -40,15 +41,20 @@ def interpreter() -> str:
 
 
 def without_address_randomization() -> list[str]:
-    """Return the command that runs programs without address space randomization, for
-    the sanitizer.
+    """Return the command prefix that turns address space layout randomization off.
+
+    ThreadSanitizer needs fixed addresses. The prefix is empty if there is no ``setarch``.
     """
     command = shutil.which("setarch")
     return [command, "-R"] if command is not None else []
 
 
 def build(python: str, folder: Path) -> None:
-    """Build the modules in a copy of the tree."""
+    """Build the compiled modules with ThreadSanitizer.
+
+    :param python: the path of the interpreter that they are for.
+    :param folder: a folder for the copy of the checkout, which then contains the modules.
+    """
     sources = translated(folder)
     code = (
         "import sysconfig as s; print(s.get_path('include')); print(s.get_config_var('EXT_SUFFIX'))"
@@ -60,11 +66,12 @@ def build(python: str, folder: Path) -> None:
         check=True,
     ).stdout.split()
     compiler = os.environ.get("CC", "gcc").split()
-    rooms = folder / "cassandra" / "_accel"
+    package = folder / "cassandra" / "_accel"
 
     def compile_one(source: Path) -> None:
-        output = rooms / (source.stem + suffix)
-        command = [*compiler, *FLAGS, f"-I{include}", f"-I{rooms}", str(source), "-o", str(output)]
+        output = package / (source.stem + suffix)
+        includes = [f"-I{include}", f"-I{package}"]
+        command = [*compiler, *FLAGS, *includes, str(source), "-o", str(output)]
         subprocess.run(command, check=True)
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -72,7 +79,7 @@ def build(python: str, folder: Path) -> None:
 
 
 def main() -> int:
-    """Build the modules, run the threads, and return the status: 66 after a report."""
+    """Build the modules, and run the threads; return their exit status: 66 for a race."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -88,7 +95,7 @@ def main() -> int:
         folder.mkdir(parents=True, exist_ok=True)
         build(python, folder)
         stress = ["tests.stress.threads", "--threads", str(options.threads)]
-        done = subprocess.run(
+        result = subprocess.run(
             [
                 *without_address_randomization(),
                 python,
@@ -107,8 +114,8 @@ def main() -> int:
             },
             check=False,
         )
-    print(f"{int(not done.returncode)} passed, {int(bool(done.returncode))} failed", flush=True)
-    return done.returncode
+    print(f"{int(not result.returncode)} passed, {int(bool(result.returncode))} failed", flush=True)
+    return result.returncode
 
 
 if __name__ == "__main__":

@@ -1,15 +1,14 @@
-"""The unit tests of the compiled modules on a build with address and undefined-behaviour
-sanitizers.
+"""Runs the unit tests of the compiled modules with AddressSanitizer and UBSan.
 
 python -m tests.sanitize [--keep FOLDER] [--weekly] [arguments of pytest]
 
-The tree is copied, so that it contains no sanitized module, and built with CASS_DRIVER_SANITIZE=1.
-The interpreter itself has no sanitizer: the library of GCC or Clang is loaded first, and Python's
-allocator is off, because its arenas would hide overruns. An interpreter does not free everything at
-its end, so leaks are not reported. The run stops after a finding.
+The program builds the modules with CASS_DRIVER_SANITIZE=1 in a copy of the checkout. The
+interpreter itself is an ordinary one: the dynamic linker loads the sanitizers' libraries before it.
+Python's own allocator is off, because its arenas would hide overruns. Leaks are not reported,
+because an interpreter does not free everything when it ends. The first finding ends the run.
 
-The weekly form runs the unit tests of every package that uses compiled code, including both APIs
-and the mapper, and then the fuzzers for `FUZZ_SECONDS`.
+With ``--weekly``, it runs the unit tests of every package that uses compiled code, including both
+APIs and the mapper, and then the fuzzers for `FUZZ_SECONDS`.
 """
 
 from __future__ import annotations
@@ -58,11 +57,11 @@ TESTS = [
     )
 ]
 
-# Whole packages; the single modules are those of the short form.
+# Whole packages of tests/unit, and the modules of TESTS that are in no package.
 WEEKLY = [
     *(
-        f"tests/unit/{room}"
-        for room in (
+        f"tests/unit/{package}"
+        for package in (
             "aio",
             "bulk",
             "client",
@@ -88,16 +87,18 @@ FUZZ_SECONDS = 600
 
 
 def libraries(compiler: str) -> list[str]:
-    """Return the paths of the compiler's sanitizer libraries; exit with a message if one is
-    missing.
+    """Return the paths of the compiler's sanitizer libraries.
+
+    If one is missing, exit with a message.
     """
     paths = []
     for name in ("libasan.so", "libubsan.so"):
-        done = subprocess.run(
+        result = subprocess.run(
             [compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=False
         )
-        path = done.stdout.strip()
-        if done.returncode or not os.path.isabs(path):
+        path = result.stdout.strip()
+        # The compiler prints the bare name of a library that it does not have.
+        if result.returncode or not os.path.isabs(path):
             sys.exit(
                 f"no sanitizer here: {compiler} has no {name}; nothing was tested. GCC on Linux has both."  # noqa: E501
             )
@@ -106,7 +107,10 @@ def libraries(compiler: str) -> list[str]:
 
 
 def environment(preloaded: list[str]) -> dict[str, str]:
-    """Return the environment variables that sanitized modules need."""
+    """Return the environment variables for tests with sanitized modules.
+
+    :param preloaded: the paths of the sanitizer libraries.
+    """
     return {
         **os.environ,
         "LD_PRELOAD": " ".join(preloaded),
@@ -119,7 +123,7 @@ def environment(preloaded: list[str]) -> dict[str, str]:
 
 
 def main() -> int:
-    """Build the modules, and run the tests."""
+    """Build the modules, and run the tests; return the exit status of the tests."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -162,9 +166,9 @@ def main() -> int:
             fuzzers = [sys.executable, "-m", "tests.fuzz", "--seconds", str(FUZZ_SECONDS)]
             commands.append([*fuzzers, "--impl", "c"])
         for arguments in commands:
-            done = subprocess.run(arguments, cwd=folder, env=environment(preloaded), check=False)
-            if done.returncode:
-                return done.returncode
+            result = subprocess.run(arguments, cwd=folder, env=environment(preloaded), check=False)
+            if result.returncode:
+                return result.returncode
         return 0
 
 

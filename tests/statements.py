@@ -1,4 +1,4 @@
-"""Prepared statements without a server, for either implementation."""
+"""Makes prepared statements without a server, with plans of either implementation."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from tests.conftest import Twins
 def prepared_insert(
     twins: Twins, columns: Sequence[Column], routing_key_indexes: Sequence[int]
 ) -> PreparedStatement:
-    """Return a prepared INSERT of `columns`, whose values the given implementation binds.
+    """Return a real `PreparedStatement` of an INSERT whose parameters are `columns`.
 
-    It is a real statement with all attributes that the driver uses.
+    :param twins: the implementation that binds its values.
+    :param routing_key_indexes: the positions of the partition key's columns.
     """
     metadata = [ColumnMetadata("ks", "t", column.name, column.type) for column in columns]
     statement = PreparedStatement(

@@ -1,4 +1,4 @@
-"""Functions that wait for other threads, and for other tasks of the loop."""
+"""Functions that wait for a condition which other threads or tasks make true."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 __all__ = ["WAIT", "cancelled_after", "until", "until_on_loop"]
 
-# Seconds after which we give up. A test that passes never waits that long: the limit is for the
-# slowest machine under load.
+# Seconds after which a wait fails. A test that passes never waits that long, even on a slow machine
+# under load.
 WAIT = 60.0
 _PAUSE = 0.001
 
@@ -22,10 +22,12 @@ def until(
     pause: float = _PAUSE,
     reason: Callable[[], str] = lambda: "",
 ) -> Any:
-    """Wait until the condition is true, and return its result.
+    """Wait until `condition` returns a true value, and return this value.
 
-    Increase ``pause`` if the condition is expensive, for example because it queries another
-    process. If the time is over, the error contains the result of ``reason``.
+    :param seconds: after this time, the function raises an AssertionError.
+    :param pause: seconds between two calls of `condition`. Increase it if a call is expensive, for
+        example because it queries another process.
+    :param reason: is called when the time is over; the error contains its result.
     """
     deadline = time.monotonic() + seconds
     while not (result := condition()):
@@ -37,7 +39,7 @@ def until(
 
 
 async def until_on_loop(condition: Callable[[], Any], seconds: float = WAIT) -> Any:
-    """Do the same while the loop runs."""
+    """Like `until`, but let the event loop run other tasks meanwhile."""
     deadline = time.monotonic() + seconds
     while not (result := condition()):
         assert time.monotonic() < deadline, f"it did not come to that within {seconds} s"
@@ -46,12 +48,17 @@ async def until_on_loop(condition: Callable[[], Any], seconds: float = WAIT) -> 
 
 
 async def cancelled_after(turns: int, begin: Callable[[], Awaitable[Any]]) -> bool:
-    """Begin, and cancel after `turns` turns of the loop; return True if it ended before that."""
+    """Await the result of `begin` in a task, and cancel the task after `turns` turns of the loop.
 
-    async def begun() -> None:
+    Wait until the task has ended. If it raised an error, raise this error.
+
+    :returns: True if the task had ended before it was cancelled.
+    """
+
+    async def await_it() -> None:
         await begin()
 
-    task = asyncio.ensure_future(begun())
+    task = asyncio.ensure_future(await_it())
     for _ in range(turns):
         await asyncio.sleep(0)
     was_over = task.done()

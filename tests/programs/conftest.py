@@ -1,4 +1,7 @@
-"""A real node, and pairs of environments, for third-party programs."""
+"""Fixtures for the tests with third-party programs: a node, wheels, and a folder for environments.
+
+These tests run only with ``-m programs``, which ``tox -e programs`` uses.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Exclude these programs from other lanes: they need the network and minutes."""
+    """Skip these tests without ``-m programs``: they need the network, and take minutes."""
     requested = "programs" in (config.getoption("-m") or "")
     for item in items:
         if HERE in item.path.parents:
@@ -26,7 +29,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def node() -> Iterator[LocalCluster]:
-    """Yield one node of Cassandra 5.0 with everything that the programs' tables need."""
+    """One node of Cassandra 5.0 that allows materialized views and user-defined functions."""
     settings = {"materialized_views_enabled": True, "user_defined_functions_enabled": True}
     with LocalCluster(1, "5.0.9", heap="1G", config=settings) as cluster:
         yield cluster
@@ -34,7 +37,7 @@ def node() -> Iterator[LocalCluster]:
 
 @pytest.fixture(scope="session")
 def environments() -> Path:
-    """Return the folder of the programs' environments, which stays from one run to the next."""
+    """The folder of the programs' environments, which later runs use again."""
     folder = Path(os.environ.get("TURBOCQL_PROGRAMS") or ROOT / ".tox" / "programs-environments")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -42,11 +45,11 @@ def environments() -> Path:
 
 @pytest.fixture(scope="session")
 def wheel(environments: Path) -> Path:
-    """Return the wheel of this driver for the interpreter that runs the lane."""
+    """The wheel of this driver for the interpreter that runs these tests."""
     return find_wheel(environments / "wheel")
 
 
 @pytest.fixture(scope="session")
 def pure_wheel(environments: Path) -> Path:
-    """Return the wheel of this driver for other interpreters."""
+    """A wheel of this driver without compiled modules, for programs with another interpreter."""
     return make_pure_wheel(environments / "pure-wheel")

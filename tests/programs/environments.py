@@ -1,7 +1,8 @@
-"""Environments in which third-party programs run: one with this driver, one with cassandra-driver.
+"""Virtual environments for third-party programs: one with this driver, and one, called the control,
+with the driver that the program is made for.
 
-They are created once, in the folder that ``TURBOCQL_PROGRAMS`` names, and used until their
-requirements change. Only this driver is reinstalled if its wheel changes.
+They stay in the folder that ``TURBOCQL_PROGRAMS`` names, and are created anew only if the program's
+requirements change. If only the wheel of this driver changes, pip reinstalls only this driver.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ ROOT = Path(__file__).parents[2]
 SCRIPTS = Path(__file__).parent / "scripts"
 SHIMS = ("cassandra-driver", "scylla-driver")
 INSTALL_TIMEOUT = 900  # seconds; the largest program has some 150 packages
-STAMP = "programs.json"
+STAMP = "programs.json"  # a file in each complete environment: what is installed there
 
+# Prints the names of the distributions that contain the package `cassandra`.
 OWNERS = """
 import importlib.metadata as metadata
 print(sorted({
@@ -33,20 +35,26 @@ print(sorted({
 
 
 class InstallFailed(Exception):
-    """pip could not install a program here; the message has the end of pip's output."""
+    """A program cannot be installed on this machine: a command of the installation failed.
+
+    The message contains the end of the command's output.
+    """
 
 
 @dataclass(frozen=True)
 class Program:
-    """The packages to install for a program.
+    """The packages to install for a program, and what its output must look like.
 
-    :param requirements: packages that pip installs with all their dependencies. :param alone:
-    packages that pip installs without dependencies, if the script needs few of them. :param driver:
-    the driver that the program is made for, which runs it as the control. :param least_lines: the
-    least number of lines that its script prints; fewer lines mean that nothing was compared. :param
-    python: the version of the interpreter that the program needs, such as ``"3.12"``; empty for the
-    interpreter that runs the lane. :param differs: strings that this driver prints instead of the
-    control's, each as (the control's, ours): a promise of ours that the program shows.
+    :param requirements: packages that pip installs with all their dependencies.
+    :param alone: packages that pip installs without their dependencies, because the script needs
+        only few of these.
+    :param driver: the driver that the program is made for, which runs it as the control.
+    :param least_lines: the least number of lines that its script prints; fewer lines mean that the
+        script compared nothing.
+    :param python: the version of the interpreter that the program needs, such as ``"3.12"``; empty
+        for the interpreter that runs the tests.
+    :param differs: (text of the control, text of this driver) for each part of the output that is
+        meant to differ.
     """
 
     requirements: tuple[str, ...] = ()
@@ -60,11 +68,12 @@ class Program:
 def run(
     *command: object, timeout: float = INSTALL_TIMEOUT, variables: dict[str, str] | None = None
 ) -> str:
-    """Return the output of `command`; raise `InstallFailed` if it fails.
+    """Run a command, and return its standard output; raise `InstallFailed` if it fails.
 
-    :param variables: environment variables that are set for it.
+    :param timeout: seconds.
+    :param variables: additional environment variables.
     """
-    done = subprocess.run(
+    result = subprocess.run(
         [str(part) for part in command],
         check=False,
         capture_output=True,
@@ -72,14 +81,15 @@ def run(
         timeout=timeout,
         env={**clean_environment(), **(variables or {})},
     )
-    if done.returncode:
-        raise InstallFailed(f"{' '.join(map(str, command))}\n{(done.stdout + done.stderr)[-3000:]}")
-    return done.stdout
+    if result.returncode:
+        output = result.stdout + result.stderr
+        raise InstallFailed(f"{' '.join(map(str, command))}\n{output[-3000:]}")
+    return result.stdout
 
 
 def clean_environment() -> dict[str, str]:
-    """Return this process's environment variables without those that would change
-    another Python.
+    """Return the environment variables of this process, without those that would influence the
+    interpreter of another environment.
     """
     return {
         name: value
@@ -91,7 +101,7 @@ def clean_environment() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Environment:
-    """A folder with an interpreter and packages."""
+    """A virtual environment: a folder with an interpreter and packages."""
 
     folder: Path
 
@@ -110,25 +120,25 @@ class Environment:
         run(self.python, "-I", "-m", "pip", "install", "-q", "--disable-pip-version-check", *what)
 
     def owners(self) -> str:
-        """Return the distributions that the package `cassandra` belongs to."""
+        """Return the printed list of the distributions that contain the package `cassandra`."""
         return run(self.python, "-I", "-c", OWNERS, timeout=60).strip()
 
     def stamp(self) -> dict[str, object]:
-        """Return the record of a complete installation; an empty dict if there is none."""
+        """Return what `write_stamp` wrote; an empty dict if the environment is not complete."""
         try:
-            written: dict[str, object] = json.loads((self.folder / STAMP).read_text())
+            stamp: dict[str, object] = json.loads((self.folder / STAMP).read_text())
         except (OSError, ValueError):
             return {}
-        return written
+        return stamp
 
     def write_stamp(self, stamp: dict[str, object]) -> None:
-        """Record that the environment is complete."""
+        """Record that the environment is complete, and what is installed in it."""
         (self.folder / STAMP).write_text(json.dumps(stamp))
 
     def make(self, python: str) -> None:
-        """Create an empty environment in place of the old one.
+        """Delete the folder, and create a new environment without packages there.
 
-        :param python: the version of its interpreter; empty for the interpreter that runs this.
+        :param python: the version of its interpreter; empty for that of the current interpreter.
         """
         shutil.rmtree(self.folder, ignore_errors=True)
         if python:
@@ -142,15 +152,16 @@ def find_python(version: str) -> Path:
     name = f"python{version}"
     pyenv = Path(os.environ.get("PYENV_ROOT") or "~/.pyenv").expanduser() / "versions"
     on_path = shutil.which(name)
-    # A version manager may have a shim for a version that is not installed, so we run it.
+    # Run each candidate: a version manager may have a shim for a version that is not installed,
+    # and this shim fails.
     for python in [*([Path(on_path)] if on_path else []), *sorted(pyenv.glob(f"*/bin/{name}"))]:
-        done = subprocess.run([str(python), "-V"], check=False, capture_output=True, timeout=60)
-        if done.returncode == 0:
+        result = subprocess.run([str(python), "-V"], check=False, capture_output=True, timeout=60)
+        if result.returncode == 0:
             return python
     raise InstallFailed(f"the program needs Python {version}, which is not on this machine")
 
 
-def _wanted(program: Program, driver: str) -> dict[str, object]:
+def _expected_stamp(program: Program, driver: str) -> dict[str, object]:
     return {
         "python": program.python or sys.version,
         "requirements": list(program.requirements),
@@ -166,9 +177,12 @@ def _install_program(environment: Environment, program: Program, *with_them: str
 
 
 def with_control(folder: Path, program: Program) -> Environment:
-    """Return the environment of `program` with the driver that it is made for."""
+    """Return the environment of `program` with the driver that it is made for.
+
+    Create it in `folder` if it is not complete, or if its packages are not those of `program`.
+    """
     environment = Environment(folder)
-    expected = _wanted(program, program.driver)
+    expected = _expected_stamp(program, program.driver)
     if environment.stamp() != expected:
         environment.make(program.python)
         _install_program(environment, program, program.driver)
@@ -179,12 +193,14 @@ def with_control(folder: Path, program: Program) -> Environment:
 
 
 def with_ours(folder: Path, program: Program, wheel: Path) -> Environment:
-    """Return the environment of `program` with this driver and the shims, which keep the other
-    driver out.
+    """Return the environment of `program` with this driver and the shims.
+
+    The shims satisfy the program's requirement of another driver. Create the environment in
+    `folder` if it is not complete, or if its packages are not those of `program`.
     """
     environment = Environment(folder)
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    expected = _wanted(program, "turbocql and shims")
+    expected = _expected_stamp(program, "turbocql and shims")
     stamp = environment.stamp()
     if {name: value for name, value in stamp.items() if name != "wheel"} != expected:
         environment.make(program.python)
@@ -193,19 +209,19 @@ def with_ours(folder: Path, program: Program, wheel: Path) -> Environment:
     elif stamp.get("wheel") != digest:
         environment.pip_install("--no-deps", "--force-reinstall", wheel)
     environment.write_stamp({**expected, "wheel": digest})
-    # If pip had brought in another driver, the program would import that driver.
+    # If pip had installed another driver too, the program might import that one.
     assert environment.owners() == "['turbocql']", environment.owners()
     return environment
 
 
 def find_wheel(folder: Path) -> Path:
-    """Return this driver's wheel: the wheel that tox made, or a new wheel."""
+    """Return the wheel of this driver that tox built; without tox, build one in `folder`."""
     package = os.environ.get("TOX_PACKAGE")
     return Path(package.split(os.pathsep)[0]) if package else _make_wheel(folder)
 
 
 def make_pure_wheel(folder: Path) -> Path:
-    """Build this driver's wheel without compiled modules, for every interpreter."""
+    """Build a wheel of this driver without compiled modules, which suits every interpreter."""
     return _make_wheel(folder, {"CASS_DRIVER_NO_EXTENSIONS": "1"})
 
 

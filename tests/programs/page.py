@@ -1,8 +1,9 @@
-"""Write the table of docs/works-with.rst: ``python -m tests.programs.page [FOLDER]``.
+"""Writes the table of docs/works-with.rst: ``python -m tests.programs.page [FOLDER]``.
 
-In its folder of environments, the lane notes which version of a program gave the same result, and
-on which day. With that folder as the argument, these notes are first copied to ``tried.json``
-beside this file, which is in the repository. A program that the lane did not run keeps its day.
+``tox -e programs`` records in its folder of environments which version of a program gave the same
+output with both drivers, and on which day. If that folder is given, this program first copies these
+records into ``tried.json`` beside this file, which is in the repository. The record of a program
+that tox did not run stays the same.
 """
 
 from __future__ import annotations
@@ -36,14 +37,17 @@ HEAD = """\
 
 
 def package_of(program: Program) -> tuple[str, str]:
-    """Return the name and the version of a program's main package."""
+    """Return the name and the version of the first package of a program, which is its main one."""
     first = (program.alone or program.requirements)[0]
     name, _, version = re.sub(r"\[.*?\]", "", first).partition("==")
     return name, version
 
 
 def read_tried(path: Path) -> dict[str, dict[str, str]]:
-    """Return the version and the day of each program's last success; nothing if none is noted."""
+    """Return the records of a file: "version" and "date" of each program's last success.
+
+    If there is no such file, return an empty dict.
+    """
     if not path.exists():
         return {}
     tried: dict[str, dict[str, str]] = json.loads(path.read_text())
@@ -51,26 +55,30 @@ def read_tried(path: Path) -> dict[str, dict[str, str]]:
 
 
 def write_tried(path: Path, tried: dict[str, dict[str, str]]) -> None:
-    """Write the version and the day of each program's last success."""
+    """Write the records of `read_tried` into a file."""
     path.write_text(json.dumps(tried, indent=2, sort_keys=True) + "\n")
 
 
 def note_success(path: Path, name: str, program: Program) -> None:
-    """Record, with today's date, that a program gave the same result as with its own driver."""
+    """Record in a file that a program gave the same output with both drivers today."""
     day = datetime.datetime.now(tz=datetime.timezone.utc).date()
     entry = {"date": day.isoformat(), "version": package_of(program)[1]}
     write_tried(path, {**read_tried(path), name: entry})
 
 
 def take_notes(folder: Path) -> None:
-    """Copy the lane's notes from its folder of environments into the repository's file."""
+    """Copy the records of a folder of environments into the file in the repository.
+
+    Records of programs that are not in PROGRAMS are deleted.
+    """
     tried = {**read_tried(KEPT), **read_tried(folder / TRIED)}
     write_tried(KEPT, {name: entry for name, entry in tried.items() if name in PROGRAMS})
 
 
 def tried_by(name: str) -> str:
-    """Return the features that a program's script uses: its docstring, without the
-    program's name.
+    """Return the features of a program that its script uses.
+
+    They are in the script's docstring after "NAME: ".
     """
     text = ast.get_docstring(ast.parse((SCRIPTS / f"run_{name}.py").read_text())) or ""
     what = " ".join(text.split()).partition(": ")[2]
@@ -78,7 +86,7 @@ def tried_by(name: str) -> str:
 
 
 def table() -> str:
-    """Return the table, sorted by the packages' names."""
+    """Return the page with the table, whose rows are sorted by the packages' names."""
     tried = read_tried(KEPT)
     rows = []
     for name, program in PROGRAMS.items():

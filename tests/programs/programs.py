@@ -1,4 +1,4 @@
-"""The third-party programs that are tried, and the packages of each."""
+"""The third-party programs that the tests run with this driver, and the packages of each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROGRAMS = {
     "instana": Program(("instana==3.20.0",)),
     "elastic_apm": Program(
         ("elastic-apm==6.26.2",),
-        # Our bound statements have a `query_string`, so the span has a better name.
+        # Bound statements of this driver have a `query_string`, so the span has a better name.
         differs=(
             (
                 "Session.execute db cassandra query success\n"
@@ -35,7 +35,8 @@ PROGRAMS = {
     "datasketch": Program(("datasketch[cassandra]==2.0.0",)),
     "adapta": Program(
         ("adapta[storage-cassandra,storage-iceberg]==5.3.8",),
-        # adapta requests a schema parser for version "4-a", which cassandra-driver cannot read.
+        # adapta asks for the schema parser of a server "4-a", and cassandra-driver cannot read this
+        # version.
         differs=(
             (
                 "metadata: Version string 4-a did not match expected format",

@@ -1,7 +1,8 @@
-"""Third-party programs for another driver behave the same with this driver.
+"""Third-party programs that are made for another driver do the same with this driver.
 
-The same script runs twice against a real node: in an environment with the driver that the program
-is made for, and in an environment with this driver and the shims. The outputs of both are compared.
+A test runs the script of a program twice against a real node: in an environment with the driver
+that the program is made for (the control), and in one with this driver and the shims. Both must
+print the same.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from tests.programs.environments import (
 from tests.programs.page import TRIED, note_success
 from tests.programs.programs import PROGRAMS
 
-TIMEOUT = 900  # seconds for one script; the tests of swh-storage are 280
+TIMEOUT = 900  # seconds for one script; that of swh-storage runs 280 tests
 
 
 def output_of(environment: Environment, name: str, node: LocalCluster, folder: Path) -> str:
-    """Return the output of a program's script, which must exit with 0."""
+    """Run a program's script, and return its standard output; its exit status must be 0."""
     command = [environment.python, SCRIPTS / f"run_{name}.py"]
-    done = subprocess.run(
+    result = subprocess.run(
         [*map(str, command), node.contact_points[0], str(node.port), f"programs_{name}"],
         check=False,
         capture_output=True,
@@ -40,15 +41,14 @@ def output_of(environment: Environment, name: str, node: LocalCluster, folder: P
         cwd=folder,  # some programs leave files behind
         env=clean_environment(),
     )
-    assert done.returncode == 0, f"in {environment.folder}:\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+    assert result.returncode == 0, f"in {environment.folder}:\n{result.stdout}\n{result.stderr}"
+    return result.stdout
 
 
-def installed(environments: Path, name: str, program: Program) -> Environment:
-    """Return the control's environment; skip the test if pip cannot make it on this machine.
+def control_or_skip(environments: Path, name: str, program: Program) -> Environment:
+    """Return the control's environment; skip the test if pip cannot install it on this machine.
 
-    Only the control's failure skips the test: if a program installs with the other driver, it must
-    install with this driver.
+    If pip can install it, a failure to install the program with this driver fails the test.
     """
     try:
         return with_control(environments / f"{name}-control", program)
@@ -57,7 +57,7 @@ def installed(environments: Path, name: str, program: Program) -> Environment:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_does_the_same(
+def test_a_program_prints_the_same_with_both_drivers(
     environments: Path,
     request: pytest.FixtureRequest,
     node: LocalCluster,
@@ -65,13 +65,14 @@ def test_a_program_does_the_same(
     name: str,
 ) -> None:
     program = PROGRAMS[name]
-    control = installed(environments, name, program)
+    control = control_or_skip(environments, name, program)
     wheel: Path = request.getfixturevalue("pure_wheel" if program.python else "wheel")
     ours = with_ours(environments / f"{name}-ours", program, wheel)
     text = output_of(control, name, node, tmp_path)
-    for theirs, better in program.differs:
-        assert text.count(theirs) == 1, theirs
-        text = text.replace(theirs, better)
+    # Put what this driver is meant to print differently into the expected output.
+    for text_of_control, text_of_ours in program.differs:
+        assert text.count(text_of_control) == 1, text_of_control
+        text = text.replace(text_of_control, text_of_ours)
     expected = text.splitlines()
     assert len(expected) >= program.least_lines, expected
     actual = output_of(ours, name, node, tmp_path).splitlines()
@@ -82,6 +83,6 @@ def test_a_program_does_the_same(
     note_success(environments / TRIED, name, program)
 
 
-def test_each_script_is_run() -> None:
+def test_each_script_belongs_to_a_program_and_each_program_has_one() -> None:
     scripts = {path.stem.removeprefix("run_") for path in SCRIPTS.glob("run_*.py")}
     assert scripts == set(PROGRAMS)

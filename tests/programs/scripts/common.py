@@ -1,4 +1,4 @@
-"""What the scripts share: where the node is, and a fresh keyspace."""
+"""For all scripts: the address of the node, a cluster, and an empty keyspace."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HOST, PORT, KEYSPACE = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 
 
 def make_cluster() -> Cluster:
-    """A cluster as programs make it: with the node's address and its port."""
+    """Return a cluster of the node that runs the tests."""
     profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=30)
     return Cluster(
         [HOST],
@@ -21,7 +21,7 @@ def make_cluster() -> Cluster:
 
 
 def new_keyspace(session: Session) -> None:
-    """Make the keyspace anew."""
+    """Create the keyspace of this script; drop it first if it exists."""
     session.execute(f"DROP KEYSPACE IF EXISTS {KEYSPACE}")
     session.execute(
         f"CREATE KEYSPACE {KEYSPACE} "

@@ -16,7 +16,8 @@ from common import HOST, KEYSPACE, PORT, make_cluster, new_keyspace
 logging.disable(logging.CRITICAL)
 
 
-# It reads the types of the fields, and with annotations put off these would be strings.
+# adapta reads the types of the fields. In an ordinary class they would be strings, because of the
+# import of `annotations` from `__future__`.
 Reading = make_dataclass(
     "Reading",
     [
@@ -42,7 +43,10 @@ def make_client(
 
 
 def tell_table(client: VanillaCassandraClient) -> None:
-    """Metadata by a parser of the schema that is made for a version "4-a"; in one line."""
+    """Print the metadata of a table, or the error, in one line.
+
+    adapta asks for a schema parser of the version "4-a", which cassandra-driver refuses.
+    """
     try:
         table = client.get_table_metadata("reading")
     except ValueError as error:
@@ -71,9 +75,9 @@ def tell_entities(client: VanillaCassandraClient) -> None:
         (sensor == "s1") & (number > 30),
         sensor.isin(["s0", "s2"]) & (number <= 6),
     )
-    for each in filters:
+    for one_filter in filters:
         entities = client.filter_entities(
-            Reading, each, table_name="reading", keyspace=KEYSPACE, num_threads=2,
+            Reading, one_filter, table_name="reading", keyspace=KEYSPACE, num_threads=2,
             select_columns=["sensor", "number", "value", "at"],
         )  # fmt: skip
         frame = entities.to_polars().sort("sensor", "number")

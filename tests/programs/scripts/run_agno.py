@@ -18,7 +18,10 @@ VECTORS = {"red": [1.0, 0.0, 0.25], "green": [0.25, 1.0, 0.0], "blue": [0.0, 0.2
 
 @dataclass
 class Words(Embedder):
-    """A vector by the first word, and a little by the length, so that no two are equally near."""
+    """Embeds a text as a vector that depends on its first word and, a little, on its length.
+
+    The length makes all distances different, so that the order of results is always the same.
+    """
 
     dimensions: int | None = 3
 

@@ -9,8 +9,9 @@ import tempfile
 
 from common import HOST, KEYSPACE, PORT, make_cluster, new_keyspace
 
-# Airflow logs to stdout. Its lines go to stderr, and only what is compared to the real stdout.
-_told = os.fdopen(os.dup(1), "w")
+# Airflow writes its log to stdout. Send that to stderr, and keep the real stdout for the lines that
+# the test compares.
+_real_stdout = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 sys.stdout = sys.stderr
 
@@ -44,7 +45,7 @@ from airflow.providers.apache.cassandra.hooks.cassandra import CassandraHook  # 
 
 
 def tell(*what: object) -> None:
-    print(*what, file=_told)
+    print(*what, file=_real_stdout)
 
 
 def main() -> None:

@@ -114,8 +114,8 @@ SELECT * FROM people WHERE id = 5;
 
 
 def cqlsh(text: str, *arguments: str) -> str:
-    """What cqlsh prints for `text`, and how it ends."""
-    done = subprocess.run(
+    """Run cqlsh with `text` as its input; return its output, errors and exit status."""
+    result = subprocess.run(
         [*CQLSH, *arguments, HOST, str(PORT)],
         input=text,
         capture_output=True,
@@ -124,19 +124,19 @@ def cqlsh(text: str, *arguments: str) -> str:
         check=False,
         env={**os.environ, "TZ": "UTC", "COLUMNS": "120", "LC_ALL": "C.UTF-8"},
     )
-    return f"{done.stdout}\n--- stderr\n{done.stderr}\n--- exit {done.returncode}"
+    return f"{result.stdout}\n--- stderr\n{result.stderr}\n--- exit {result.returncode}"
 
 
 def section(name: str, text: str) -> None:
-    """Print what one part gave."""
+    """Print the output of one part of the script under a heading."""
     print(f"=== {name}\n{text}")
 
 
 def without_times(text: str) -> str:
-    """COPY's report without rates, times and progress."""
+    """Return a report of COPY without what varies: rates, times, progress and paths."""
     text = re.sub(r"[^\r\n]*\r", "", text)
     text = re.sub(r"Processed: [^\n]*?(\d+) rows;[^\n]*", r"Processed: \1 rows", text)
-    # Progress that it told on the way, if it took long.
+    # Of several progress lines, which cqlsh prints if COPY takes long, keep only the last.
     text = re.sub(r"(Processed: \d+ rows\s*)+(?=Processed: )", "", text)
     text = re.sub(r"in [\d.]+ seconds", "in some seconds", text)
     text = re.sub(r"in \d+ minutes?,? [^\n]*seconds?\S*", "in some seconds", text)
@@ -144,8 +144,8 @@ def without_times(text: str) -> str:
     return re.sub(r"/tmp/\S*?/(\w+\.csv)", r"\1", text)
 
 
-def trace_shape(text: str) -> str:
-    """A trace's lines that do not depend on what the node did this time."""
+def stable_trace(text: str) -> str:
+    """Return the lines and columns of traces that are the same in each run."""
     text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uuid>", text)
     prefixes = ("Execute CQL3 query", "Parsing ", "Preparing statement", "Request complete")
     lines = []
@@ -163,8 +163,11 @@ def trace_shape(text: str) -> str:
 
 
 def copy_there_and_back(folder: str) -> None:
-    """COPY TO a file, FROM it into a copy of the table, and TO a file again."""
-    # Without the duration and the user type, which its COPY FROM cannot write with any driver.
+    """COPY each table to a file, empty it, COPY it from the file, and then to a second file.
+
+    Print whether both files have the same rows; at the end, COPY from a file with errors.
+    """
+    # Leave out the duration and the user type, which COPY FROM cannot write with any driver.
     kinds = "kinds (id, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, q, r, s, t, v, w)"
     for what in (kinds, "people (id, day, name)", "counts", "many"):
         table = what.split()[0]
@@ -197,7 +200,7 @@ def main() -> None:
     section("rows", cqlsh(f"USE {KEYSPACE};\n{table}\n{many}"))
     section("looks", cqlsh(LOOKS))
     section("paging", cqlsh(PAGES, "--tty"))
-    section("trace", trace_shape(cqlsh(TRACES)))
+    section("trace", stable_trace(cqlsh(TRACES)))
     section("one statement", cqlsh("", "-k", KEYSPACE, "-e", "SELECT id, day FROM people"))
     with tempfile.TemporaryDirectory(prefix="copy", dir="/tmp") as folder:
         copy_there_and_back(folder)

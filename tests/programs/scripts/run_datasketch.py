@@ -73,7 +73,7 @@ def fill_and_ask(index: MinHashLSH) -> None:
 
 
 def fill_many(index: MinHashLSH) -> None:
-    """More keys than a page of its own paging has."""
+    """Insert more keys than datasketch reads in one page."""
     with index.insertion_session(buffer_size=5000) as insertion:
         for number in range(1100):
             insertion.insert(f"k{number}", sketch(f"word{number} of{number % 7}"), False)

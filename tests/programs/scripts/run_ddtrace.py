@@ -34,7 +34,7 @@ def tell(name: str) -> None:
     for span in sorted(SPANS, key=lambda span: span.start_ns):
         tags = {**span.get_tags(), **span.get_metrics()}
         chosen = {key: tags[key] for key in sorted(tags) if not key.startswith(LEFT_OUT)}
-        # Its words are each driver's own.
+        # Each driver has its own words for an error.
         chosen.pop("error.message", None)
         print(span.name, span.service, span.resource, span.error, chosen)
     SPANS.clear()

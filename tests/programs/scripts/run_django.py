@@ -32,7 +32,7 @@ settings.configure(
     USE_TZ=True,
 )
 
-# An application in this very file.
+# A Django application needs a package: make the module `people` here, without a file.
 people = types.ModuleType("people")
 people.__path__ = []
 people.models_module = None

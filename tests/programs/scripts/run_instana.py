@@ -47,7 +47,7 @@ def main() -> None:
         except Exception as error:
             print(type(error).__name__)
     spans = recorder.queued_spans()
-    # The listener's callback of a further page may come before or after the root's end.
+    # The span of a further page may end before or after the root span, so sort the lines.
     for line in sorted(tell(span.data["cassandra"]) for span in spans if "cassandra" in span.data):
         print(line)
 

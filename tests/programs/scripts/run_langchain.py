@@ -24,7 +24,7 @@ from cassandra.cluster import Session  # noqa: E402
 
 
 class Letters(Embeddings):
-    """A vector of a text: how often it has a, b and c."""
+    """Embeds a text as a vector: how often it contains the letters a, b and c."""
 
     def embed_query(self, text: str) -> list[float]:
         return [float(text.count(letter)) + 0.01 for letter in "abc"]
@@ -89,7 +89,7 @@ def tables(session: Session) -> None:
     print(database.run(f"SELECT * FROM {KEYSPACE}.t", fetch="all"))
     try:
         print(database._resolve_schema([KEYSPACE])[KEYSPACE][0].as_markdown())
-    except ValueError as error:  # its model takes no index's options, with any driver
+    except ValueError as error:  # langchain's model refuses an index's options with any driver
         print(type(error).__name__, len(str(error)))
 
 

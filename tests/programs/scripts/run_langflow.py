@@ -16,7 +16,10 @@ VECTORS = {"red": [1.0, 0.0, 0.25], "green": [0.25, 1.0, 0.0], "blue": [0.0, 0.2
 
 
 class Words(Embeddings):
-    """A vector by the first word, and a little by the length, so that no two are equally near."""
+    """Embeds a text as a vector that depends on its first word and, a little, on its length.
+
+    The length makes all distances different, so that the order of results is always the same.
+    """
 
     def embed_query(self, text: str) -> list[float]:
         first, *others = VECTORS.get(text.split()[0], [0.5, 0.5, 0.5])

@@ -10,8 +10,8 @@ from openframe.adapters.db.cassandra.connection import get_cassandra_session
 
 from cassandra.cluster import Cluster
 
-# It calls this before each connect. cassandra-driver 3.30.1 refuses the call, and then nothing of
-# the package can be compared. This driver accepts it.
+# openframe calls this method before each connect. cassandra-driver 3.30.1 raises an error then, so
+# that nothing else could be compared; this driver accepts the call. Replace it for both.
 Cluster.set_core_connections_per_host = lambda *_: None  # type: ignore[method-assign]
 
 

@@ -8,22 +8,22 @@ import pytest
 from common import HOST, PORT
 from swh.storage import pytest_plugin
 
-# They ask for a node with passwords.
+# These tests need a node with passwords.
 LEFT_OUT = ("test_no_authentication", "test_no_authenticator_class")
 
 
 @pytest.fixture(scope="session")
 def swh_storage_cassandra_cluster() -> tuple[list[str], int]:
-    """The lane's node in place of one that the fixture of this name starts."""
+    """The node of our tests. The fixture of this name in swh-storage would start another one."""
     return [HOST], PORT
 
 
-# Pytest takes the fixtures of the plugin from this module when it starts.
+# pytest reads the fixtures of this plugin from its module, when it starts.
 pytest_plugin.swh_storage_cassandra_cluster = swh_storage_cassandra_cluster
 
 
 class Outcomes:
-    """Prints what became of each test, and nothing else."""
+    """A plugin of pytest that prints the name and the outcome of each test."""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         name = report.nodeid.partition("::")[2]
