@@ -167,7 +167,7 @@ def pytest_generate_tests(metafunc: Any) -> None:
 
 
 def test_codec(benchmark: Any, name: str, what: str) -> None:
-    """Run one case under pytest-benchmark, in the lane in use."""
+    """Run one case under pytest-benchmark, with the implementation that is in use."""
     from benchmarks._lib import worker_codecs
 
     cqltype, value = next((case[1], case[2]) for case in worker_codecs.cases() if case[0] == name)

@@ -24,7 +24,7 @@ from tests import elsewhere
 LANE = os.environ.get("TURBOCQL_LANE", "c")
 
 
-if importlib.util.find_spec("hypothesis") is not None:  # the lane of the shims does not install it
+if importlib.util.find_spec("hypothesis") is not None:  # `tox -e shims` does not install it
     from hypothesis import HealthCheck, settings
 
     # Turn off Hypothesis's time limits (200 ms for an example, a second for generating ten),

@@ -87,7 +87,10 @@ def inherited() -> dict[str, str]:
 
 
 def run_ours(lane: str, script: Path, arguments: Sequence[str] = ()) -> Any:
-    """Run `script` with this driver, in the lane "python" or "c"."""
+    """Run `script` with this driver; return the JSON on the last line of its output.
+
+    :param lane: "c" for the compiled implementation, or "python".
+    """
     settings = {**own_settings(), "CASS_DRIVER_IMPL": lane}
     return run(sys.executable, script, arguments, settings)
 

@@ -197,7 +197,7 @@ def test_columns_of_the_primary_key_are_refused(node: LocalCluster, keyspace: st
 
 
 class Person(Model):
-    """A model whose names are encrypted."""
+    """A model of a table in which the column `name` is encrypted."""
 
     id: Any = columns.Integer(primary_key=True)
     name: Any = columns.Text()

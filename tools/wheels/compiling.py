@@ -77,8 +77,9 @@ def compiled(
     def compile_one(source: Path, flags: list[str]) -> Path:
         module = folder / (source.stem + suffix)
         done = subprocess.run(
-            # We run the compiler in the tree with relative paths. The compiled file may contain the
-            # path of its source, and a path that changes would make the bytes differ.
+            # Run the compiler in the root of the sources, with relative paths. The compiled file
+            # may contain the path of its source, and an absolute path would make the bytes differ
+            # from one folder to the next.
             [*compiler, *COMMON, *flags, *interpreter.defines, "-Icassandra/_accel",
              f"-I{interpreter.include}", f"cassandra/_accel/{source.name}", "-o", str(module)],
             cwd=source.parents[2], capture_output=True, text=True,

@@ -72,7 +72,7 @@ def use_requests() -> None:
 
 
 class Named(type):
-    """A metaclass whose classes have every attribute: its value is its name."""
+    """A metaclass whose classes have every attribute. The value of an attribute is its name."""
 
     def __getattr__(cls, name: str) -> str:
         if name.startswith("__"):

@@ -287,7 +287,7 @@ def test_a_table_recreated_with_other_types_works_on_all_connections(mapper: str
 
 
 def test_a_table_that_another_client_recreates_with_other_types(mapper: str) -> None:
-    """Statements go on working if the values fit the new types; otherwise they raise.
+    """Statements still work if the values fit the new types; otherwise they raise an error.
 
     The values are integers: they fit bigint, varint and int, but not text.
     """
