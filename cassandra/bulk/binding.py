@@ -1,4 +1,7 @@
-"""Turns the rows of a chunk into requests; runs in a load's thread while others are sent."""
+"""Turns the rows of a chunk into requests.
+
+A load binds the next chunk in its reader thread, while the requests of the present one are sent.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +32,13 @@ _LENGTH = struct.Struct(">i")
 class StaticRows(NamedTuple):
     """The statement for rows that only have the static columns of their partition.
 
+    All indexes are those of values in a row as the load's main statement binds it.
+
     :param prepared: the prepared statement.
-    :param positions: where the statement's values are in a row.
-    :param static: the indexes of static columns in a row.
+    :param positions: the index of the value of each bind marker of `prepared`.
+    :param static: the indexes of static columns.
     :param clustering: the indexes of clustering columns, which such rows lack.
-    :param regular: the indexes of other columns, which such rows lack.
+    :param regular: the indexes of all other columns outside the key, which such rows lack.
     """
 
     prepared: PreparedStatement
@@ -43,11 +48,11 @@ class StaticRows(NamedTuple):
     regular: Sequence[int]
 
     def are_all(self, sizes: Sequence[int], is_empty_null: bool) -> bool:
-        """Return True if a row has nothing but static columns.
+        """Return True if a row has no value outside its partition key and static columns.
 
         :param sizes: the sizes of its values; negative for missing values.
-        :param is_empty_null: True if an empty clustering column may be a missing one. CSV cannot
-            tell them apart, and a row without other values is a partition's row.
+        :param is_empty_null: True for a row of CSV, which cannot tell an empty clustering column
+            from a missing one: it counts as missing if the row has static but no regular values.
         """
         null_limit = 0 if is_empty_null else -1
         return (
@@ -63,9 +68,10 @@ class StaticRows(NamedTuple):
 class Wave(NamedTuple):
     """Requests that may be sent in any order.
 
-    :param prepared: their statement.
-    :param groups: their rows.
-    :param row_numbers: the number in the chunk of each row.
+    :param prepared: the statement of all requests.
+    :param groups: the rows of each request.
+    :param row_numbers: for each row of the bound block, its number in the chunk. They differ if
+        some rows of the chunk could not be bound.
     """
 
     prepared: PreparedStatement
@@ -76,9 +82,9 @@ class Wave(NamedTuple):
 class Bound(NamedTuple):
     """A chunk that is ready to be sent.
 
-    :param chunk: the chunk; without its rows, if they were bound while they were read.
-    :param waves: its requests.
-    :param row_count: the number of rows in these.
+    :param chunk: the chunk. Its `rows` are empty if they were bound while they were read.
+    :param waves: the requests; empty in a dry run.
+    :param row_count: the number of rows that could be bound.
     :param size: the size of their values in bytes.
     :param failures: the rows that could not be bound, as (number, error).
     """
@@ -98,8 +104,8 @@ class Binder:
     :param mapping: field names by column name.
     :param order: for each bind marker, the position of its value in a row without names.
     :param keys: the positions of the primary key.
-    :param batch: how rows are grouped into batches.
-    :param owners: returns the replicas of partitions.
+    :param batch: how rows are grouped into batches: see `LoadOptions`.
+    :param owners: returns the map from partitions to replicas; None if replicas are unknown.
     """
 
     def __init__(
@@ -119,15 +125,15 @@ class Binder:
         self._mapping = mapping
         self._order = order
         self._is_in_order = list(order) == list(range(len(order)))
-        self._width = max(order, default=-1) + 1  # of a row without names
+        self._width = max(order, default=-1) + 1  # number of values in a row without names
         self._keys = keys
         self._batch = batch
         self._owners = owners
-        self.is_closed = False  # refuse fields that are no columns, and short rows
-        self.ignored: Collection[str] = ()
-        self.is_dry = False
-        self.is_plain = False  # the application's rows have CQL values, which no converter gets
-        self.is_empty_null = True  # in CSV
+        self.is_closed = False  # True refuses fields without a column, and rows of another length
+        self.ignored: Collection[str] = ()  # names of fields to ignore
+        self.is_dry = False  # True only checks the rows
+        self.is_plain = False  # True binds the application's rows without converters
+        self.is_empty_null = True  # True if an empty field of CSV means null
         self.static_rows: StaticRows | None = None
 
     def _names_in_order(self) -> list[str]:
@@ -148,9 +154,11 @@ class Binder:
         failures: list[tuple[int, BaseException]] = []
         source = chunk.rows
         row_numbers: Sequence[int] = range(chunk.size)
+        # The compiled CSV reader has bound the rows already.
         if isinstance(source, bind.RowsBlock):
             return self._bound(chunk._replace(rows=()), source, row_numbers, failures)
         if isinstance(source, list):
+            # The reader has replaced unreadable rows by exceptions.
             failures = [
                 (number, row) for number, row in enumerate(source) if isinstance(row, Exception)
             ]
@@ -161,14 +169,15 @@ class Binder:
             if chunk.source is None:
                 source, row_numbers = self._by_markers(source, row_numbers, failures)
         elif not self._is_in_order and is_array(source) and source.ndim == 2:
-            # The columns of an array have no names, so they are in the order of `columns=`.
+            # The columns of an array have no names: they have the order of `columns=`, and we bring
+            # them into that of the bind markers.
             if source.shape[1] != self._width:
                 raise ValueError(
                     f"an array of {source.shape[1]} columns, and {self._width} columns are "
                     f"written: {', '.join(self._names_in_order())}"
                 )
             source = source[:, list(self._order)]
-        bound: list[tuple[Sequence[int], Any]] = []
+        bound: list[tuple[Sequence[int], Any]] = []  # (row numbers, block); one unless rows fail
         is_plain = self.is_plain or chunk.source is not None
         self._bind(source, row_numbers, bound, failures, is_plain)
         if len(bound) == 1:
@@ -184,8 +193,10 @@ class Binder:
     def _by_markers(
         self, rows: list[Any], row_numbers: Sequence[int], failures: list[tuple[int, BaseException]]
     ) -> tuple[list[Any], Sequence[int]]:
-        """Return the application's rows in the order of the bind markers, with their row
-        numbers.
+        """Bring the values of the application's rows into the order of the bind markers.
+
+        :param failures: rows that do not fit the columns are added to it.
+        :returns: (rows, row numbers) of all other rows.
         """
         if (
             self._is_in_order
@@ -209,18 +220,21 @@ class Binder:
         return values_by_marker, bound_numbers
 
     def _marker_values(self, row: Any, known_fields: Set[str] | None) -> Any:
-        """Return the values of one of the application's rows: in the order of the bind markers, by
-        their names, or as attributes.
+        """Return one of the application's rows in a form that the statement can bind.
 
-        :param known_fields: the fields that have columns; None if a row may have others.
+        That is a sequence in the order of the bind markers, a dict by their names, or the object
+        itself if its attributes have these names.
+
+        :param known_fields: the fields that have columns; None if a row may have other fields.
         :raises ValueError: if the row does not fit the columns.
         """
+        # A plain tuple or list has its values in order. Anything else may have names.
         if type(row) is not tuple and type(row) is not list:
             is_object = type(row) is not dict and is_record(row)
             if is_object and not (
                 self._mapping or isinstance(row, Iterable) or hasattr(row, "keys")
             ):
-                return row  # usually an object is bound by its attributes
+                return row  # the usual case: the object is bound by its attributes
             values = values_by_name(row)
             if values is not None:
                 self._check_names(values, known_fields, isinstance(row, Mapping))
@@ -246,10 +260,11 @@ class Binder:
     def _check_names(
         self, names: Collection[str], known_fields: Set[str] | None, is_mapping: bool
     ) -> None:
-        """Refuse a row whose names do not fit the columns.
+        """Raise ValueError for a row whose names do not fit the columns.
 
-        :param is_mapping: True if the row may lack fields, as mappings do one by one. Other rows
-            with names are of a class, whose fields are more likely named differently.
+        :param is_mapping: True for a mapping, which may lack fields. All rows of a class with names
+            (a named tuple, for example) have the same fields: if one is missing, it probably has
+            another name, and is an error.
         """
         error: ValueError | None = None
         if known_fields is not None and not known_fields >= {*names}:
@@ -276,9 +291,11 @@ class Binder:
         failures: list[tuple[int, BaseException]],
         is_plain: bool,
     ) -> None:
-        """Bind all rows at once; if that fails, bind each half, to find the rows that fail.
+        """Bind all rows at once. If that fails, bind each half, to find the rows that fail.
 
-        :param is_plain: True for rows with CQL values, such as those of files.
+        :param bound: gets (row numbers, block) for the rows that could be bound.
+        :param failures: gets (row number, error) for each other row.
+        :param is_plain: True binds without converters, as for rows of files.
         """
         if not row_numbers:
             return
@@ -305,11 +322,11 @@ class Binder:
         row_numbers: Sequence[int],
         failures: list[tuple[int, BaseException]],
     ) -> Bound:
-        """Make the requests of a chunk. The block is not kept: the requests have its rows."""
+        """Make the requests of a chunk from its bound rows."""
         waves: list[Wave] = []
         size, count = block.size, len(block)
         if self.static_rows is not None:
-            # Only chunks of CSV files have field names.
+            # Only chunks of CSV files have `names`. Only in CSV does an empty field mean null.
             is_empty_null = chunk.names is not None and self.is_empty_null
             block, row_numbers = self._without_static_rows(block, row_numbers, waves, is_empty_null)
         if self.is_dry:
@@ -334,7 +351,11 @@ class Binder:
         waves: list[Wave],
         is_empty_null: bool,
     ) -> tuple[Any, Sequence[int]]:
-        """Remove the rows with static columns only from a block, and make their requests."""
+        """Make the requests of the rows that only have static columns.
+
+        :param waves: gets these requests.
+        :returns: (block, row numbers) of all other rows.
+        """
         static_rows = self.static_rows
         assert static_rows is not None
         rows: list[bytes] = []
@@ -347,6 +368,7 @@ class Binder:
             if not static_rows.are_all(sizes, is_empty_null):
                 other_numbers.append(number)
                 continue
+            # Each value is 4 bytes of length and then its bytes; a negative length has no bytes.
             values = [data[start : start + 4 + max(size, 0)] for start, size in spans]
             rows.append(b"".join([values[index] for index in static_rows.positions]))
             static_numbers.append(number)
@@ -362,8 +384,9 @@ class Binder:
         return block.take(other_numbers), [row_numbers[number] for number in other_numbers]
 
     def _null_keys(self, block: Any) -> list[tuple[int, ValueError]]:
-        """Return the rows whose keys every server would refuse; a dry run has to find them
-        itself.
+        """Return (row, error) for each row whose key every server would refuse.
+
+        For dry runs, which send nothing to a server.
         """
         errors: list[tuple[int, ValueError]] = []
         partition = self._keys.partition
@@ -386,7 +409,7 @@ class Binder:
 
 
 def _spans(data: bytes, width: int) -> list[tuple[int, int]]:
-    """Return the offset and the size of each value of a row."""
+    """Return (offset of the length, size) of each value of a row; null has a negative size."""
     spans: list[tuple[int, int]] = []
     offset = 0
     for _ in range(width):

@@ -2,8 +2,8 @@
 
 A checkpoint belongs to a *subject*: the kind of work, the cluster, the full table name, every
 option that affects which rows are read or how they are counted, and each file with its size,
-modification time and a digest. A run with another subject is refused with an error that names the
-difference. Resuming at a row number of something else would silently lose rows.
+modification time and a digest. If a run has another subject, it is refused with an error that names
+the difference: resuming at the row number of another source would silently lose rows.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["Checkpoint", "describe_cluster", "describe_files", "write_json"]
 
 _VERSION = 2
-# Checkpoints of earlier versions do not record these.
+# Keys of a subject that describe a cluster. Checkpoints of earlier releases do not have them.
 _CLUSTERS = ("cluster", "source_cluster")
-_DIGESTED = 1 << 16  # bytes at the beginning and at the end of a file
+_DIGESTED = 1 << 16  # bytes at the beginning, and at the end, of a file that go into its digest
 
 
 def write_json(path: str | os.PathLike[str], content: object, indent: int | None = None) -> None:
@@ -47,15 +47,16 @@ def write_json(path: str | os.PathLike[str], content: object, indent: int | None
 def describe_cluster(metadata: Metadata) -> dict[str, Any]:
     """Return a description of a cluster, as JSON values, that identifies it.
 
-    :param metadata: the metadata of the cluster. Names alone do not tell clusters apart: many are
-        called "Test Cluster", which is the servers' default.
+    Its name alone does not suffice: many clusters have the servers' default name, "Test Cluster".
+
+    :param metadata: the metadata of the cluster.
     """
     host_ids = sorted(str(host.host_id) for host in metadata.all_hosts() if host.host_id)
     return {"name": metadata.cluster_name, "host_ids": host_ids}
 
 
 def describe_files(paths: Iterable[str]) -> list[dict[str, Any]]:
-    """Return a description of each file, as JSON values, that identifies its content.
+    """Return a description of each file, as JSON values, that changes if its content changes.
 
     :param paths: the files.
     :raises ValueError: if a file is a pipe, which another run could not read again.
@@ -86,10 +87,14 @@ def describe_files(paths: Iterable[str]) -> list[dict[str, Any]]:
 class Checkpoint:
     """A small JSON file that is replaced atomically, so it is never half written.
 
+    `state` is what the last `save` of an earlier run has stored; {} if there is no such run.
+
     :param path: the file; None saves nothing.
     :param subject: what the checkpoint belongs to, as JSON values.
-    :param restart: True ignores the content of the file, but refuses one that is not a checkpoint.
-    :param is_read_only: True leaves the file as it is, since a dry run does no work to resume from.
+    :param restart: True ignores the state in the file. A file that is no checkpoint is still
+        refused.
+    :param is_read_only: True never writes the file: a dry run does no work from which another run
+        could resume.
     :raises ValueError: if the file has another subject, or is not a checkpoint.
     """
 
@@ -102,7 +107,7 @@ class Checkpoint:
         is_read_only: bool = False,
     ) -> None:
         self._path = Path(path) if path is not None else None
-        # Convert it as it will be read again: tuples become lists.
+        # Convert it like a subject that is read from a file, to compare them: tuples become lists.
         self._subject: dict[str, Any] = json.loads(json.dumps(subject))
         self._is_read_only = is_read_only
         self.state: dict[str, Any] = {}
@@ -120,7 +125,7 @@ class Checkpoint:
             if not isinstance(subject_in_file, dict) or not isinstance(state, dict):
                 raise TypeError("its parts are no objects")
         except (ValueError, KeyError, TypeError) as error:
-            # Even with `restart`, as it may be a file of the application.
+            # Refuse it even with `restart`, as it may be another file of the application.
             raise ValueError(f"{self._path} is not a checkpoint: {error!r}") from error
         if restart:
             return
@@ -131,7 +136,7 @@ class Checkpoint:
             )
         expected = dict(self._subject)
         for name in _CLUSTERS:
-            # Checkpoints of earlier versions do not record clusters.
+            # Do not compare clusters if the file has none, or if both descriptions mean the same.
             if name in expected and name not in subject_in_file:
                 del expected[name]
             elif name in expected and _is_same_cluster(subject_in_file[name], expected[name]):
@@ -164,9 +169,10 @@ class Checkpoint:
 
 
 def _is_same_cluster(recorded: Any, ours: Any) -> bool:
-    """Return True if two descriptions have the same name, and a host in common if both list hosts.
+    """Return True if two descriptions probably mean the same cluster.
 
-    Hosts come and go while a load is interrupted, but hardly all of them at once.
+    They must have the same name. If both list hosts, they must have a host in common: while a load
+    is interrupted, some hosts may be replaced, but hardly all of them.
     """
     recorded, ours = _cluster(recorded), _cluster(ours)
     recorded_ids, our_ids = set(recorded.get("host_ids") or ()), set(ours.get("host_ids") or ())
@@ -175,7 +181,7 @@ def _is_same_cluster(recorded: Any, ours: Any) -> bool:
 
 
 def _cluster(description: Any) -> dict[str, Any]:
-    # Earlier versions recorded the name alone.
+    # Checkpoints of earlier releases only have the name of the cluster.
     return description if isinstance(description, dict) else {"name": description}
 
 

@@ -1,4 +1,4 @@
-"""Chunks: rows that are read and bound together, and their positions in the source."""
+"""Chunks: rows that a load reads and binds together, and their positions in the source."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ __all__ = [
     "slice_of",
 ]
 
-CHUNK_ROWS = 150_000  # many, because only rows of the same chunk are grouped by partition
-TEXT_ROWS = 20_000  # for strings that become Python objects, which take more memory
-OBJECT_ROWS = 5_000  # for the application's rows, whose size is unknown: vectors take kilobytes
-CHUNK_BYTES = 12 << 20
+# The greatest number of rows in a chunk. It is high, because only rows of the same chunk can be
+# grouped by partition.
+CHUNK_ROWS = 150_000
+TEXT_ROWS = 20_000  # the limit for rows of strings: Python objects take more memory
+OBJECT_ROWS = 5_000  # the limit for the application's rows: a row with a vector may take kilobytes
+CHUNK_BYTES = 12 << 20  # the greatest size of a chunk, unless a single row is larger
 LONGEST_LINE = 16 << 20  # bytes; a longer line means that the file is damaged
 
 
@@ -82,16 +84,18 @@ class Column(NamedTuple):
 class Chunk(NamedTuple):
     """Rows that are bound together.
 
-    :param rows: a list of tuples in the order of the columns, or a table with named columns. A row
-        that could not be read is replaced by the error. Or a block of rows that are bound already.
+    :param rows: a list of tuples in the order of the columns, in which an exception replaces each
+        row that could not be read; or a table with named columns; or a block of rows that are bound
+        already. From the application: a list of its rows.
     :param size: how many rows.
-    :param source: the file's name, or None.
+    :param source: the file's name; None if the rows come from the application.
     :param first: the number of the first row in its source.
     :param lines: the line of each row; None if the source has no lines.
     :param position: how far the source has been read after this chunk.
-    :param raw: the original text of each row, for the file of failed rows: a list of fields, or the
-        line or lines that could not be split into fields. None if `rows` can be used.
-    :param names: the names of the fields of `raw`; None if there are none.
+    :param raw: the original text of each row, for the file of failed rows: a list of fields, or a
+        string of the line or lines that could not be split into fields. None if the file of failed
+        rows can be written from `rows`.
+    :param names: the names of the fields in `raw`; None if they have no names.
     """
 
     rows: Any
@@ -117,13 +121,14 @@ class Reading(NamedTuple):
 
     :param format: "csv", "jsonl" or "parquet"; None derives it from the file's name.
     :param columns: the columns to write, in their order.
-    :param mapping: field names by column name; other columns have fields of the same name.
-    :param formats: how values are written.
+    :param mapping: field names by column name. A column that is not in it has the name of its
+        field.
+    :param formats: how values are written as strings.
     :param header: True if the first line of CSV has the names; otherwise a list of names, or False.
     :param delimiter: the delimiter of CSV fields; None derives it from the file's name.
     :param quote: the quote character of CSV fields.
     :param skip: the rows before this position are skipped, because they were written already.
-    :param is_closed: True refuses fields that are no columns.
+    :param is_closed: True refuses fields without a column.
     :param binding: the plan to bind rows with, and the protocol version; None if rows are not bound
         while they are read.
     :param encoding: the encoding of text files.
@@ -154,11 +159,12 @@ class Reading(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Rows that were read, and become a chunk unless they are skipped.
+    """Rows that were read from a source. They become a chunk, unless a checkpoint has them all.
 
     :param size: how many rows.
-    :param make_chunk: called with the number of rows to cut off at the beginning, and the number of
-        the first row in the source; returns the chunk.
+    :param make_chunk: called as ``make_chunk(cut, first)``; returns the chunk without the first
+        `cut` rows, which a checkpoint has. `first` is the number of the first row, before the cut,
+        in the source.
     """
 
     size: int
@@ -166,23 +172,23 @@ class Part(NamedTuple):
 
 
 def rows_of_a_chunk(size: int, rows: int) -> int:
-    """Return how many rows of a table to bind together.
+    """Return how many rows of a table fit into a chunk.
 
     :param size: the size of its columns in bytes.
     :param rows: how many rows it has.
     """
-    # At least one row: a single one may be larger than a chunk should be.
+    # At least one: a single row may be larger than CHUNK_BYTES.
     return max(1, min(CHUNK_ROWS, CHUNK_BYTES * max(rows, 1) // max(size, 1)))
 
 
 def slice_of(table: Any, start: int, count: int) -> Any:
-    """Return some rows of a list or table.
+    """Return a slice of a list, data frame, array or Arrow table.
 
     :param table: the rows.
     :param start: the index of the first row.
     :param count: how many rows at most.
     """
-    # Test for methods, because pandas and pyarrow may not be installed.
+    # Test for the methods of pandas and pyarrow, which may not be installed.
     if hasattr(table, "iloc"):
         return table.iloc[start : start + count]
     if hasattr(table, "slice"):

@@ -62,7 +62,7 @@ exit codes: 0 if everything went well, 1 if not, 2 if the command line is wrong
 
 
 def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
-    """Return the parser, and the parsers of the commands by name."""
+    """Return the main parser, and a dict of the commands' parsers by the name of the command."""
     parser = argparse.ArgumentParser(prog="python -m cassandra.bulk", description=DESCRIPTION)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_load(_command(commands, "load", "files into a table", LOAD))
@@ -73,7 +73,7 @@ def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParse
 
 
 def _command(commands: Any, name: str, help_text: str, description: str) -> argparse.ArgumentParser:
-    """Return the parser of a command, with the options that all commands have."""
+    """Add a command, with the options that all commands have; return its parser."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=help_text,
@@ -155,7 +155,11 @@ def _add_copy(parser: argparse.ArgumentParser) -> None:
 
 
 class _Repeated(argparse.Action):
-    """An option that may be repeated; options of the command line replace those of the file."""
+    """Collects the values of an option that may be repeated.
+
+    A single value stays a string; several become a list. Values of the command line replace the
+    default, which comes from the TOML file.
+    """
 
     def __call__(
         self,
@@ -164,6 +168,7 @@ class _Repeated(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
+        # A separate attribute, so that we do not append to the default.
         collected_name = f"_said_{self.dest}"
         collected = [*getattr(namespace, collected_name, ()), values]
         setattr(namespace, collected_name, collected)
@@ -220,7 +225,7 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code.
 
-    :param arguments: the arguments; None for the process's.
+    :param arguments: the arguments of the command; None for ``sys.argv[1:]``.
     """
     parser, parsers = _parser()
     options = parser.parse_args(arguments)
@@ -231,6 +236,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options = parser.parse_args(arguments)
         options.hosts = options.hosts or ([] if options.cloud_bundle else ["127.0.0.1"])
         settings = connection_settings(options)
+        # Each function checks its options, and returns a function that does the work.
         commands = {"load": _load, "unload": _unload, "copy": _copy, "count": _count}
         run = commands[options.command](options)
     except (OSError, ssl.SSLError, KeyError, ValueError, TypeError) as error:
@@ -258,8 +264,8 @@ _MISTAKES = (ValueError, TypeError, NotImplementedError, ArithmeticError, Runtim
 
 
 def _resume_hint(options: argparse.Namespace) -> str:
-    has_place = getattr(options, "checkpoint", None) is not None
-    return "; run the same command again to go on" if has_place else ""
+    has_checkpoint = getattr(options, "checkpoint", None) is not None
+    return "; run the same command again to go on" if has_checkpoint else ""
 
 
 Run = Callable[["Session"], int]  # called with a session; returns the exit code
@@ -329,7 +335,10 @@ def _copy(options: argparse.Namespace) -> Run:
 
 
 def _scan_options(options: argparse.Namespace, *more: str) -> dict[str, Any]:
-    """Return the given options of `Session.scan`."""
+    """Return the options of `Session.scan` that the command line or the TOML file sets.
+
+    :param more: names of further options of the command.
+    """
     names = ("where", "page_size", "splits", "limit", "concurrency", "timeout", *more)
     scan_options = {
         name: value for name in names if (value := getattr(options, name, None)) is not None
@@ -347,7 +356,7 @@ def _show(report: LoadReport | UnloadReport | CopyReport, options: argparse.Name
 
 
 def _load_options(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the given options of `Session.load`."""
+    """Return the options of `Session.load` that the command line or the TOML file sets."""
     load_options = {
         field.name: value
         for field in fields(LoadOptions)
@@ -363,7 +372,7 @@ def _load_options(options: argparse.Namespace) -> dict[str, Any]:
         load_options["max_errors"] = None
     if options.consistency_level is not None:
         load_options["consistency_level"] = _level(options.consistency_level)
-    LoadOptions(**load_options)  # checks them before we connect
+    LoadOptions(**load_options)  # its constructor checks the options, before we connect
     return load_options
 
 
@@ -396,7 +405,7 @@ def _columns(argument: str) -> dict[str, str] | list[str]:
 
 
 def _of_file(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of the TOML file."""
+    """Read the options in the TOML file that ``--config`` names."""
     try:
         tomllib = importlib.import_module("tomllib")
     except ImportError as error:
@@ -419,6 +428,7 @@ def _of_file(options: argparse.Namespace) -> dict[str, Any]:
     return {name: Path(value) if name in _PATHS else value for name, value in file_options.items()}
 
 
+# Arguments that only the command line may have, and options that are paths.
 _NOT_IN_FILES = frozenset({"command", "table", "other", "files", "folder", "config"})
 _PATHS = frozenset(
     f"{prefix}{name}"

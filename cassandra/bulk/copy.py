@@ -1,4 +1,7 @@
-"""Copies rows of a table to another table or cluster, for both APIs."""
+"""Copies the rows of a table to another table, of the same or another cluster, for both APIs.
+
+`copy` and `acopy` scan the source table, and load the rows of each page into the target table.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +44,8 @@ class CopyReport:
 
     :param read: the number of rows read.
     :param written: the number of rows that the target cluster has acknowledged.
-    :param requests: the number of requests that wrote them.
-    :param seconds: the duration.
+    :param requests: the number of write requests.
+    :param seconds: the duration in seconds.
     """
 
     read: int = 0
@@ -78,8 +81,8 @@ def copy(
     """Copy the rows of a table to another table that has the same columns with the same types.
 
     Nulls are not written. With `keep_ttl` or `keep_write_time`, columns of a row that differ in TTL
-    or write time are written by separate statements. Rows are written as by `Session.load`: in
-    small batches by replica, with retries.
+    or write time are written by separate statements. Like `Session.load`, the copy writes small
+    batches of rows with the same replicas, and repeats failed requests.
 
     :param session: a blocking session that reads.
     :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
@@ -87,13 +90,14 @@ def copy(
     :param other_table: the table to write.
     :param columns: names of columns; None for all. The primary key must be among them.
     :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
-    :param keep_ttl: write each value with the seconds that it has left.
-    :param keep_write_time: write each value with its write time.
-    :param write_concurrency: writes in flight at most.
+    :param keep_ttl: True writes each value with its remaining time to live.
+    :param keep_write_time: True writes each value with its original write time.
+    :param write_concurrency: maximum number of write requests in flight.
     :param dry_run: True checks the tables and reads all rows, and writes none.
     :param options: options for reading, see `cassandra.bulk.scan.ScanOptions`; the consistency
         level also applies to the writes.
-    :raises ValueError: if the tables do not fit, or if a column has no single TTL or write time.
+    :raises ValueError: if the target lacks a column or has it with another type, or if a column has
+        no single TTL or write time to keep.
     :raises LoadError: if a row cannot be written.
     """
     copying = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time)
@@ -129,13 +133,14 @@ async def acopy(
     :param other_table: the table to write.
     :param columns: names of columns; None for all. The primary key must be among them.
     :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
-    :param keep_ttl: write each value with the seconds that it has left.
-    :param keep_write_time: write each value with its write time.
-    :param write_concurrency: writes in flight at most.
+    :param keep_ttl: True writes each value with its remaining time to live.
+    :param keep_write_time: True writes each value with its original write time.
+    :param write_concurrency: maximum number of write requests in flight.
     :param dry_run: True checks the tables and reads all rows, and writes none.
     :param options: options for reading, see `cassandra.bulk.scan.ScanOptions`; the consistency
         level also applies to the writes.
-    :raises ValueError: if the tables do not fit, or if a column has no single TTL or write time.
+    :raises ValueError: if the target lacks a column or has it with another type, or if a column has
+        no single TTL or write time to keep.
     :raises LoadError: if a row cannot be written.
     """
     copying = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time)
@@ -160,7 +165,16 @@ def _load_options(concurrency: int, dry_run: bool, reading: dict[str, Any]) -> L
 
 
 class _Copy:
-    """Makes the writes of a copy; used by both APIs."""
+    """The state of a copy, and the code that both APIs share.
+
+    :param session: the session that reads.
+    :param table: the table to read.
+    :param other: the session that writes.
+    :param other_table: the table to write.
+    :param columns: the names of the columns to copy; None for all.
+    :param keep_ttl: as for `copy`.
+    :param keep_write_time: as for `copy`.
+    """
 
     def __init__(
         self,
@@ -182,11 +196,13 @@ class _Copy:
             _user_types(other.cluster.metadata, target.keyspace_name),
             types,
         )
+        # A row of the scan has the key columns, then the other columns, then their TTLs and write
+        # times.
         key = [column.name for column in target.primary_key]
         self._names = [*key, *(name for name in chosen if name not in key)]
-        self._partition = len(target.partition_key)
-        self._key = len(key)
-        self._kept = [
+        self._partition = len(target.partition_key)  # number of columns
+        self._key = len(key)  # number of columns
+        self._kept = [  # CQL functions that select what is kept
             function
             for function, is_wanted in (("TTL", keep_ttl), ("WRITETIME", keep_write_time))
             if is_wanted
@@ -200,11 +216,12 @@ class _Copy:
         self.selectors = ", ".join([*map(protect_name, self._names), *selectors])
         static_columns = [name for name in values if target.columns[name].is_static]
         self._statics = [self._names.index(name) for name in static_columns]
-        # CQL to prepare: for rows, and for partitions that only have static columns.
+        # The CQL of one or two statements: the first writes rows, the second writes the static
+        # columns of a partition without rows.
         self.texts = [self._query(target, self._names)]
         if static_columns and self._key > self._partition:
             self.texts.append(self._query(target, [*key[: self._partition], *static_columns]))
-        # Added to the subject of the scan's checkpoint.
+        # Added to the subject of the scan's checkpoint, which then belongs to this copy only.
         self.purpose = {
             "work": "copy",
             "target": full_name(target),
@@ -216,9 +233,10 @@ class _Copy:
         self._begun = monotonic()
 
     def take(self, prepared: list[Any]) -> None:
-        """Store the prepared statements of `texts`, which only this copy uses.
+        """Store the prepared statements of `texts`.
 
-        :param prepared: the statements.
+        :param prepared: the statements. This copy must be their only user, as they are marked as
+            idempotent.
         """
         self._prepared = prepared
         for statement in prepared:
@@ -256,11 +274,10 @@ class _Copy:
         ]
 
     def _is_static(self, row: Row) -> bool:
-        """Return True for the row of a partition with nothing but static columns.
+        """Return True for a row that only has the partition key and static columns.
 
-        Its clustering columns are null, which they also may be in a table where they are no key.
-
-        :raises LoadError: if the target cannot have the row, which lacks a part of its key.
+        :raises LoadError: if the row has other values, but lacks a column of the target's key. That
+            happens if this column is not in the primary key of the source table.
         """
         others = [index for index in range(self._key, len(self._names)) if row[index] is not None]
         is_static = len(self._prepared) > 1 and all(
@@ -276,8 +293,14 @@ class _Copy:
         return True
 
     def _values(self, row: Row, is_static: bool) -> list[Row]:
-        """Return the values of the statements that write a row."""
+        """Return the values of each statement that writes a row: one per distinct TTL and write
+        time.
+
+        :param is_static: True for the statement of static columns.
+        """
         count = len(self._names)
+        # For each distinct (TTL, write time) the indexes of the columns that have it. Without
+        # `keep_ttl` and `keep_write_time`, the only key is ().
         groups: dict[Row, list[int]] = {}
         for index in range(self._key, count):
             if row[index] is not None:
@@ -290,12 +313,14 @@ class _Copy:
                 )
                 groups.setdefault(using, []).append(index)
         if not groups:
-            # A row that has only its key: we cannot select a write time for it.
+            # A row that only has its key: CQL cannot select its TTL and write time. Write it
+            # without a TTL, now.
             now = wall_time_ns() // 1000
             groups[tuple(0 if function == "TTL" else now for function in self._kept)] = []
         chosen: Sequence[int] = range(count)
         if is_static:
             chosen = [*range(self._partition), *self._statics]
+        # Each statement leaves the columns of the others unset.
         statement_rows = []
         for using, indexes in groups.items():
             bound_indexes = {*range(self._key), *indexes}
@@ -304,21 +329,22 @@ class _Copy:
         return statement_rows
 
     def note(self, report: LoadReport) -> None:
-        """Count the rows that were written.
+        """Add the outcome of one load to the report of the copy.
 
-        :param report: the report of a load.
+        :param report: the report of the load.
         """
         self._report.requests += report.requests
         if not report.is_dry:
             self._report.written = self._report.read
 
     def end(self) -> CopyReport:
-        """Return the report."""
+        """Return the report, with the duration up to now."""
         self._report.seconds = monotonic() - self._begun
         return self._report
 
 
 def _check(source: TableMetadata, target: TableMetadata, chosen: Sequence[str]) -> None:
+    """Raise ValueError if the chosen columns of the source cannot be written to the target."""
     for name in chosen:
         if name not in source.columns or name not in target.columns:
             table = source if name not in source.columns else target
@@ -348,6 +374,7 @@ def _check_fields(
     seen: set[str] = set()
     remaining = deque(types)
     while remaining:
+        # The fields of a user-defined type may have further user-defined types.
         for quoted, bare in _NAME.findall(remaining.popleft()):
             name = quoted.replace('""', '"') if quoted else bare
             if name not in source or name in seen:
@@ -368,16 +395,18 @@ def _check_fields(
             remaining += source_fields.values()
 
 
+# The names in the CQL of a type: in the first group without their quotes, or unquoted.
 _NAME = re.compile(r'"((?:[^"]|"")+)"|(\w+)')
 
 
 def _check_kept(source: TableMetadata, values: Sequence[str]) -> None:
+    """Raise ValueError if a column has no TTL and write time that a SELECT could return."""
     key = {column.name for column in source.primary_key}
     for name in values:
         cql_type = source.columns[name].cql_type
         if name in key:
             raise ValueError(f"the column {name!r} is of the key here: it has no TTL or write time")
-        # Types that are not frozen have a TTL and a write time per element.
+        # A collection that is not frozen has a TTL and a write time per element.
         if cql_type.startswith(_COLLECTIONS):
             raise ValueError(
                 f"the column {name!r} is {cql_type}, whose elements each have a TTL and write "

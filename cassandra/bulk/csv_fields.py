@@ -1,4 +1,4 @@
-"""Fields and rows of CSV, shared by the reader and the binder."""
+"""The interface between `csv_files` and the compiled CSV reader (``cassandra._accel.csv_rows``)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["CsvReader", "Field", "ReadRows"]
 
 
 class Field(NamedTuple):
-    """A field that is bound.
+    """A CSV field that is written to a column.
 
     :param position: its index in the line.
-    :param kind: "int", "float", "boolean", "text", "uuid", "timestamp" or "date" if it uses the
-        default format of this type; "" for anything else.
-    :param read: converts its text to a value.
+    :param kind: "int", "float", "boolean", "text", "uuid", "timestamp" or "date" if the reader can
+        convert the field itself, because it has the default format of this type; otherwise "".
+    :param read: converts the field's string to a value, whatever the kind.
     :param nulls: the strings that mean null.
     """
 
@@ -30,11 +30,12 @@ class Field(NamedTuple):
 class ReadRows(NamedTuple):
     """Rows that were read from a file.
 
-    :param block: the bound rows; None if some row cannot be bound, so that each must be examined.
-    :param size: how many rows.
-    :param end: the offset of the next row.
-    :param lines: the line on which each row begins, from 0; None if each row is one line.
-    :param line_count: how many lines the rows take.
+    :param block: the bound rows; None if the reader cannot bind one of the rows. Then the csv
+        module has to read all of them.
+    :param size: the number of rows up to `end`.
+    :param end: the offset of the next row in the data.
+    :param lines: the line on which each row begins, counted from 0; None if each row is one line.
+    :param line_count: the number of lines up to `end`.
     """
 
     block: RowsBlock | None
@@ -45,7 +46,7 @@ class ReadRows(NamedTuple):
 
 
 class CsvReader(Protocol):
-    """Reads the rows of a file, piece by piece."""
+    """Reads the rows of a file, one piece of the file after the other."""
 
     def read(self, data: bytes, start: int, is_last: bool, limit: int) -> ReadRows | None:
         """Read rows; return None if the next rows need the csv module.

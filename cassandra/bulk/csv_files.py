@@ -1,4 +1,8 @@
-"""Reads CSV files as parts, each with some rows."""
+"""Reads CSV files as parts (see `Part`), each with some rows.
+
+The compiled reader converts simple rows directly into bound rows. Whatever it cannot read for sure,
+and all rows without compiled code, go through Python's csv module as strings (`_Rows`).
+"""
 
 from __future__ import annotations
 
@@ -27,10 +31,11 @@ else:
 __all__ = ["csv_fields", "csv_parts"]
 
 
-FIRST_BYTES = 1 << 16  # bytes in which the header should be
+FIRST_BYTES = 1 << 16  # bytes to read at a time until the header is complete
 MORE_BYTES = 1 << 20  # bytes to read at a time
-# Types of key columns whose values may be empty, which is different from null.
+# Key columns of these types may have an empty value, which differs from null.
 _MAY_BE_EMPTY = frozenset({"ascii", "text", "varchar", "blob"})
+# (column name, index of the field in the file or None if the file lacks it, converter)
 _Reader = tuple[str, "int | None", "_FieldReader"]
 
 
@@ -38,7 +43,7 @@ class _UnreadableRow(ValueError):
     """A row that cannot be split into fields, or has invalid bytes.
 
     :param message: the cause.
-    :param raw: its fields, or its lines.
+    :param raw: the fields of the row; its lines as one string if it cannot be split.
     """
 
     def __init__(self, message: str, raw: list[str] | str) -> None:
@@ -49,7 +54,8 @@ class _UnreadableRow(ValueError):
 class _Rows:
     """Rows of strings, read by the csv module.
 
-    If the csv module rejects a row, reading goes on with the next line.
+    If the csv module rejects a row, `take` returns an `_UnreadableRow` for it, and goes on at the
+    next line.
 
     :param lines: the lines of a file, with their line ends.
     :param reading: the options for reading.
@@ -60,18 +66,20 @@ class _Rows:
     def __init__(
         self, lines: Iterable[str], reading: Reading, delimiter: str, before: int = 0
     ) -> None:
-        self._lines: list[str] = []  # lines of the rows that are being read
+        self._lines: list[str] = []  # the lines that the present call of `take` has read
         self._rows = csv.reader(
             self._recorded(lines), delimiter=delimiter, quotechar=reading.quote, strict=True
         )
         self._before = before
         self._has_bad_bytes = False
-        self._error: Exception | None = None  # raised by the next `take`, after the rows before it
+        # An error of the file, found after some rows: the next call of `take` raises it.
+        self._error: Exception | None = None
 
     def _recorded(self, lines: Iterable[str]) -> Iterator[str]:
-        note = self._lines.append
+        """Yield the lines, and keep them for the rows that are split by hand."""
+        record = self._lines.append
         for line in lines:
-            note(line)
+            record(line)
             if not line.isascii() and bad_byte(line) is not None:
                 self._has_bad_bytes = True
             yield line
@@ -82,10 +90,13 @@ class _Rows:
         return self._before + self._rows.line_num
 
     def take(self, count: int) -> tuple[list[Any], list[int]]:
-        """Return some rows, or the error of an unreadable row, and the line on which each begins.
+        """Return (rows, lines): the next rows, and the line number on which each row begins.
 
-        :param count: how many rows at most; fewer does not mean the end.
-        :raises EOFError: if the file is truncated, after all rows before.
+        A row is a list of strings. An unreadable row is replaced by an `_UnreadableRow`, and is the
+        last row of the list.
+
+        :param count: the maximum number of rows. Only an empty list means the end of the file.
+        :raises EOFError: if the file is truncated; an earlier call has returned all rows before.
         """
         if self._error is not None:
             raise self._error
@@ -103,6 +114,7 @@ class _Rows:
             if not rows:
                 raise
             self._error = error
+        # The line on which each row begins, and the line after the last row.
         if refused is None and self.line_num - before == len(rows):
             begins = list(range(before + 1, self.line_num + 2))
         else:
@@ -112,11 +124,13 @@ class _Rows:
         if refused is None:
             begins.pop()
         else:
+            # The lines after the last good row are those of the row that the csv module rejected.
             lines = self._lines[begins[-1] - before - 1 :]
             rows.append(_UnreadableRow(str(refused), "".join(lines)))
         return rows, begins
 
     def _refuse_bad_bytes(self, rows: list[Any], begins: Sequence[int], before: int) -> None:
+        """Replace each row that has a byte that is not UTF-8 by an `_UnreadableRow`."""
         for number, begin in enumerate(begins[:-1]):
             for line in range(begin, begins[number + 1]):
                 problem = bad_byte(self._lines[line - before - 1])
@@ -139,7 +153,7 @@ def csv_parts(path: str, reading: Reading) -> Iterator[Part]:
     :param reading: the options for reading.
     :raises ValueError: if the file is damaged, or lacks a column.
     """
-    # Python's limit applies to the whole process, so we only raise it.
+    # The csv module's limit applies to the whole process, so we raise it, but never lower it.
     if csv.field_size_limit() < chunks.LONGEST_LINE:
         csv.field_size_limit(chunks.LONGEST_LINE)
     with opened_bytes(path, reading.pipes, reading.encoding) as file:
@@ -159,10 +173,11 @@ def csv_parts(path: str, reading: Reading) -> Iterator[Part]:
 def _read_header(
     path: str, file: Limited, reading: Reading
 ) -> tuple[list[str] | None, bytes, int, int]:
-    """Return the field names of a file, its first bytes, the offset after the header, and the
-    number of lines of the header.
+    """Read a file up to the end of its header line.
 
-    The names are None if the file has no lines.
+    :returns: (field names, data, end, lines): the names, None if the file has no lines; the bytes
+        that were read; the offset of the first row in these bytes; and the number of lines before
+        that row. If the names do not come from the file, the last two are 0.
     """
     data = b""
     while True:
@@ -175,6 +190,8 @@ def _read_header(
             return [reading.field(column) for column in reading.columns], data, 0, 0
         if reading.header is not True:
             return list(reading.header), data, 0, 0
+        # Read on until the header is complete: it may be longer than a piece, and a quoted name may
+        # have line ends. An empty piece means the end of the file.
         if piece and b"\n" not in data and b"\r" not in data:
             continue
         text = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
@@ -197,7 +214,10 @@ def _read_header(
 
 
 def _after_lines(data: bytes, count: int) -> int:
-    """Return the offset after `count` lines; -1 if it is uncertain."""
+    """Return the offset after `count` lines.
+
+    -1 if more data is needed: the last byte may be a carriage return, which a newline may follow.
+    """
     end = next(islice(_LINE_END.finditer(data), max(count - 1, 0), None), None)
     return end.end() if end is not None and end.end() < len(data) else -1
 
@@ -206,10 +226,10 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 class _File:
-    """Rows of a file whose header is known.
+    """The rows of a file after its header.
 
-    The compiled reader, if there is one, binds simple rows directly. All other rows are read as
-    strings first, and then converted to values.
+    `reader`, if not None, is the compiled reader, which binds simple rows directly. All other rows
+    are read as strings first, and then converted to values.
 
     :param path: the file.
     :param header: the field names.
@@ -226,6 +246,7 @@ class _File:
         self.reader = self._usual_reader()
 
     def _usual_reader(self) -> CsvReader | None:
+        """Return the compiled reader; None if there is none, or if it cannot read this file."""
         reading = self._reading
         if reading.binding is None:
             return None
@@ -241,9 +262,9 @@ class _File:
         )
 
     def parts_by_texts(self, rows: _Rows) -> Iterator[Part]:
-        """Yield the rows that the csv module reads, in parts.
+        """Yield parts with the rows that the csv module reads.
 
-        :param rows: the reader.
+        :param rows: the rows.
         """
         while True:
             rows_of_chunk, lines = _next_rows(self._path, rows)
@@ -261,18 +282,18 @@ class _File:
         )  # fmt: skip
 
     def parts(self, file: Limited, data: bytes, line: int) -> Iterator[Part]:
-        """Yield the rows of a file in parts, by the compiled reader as far as it can read them.
+        """Yield the rows of a file in parts. The compiled reader reads them as far as it can.
 
         :param file: the file.
-        :param data: bytes of the file that were read already.
-        :param line: how many lines precede these.
+        :param data: bytes of the file that were read already: they come first.
+        :param line: how many lines of the file precede `data`.
         """
-        # One chunk at a time, so that the memory does not depend on the size of the file.
         assert self.reader is not None
-        minimum = chunks.CHUNK_BYTES
+        minimum = chunks.CHUNK_BYTES  # bytes to collect before the reader is called
         error: Exception | None = None
         is_last = False
         while True:
+            # Collect the bytes of one chunk.
             pieces = [data]
             size = len(data)
             while size < minimum and not is_last and error is None:
@@ -288,8 +309,8 @@ class _File:
             read_rows = self.reader.read(data, 0, is_last, chunks.CHUNK_ROWS)
             if read_rows is not None:
                 if read_rows.block is None:
-                    # The compiled reader is not sure about some row: leave these rows to the csv
-                    # module.
+                    # The compiled reader cannot bind some row: leave all rows up to `end` to the
+                    # csv module.
                     text = io.StringIO(data[: read_rows.end].decode(), newline="")
                     yield from self.parts_by_texts(self._rows(text, line))
                 elif read_rows.size:
@@ -302,12 +323,13 @@ class _File:
                     if read_rows.size:
                         continue
                     return
-                # The row is longer than the bytes that were read.
+                # No complete row: the next row is longer than the bytes that were read. Read more.
                 if not is_last and error is None and len(data) <= chunks.LONGEST_LINE:
                     minimum = len(data) + chunks.CHUNK_BYTES
                     continue
             if error is not None:
                 raise ValueError(f"{self._path}, line {line + 1}: {error}") from error
+            # The compiled reader gave up: the csv module reads the rest of the file.
             file.give_back(data)
             with text_of(file) as text_file:
                 yield from self.parts_by_texts(self._rows(text_file, line))
@@ -325,7 +347,7 @@ class _File:
             lines = [line + 1 + line_number for line_number in read_rows.lines]
         if cut:
             block, lines = block.take(range(cut, read_rows.size)), lines[cut:]
-        # The strings are only needed if a row fails, so we make them on demand.
+        # The original strings are only needed if a row fails, so we parse them on demand.
         raw = _RawRows(text, read_rows.end, self._reading, self.delimiter, cut)
         return Chunk(
             block, len(block), self._path, first + cut, lines, Position(0, 0), raw, self._header
@@ -333,13 +355,13 @@ class _File:
 
 
 class _RawRows(Sequence[list[str]]):
-    """The fields of rows as strings, which are only read if a row fails.
+    """The original fields of bound rows, as strings. They are parsed at the first use.
 
-    :param text: a part of the file, which is not copied.
-    :param end: the offset at which the rows end.
+    :param text: the bytes of the file from which the rows were read.
+    :param end: the offset in `text` at which the rows end.
     :param reading: the options for reading.
     :param delimiter: the delimiter of fields.
-    :param cut: how many rows are skipped.
+    :param cut: how many rows at the beginning are left out.
     """
 
     def __init__(self, text: bytes, end: int, reading: Reading, delimiter: str, cut: int) -> None:
@@ -377,7 +399,10 @@ class _RawRows(Sequence[list[str]]):
 
 
 def _readers(path: str, header: Sequence[str], reading: Reading) -> list[_Reader]:
-    """Return (column, index in the file, reader) of each column."""
+    """Return (name, index of its field in the file, reader) for each column.
+
+    The index is None if the file lacks the column.
+    """
     formats = reading.formats
     return [
         (column.name, index, _FieldReader(_read_of(column, formats), _nulls(column, formats)))
@@ -388,7 +413,7 @@ def _readers(path: str, header: Sequence[str], reading: Reading) -> list[_Reader
 def _nulls(column: Column, formats: Formats) -> tuple[str, ...]:
     """Return the strings that mean null in a column."""
     if column.is_key and column.type.typename in _MAY_BE_EMPTY:
-        # Key columns are never null: an empty field is an empty value.
+        # A key column is never null, so an empty field means the empty value.
         return tuple(text for text in formats.nulls if text)
     return formats.nulls
 
@@ -399,9 +424,9 @@ def _read_of(column: Column, formats: Formats) -> Callable[[str], Any]:
 
 
 class _FieldReader:
-    """Converts the strings of a column.
+    """Converts the strings of a column to values; a string that means null becomes None.
 
-    :param read: converts a string that does not mean null.
+    :param read: converts any other string.
     :param nulls: the strings that mean null.
     """
 
@@ -415,7 +440,9 @@ class _FieldReader:
         return None if text in self._nulls else self._read(text)
 
     def all(self, texts: Sequence[str]) -> Iterable[Any]:
-        """Return the values of many strings; text columns need no call per value.
+        """Convert all strings of the column in a chunk.
+
+        For a text column without nulls these are the strings themselves.
 
         :param texts: the strings.
         """
@@ -425,7 +452,7 @@ class _FieldReader:
 
 
 def _next_rows(path: str, rows: _Rows) -> tuple[list[Any], list[int]]:
-    """Return the rows of a chunk, or their errors, and the line on which each begins."""
+    """Return (rows, lines) of the next chunk: see `_Rows.take`. Both are empty at the end."""
     chunk_rows: list[Any] = []
     lines: list[int] = []
     size = 0
@@ -435,20 +462,20 @@ def _next_rows(path: str, rows: _Rows) -> tuple[list[Any], list[int]]:
         try:
             rows_read, begins = rows.take(count)
         except (EOFError, OSError, ValueError) as error:
-            if chunk_rows:  # let these be written before the error is met again
+            if chunk_rows:  # return these first; the next call raises the error again
                 break
             raise ValueError(f"{path}, line {rows.line_num + 1}: {error}") from error
         if not rows_read:
             break
         if not all(rows_read):  # empty lines
-            filled = [(row, line) for row, line in zip(rows_read, begins, strict=True) if row]
-            rows_read, begins = [row for row, _ in filled], [line for _, line in filled]
+            pairs = [(row, line) for row, line in zip(rows_read, begins, strict=True) if row]
+            rows_read, begins = [row for row, _ in pairs], [line for _, line in pairs]
         chunk_rows += rows_read
         lines += begins
-        # Take a sample: measuring each row would take as long as reading it.
+        # Measure a sample of the rows: measuring each row would take as long as reading it.
         step = max(1, len(rows_read) // 10)
         size += sum(map(_size_of, rows_read[::step])) * step
-        # Read as many rows as fit if they are like those before, since rows may be large.
+        # Rows may be large. So read only as many more as fit if they have the same average size.
         rest = (chunks.CHUNK_BYTES - size) * max(len(chunk_rows), 1) // max(size, 1)
         count = max(1, min(1000, rest, row_limit - len(chunk_rows)))
     return chunk_rows, lines
@@ -469,9 +496,11 @@ def _first_lines(rows: Sequence[Sequence[str]], before: int) -> list[int]:
 
 
 def _columns_of(rows: Sequence[Any], width: int, readers: Sequence[_Reader]) -> list[Any]:
-    """Return the values of rows of strings, or the error of each row that cannot be converted.
+    """Return a tuple of values for each row of strings, or an exception for a row that cannot be
+    converted.
 
-    We convert a column at a time, which is one loop in C around its reader.
+    The fast path converts a column at a time, which is one loop in C around its reader. If it
+    fails, we convert row by row, to find the rows that fail.
     """
     try:
         columns = list(zip(*rows, strict=True))

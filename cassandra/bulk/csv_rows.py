@@ -20,10 +20,9 @@ def csv_reader(
     delimiter: str,
     quote: str,
 ) -> CsvReader | None:
-    """Return a fast reader for simple CSV, or None.
+    """Return None: only the compiled implementation of this function returns a fast reader.
 
-    The pure Python implementation has none: the csv module reads strings, which are converted to
-    values.
+    Without such a reader, the csv module reads strings, which are converted to values.
 
     :param plan: how values are bound.
     :param version: the protocol version.

@@ -18,13 +18,13 @@ __all__ = ["csv_line", "csv_lines"]
 def csv_lines(
     names: Sequence[str], codecs: Sequence[Codec], body: bytes, offset: int, count: int
 ) -> bytes:
-    """Return the rows of a page as CSV, in UTF-8; see `cassandra.bulk.texts.text_of`.
+    """Return the rows of a page as CSV in UTF-8; each value is written by `texts.text_of`.
 
     :param names: the names of the columns.
     :param codecs: the codecs of the columns' types.
-    :param body: the page.
-    :param offset: where its rows begin.
-    :param count: how many rows.
+    :param body: the body of the server's response.
+    :param offset: the offset at which the rows begin.
+    :param count: the number of rows.
     :raises DecodeError: if a value cannot be decoded.
     :raises TypeError: if a value cannot be written as text; names the column.
     """
@@ -35,7 +35,7 @@ def csv_lines(
 def _texts_of(names: Sequence[str], row: Sequence[object]) -> list[str]:
     texts: list[str] = []
     try:
-        # Collected in a list, so that the error can name the column.
+        # If text_of fails, the length of the list says which column has the value.
         texts.extend(map(text_of, row))
     except TypeError as error:
         raise TypeError(f'column "{names[len(texts)]}": {error}') from error
@@ -45,13 +45,13 @@ def _texts_of(names: Sequence[str], row: Sequence[object]) -> list[str]:
 def csv_line(texts: Sequence[str]) -> str:
     """Return a line of CSV, with its line end.
 
-    We do not use the csv module: it would not quote a lone carriage return, which readers take for
-    a line end.
+    We do not use the csv module: it would not quote a single carriage return in a field, which
+    readers take for a line end.
 
     :param texts: the fields.
     """
     if len(texts) == 1 and not texts[0]:
-        return '""\n'  # otherwise the line would be empty, and no row
+        return '""\n'  # readers skip an empty line
     return ",".join([_quoted(text) for text in texts]) + "\n"
 
 

@@ -23,19 +23,19 @@ __all__ = ["FailedRows", "check_failed_rows"]
 
 
 class FailedRows:
-    """A file with each failed row, its location and its error.
+    """Writes the file of failed rows: each row as a JSON object, with its location and its error.
 
-    A row that could not be split into the fields of its file is stored as ``_text`` or ``_fields``,
-    and fails again until somebody corrects it.
+    A row that could not be split into fields is written as ``_text`` or ``_fields``. A later load
+    of the file refuses such a row until somebody has corrected it.
 
-    :param path: the file, which is created when the first row fails. Rows that are there already
-        are kept.
+    :param path: the file, which is created when the first row fails. If it exists, rows are
+        appended.
     :param columns: the columns that are written.
     :param fields: the field name of each column, in the order of rows without names.
     :param mapping: field names by column name.
     :param nulls: the strings that mean null in CSV.
-    :param types: for each column the type that binds values of the application, which may have a
-        converter; None for the types of the columns.
+    :param types: for each column the type that binds the application's values, which may have a
+        converter; None if no column has a converter.
     """
 
     def __init__(
@@ -55,17 +55,17 @@ class FailedRows:
                 columns, types or [column.type for column in columns], strict=True
             )
         }
-        self._unwritten: dict[str, Any] = {}  # values of the row that JSON cannot have
+        self._unwritten: dict[str, Any] = {}  # values of the present row that JSON cannot represent
         self._fields = fields
         self._mapping = mapping
         self._nulls = nulls
         self._keys = {mapping.get(column.name, column.name) for column in columns if column.is_key}
-        # The decrypted values of encrypted columns should be readable by the owner only.
+        # The file has encrypted columns' values in plain text: only its owner should read it.
         self._mode = 0o600 if any(column.is_hidden for column in columns) else 0o666
         self._file: IO[str] | None = None
 
     def keep(self, chunk: Chunk, index: int, location: RowLocation, reason: str) -> None:
-        """Write a row.
+        """Write a failed row to the file.
 
         :param chunk: the chunk that has the row.
         :param index: the row's index in the chunk.
@@ -73,7 +73,7 @@ class FailedRows:
         :param reason: the error.
         """
         if self._file is None:
-            # Rows of an earlier load may be nowhere else.
+            # Append: the failed rows of an earlier load may exist in this file only.
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             is_cut_off = _is_cut_off(self._path)
             self._file = os.fdopen(os.open(self._path, flags, self._mode), "a", encoding="utf-8")
@@ -89,24 +89,27 @@ class FailedRows:
         self._file.flush()
 
     def sync(self) -> None:
-        """Wait until everything is on disk."""
+        """Wait until all rows are on disk."""
         if self._file is not None:
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
-            # All data is written, or its error was raised: closing would raise it again.
+            # `keep` has flushed all rows. If that failed, it has raised the error: closing the file
+            # would raise it again.
             with suppress(OSError):
                 self._file.close()
 
     def _line(self, chunk: Chunk, index: int, notes: Mapping[str, Any]) -> str:
+        """Return the JSON object for a failed row."""
         raw = chunk.raw[index] if chunk.raw is not None else None
         if isinstance(raw, str) and chunk.names is None and bad_byte(raw) is None:
             with suppress(ValueError):
                 parsed = parsed_json(raw)
                 if isinstance(parsed, dict):
-                    # Keep the original line, so that numbers lose no digits.
+                    # Add the notes to the original text of the row, so that its numbers lose no
+                    # digits.
                     original = raw.strip()[:-1].rstrip()
                     note_fields = _dumped(self._named(notes, parsed))
                     return original + (", " if parsed else "") + note_fields[1:]
@@ -119,13 +122,17 @@ class FailedRows:
         return f"the value of {', '.join(map(repr, self._unwritten))}, which is in '_fields'"
 
     def _named(self, notes: Mapping[str, Any], field_names: Collection[str]) -> dict[str, Any]:
-        """Return the notes under names that no field of the row and no column has."""
+        """Put underscores before the names of the notes, until no field has such a name."""
         prefix = "_"
         while any(prefix + name in field_names or prefix + name in self._fields for name in notes):
             prefix += "_"
         return {prefix + name: value for name, value in notes.items()}
 
     def _fields_of(self, chunk: Chunk, index: int, raw: Any) -> dict[str, Any]:
+        """Return the fields of a row as JSON values by field name.
+
+        :param raw: the original text of the row: see `Chunk`.
+        """
         self._unwritten = {}
         if isinstance(raw, str):
             return {"_text": raw}
@@ -141,16 +148,16 @@ class FailedRows:
                 fields = self._fields_of_table(row)
             else:
                 row = chunk.rows[index]
-                # Rows of files are in the order of the columns, and no converter gets their values.
+                # A row of a file has its values in the order of the columns, and no converters.
                 is_file = chunk.source is not None
                 fields = self._fields_of_tuple(row) if is_file else self._fields_of_row(row)
         except Exception:  # a value of the application cannot be converted
             return {"_text": object.__repr__(row)}
-        # Until somebody corrects these values, the row fails again.
+        # With `_fields`, the row fails again until somebody has corrected these values.
         return {**fields, "_fields": self._unwritten} if self._unwritten else fields
 
     def _value(self, name: str, text: str) -> str | None:
-        # In a key column, an empty field is an empty value.
+        # An empty field means null; but in a key column, which is never null, the empty value.
         return None if text in self._nulls and (text or name not in self._keys) else text
 
     def _fields_of_row(self, row: Any) -> dict[str, Any]:
@@ -194,9 +201,12 @@ class FailedRows:
     def _written(
         self, values: Mapping[str, Any], types: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Return JSON values for values by field name, without those that are unset.
+        """Convert values by field name to JSON values. Unset values are left out.
 
-        :param types: the types that bind the values, by column; None for those of the columns.
+        Values that JSON cannot represent go into `_unwritten`.
+
+        :param types: by column name, the types that bind the values; None for the columns' own
+            types.
         """
         fields: dict[str, Any] = {}
         for name, value in values.items():
@@ -213,7 +223,7 @@ class FailedRows:
 
 
 def _is_cut_off(path: str | os.PathLike[str]) -> bool:
-    """Return True if the last line of a file has no end."""
+    """Return True if the last line of a file has no line end, as after a crash."""
     if not os.path.isfile(path) or not os.path.getsize(path):
         return False
     with open(path, "rb") as file:
@@ -222,7 +232,9 @@ def _is_cut_off(path: str | os.PathLike[str]) -> bool:
 
 
 def check_failed_rows(path: str | os.PathLike[str]) -> None:
-    """Refuse a file to which failed rows would be appended although it has something else.
+    """Raise ValueError for a file that has something else than failed rows.
+
+    The failed rows of the load would be appended to it.
 
     :param path: the file, which need not exist.
     :raises ValueError: if its first line is not a failed row.
@@ -242,10 +254,11 @@ def check_failed_rows(path: str | os.PathLike[str]) -> None:
 
 
 def _as_json(column: Column, cql_type: Any, value: Any) -> tuple[bool, Any]:
-    """Return a value as JSON, and False if it would be loaded as another value.
+    """Return (is_written, JSON value) for a value of a failed row.
 
-    A value that the column does not take is what somebody has to correct: it is written as it is,
-    unless the column would take its JSON, such as the repr of an object in a column of text.
+    `is_written` is False if a load of the JSON value would write something else than `value`. If
+    the column does not accept `value` at all, somebody has to correct it: then it is written as it
+    is, unless a load would accept its JSON, such as the repr of an object in a text column.
     """
     if value is None or is_missing(value, column.type.codec().cql_name):
         return True, None
@@ -260,19 +273,19 @@ def _as_json(column: Column, cql_type: Any, value: Any) -> tuple[bool, Any]:
         json_value = json_of(decoded, refuse_other)
         loaded = _loaded(column, json_value)
         if column.is_hidden and loaded is not None:
-            # The same value is encrypted as other bytes each time.
+            # Each encryption of a value has other bytes, so compare the decrypted values.
             is_same = plain_codec(column.type).decode_nullable(loaded) == decoded
         else:
             is_same = loaded == data
         if is_same:
             return True, json_value
     except Exception:
-        pass  # JSON does not have the value
+        pass  # JSON cannot represent the value
     return False, json_of(value)
 
 
 def _loaded(column: Column, json_value: Any) -> bytes | None:
-    """Return the bytes that are written if JSON is loaded; None if the load refuses it."""
+    """Return the bytes that a load of a JSON value would write; None if it would refuse it."""
     try:
         value = json_reader(column.type, Formats())(parsed_json(_dumped(json_value)))
         data: bytes = column.type.codec().encode(value)

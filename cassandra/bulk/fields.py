@@ -4,11 +4,11 @@ Everything with names (the header of a file, the columns of a data frame, a mapp
 goes through `positions_of`, `check_names` or `unknown_field`, so that the same rules apply to every
 source, and to each of its files:
 
-- columns are found by name;
-- a name that appears twice, or that no column has, is refused, unless ``columns=`` selects what is
-  written, or ``ignore=`` names it;
-- the notes that `failed_rows` adds to a row are not fields of the row;
-- a missing column is refused if it is required.
+- a column gets its value from the field that has its name;
+- a field name that appears twice, or that no column has, is an error, unless ``columns=`` selects
+  what is written, or ``ignore=`` has the name;
+- the notes that `failed_rows` adds to a row (its location and error) are ignored;
+- it is an error if a required column has no field.
 """
 
 from __future__ import annotations
@@ -38,15 +38,17 @@ __all__ = [
     "values_by_position",
 ]
 
-# The notes in a file of failed rows; more leading underscores avoid clashes.
+# The names of notes in a file of failed rows. A note has further leading underscores if a field of
+# the row has its name.
 _NOTE = re.compile(r"_+(?:source|row|line|error)")
 _STRING = frozenset({str})
-# The whole row, if it could not be split into fields: it fails until somebody corrects it.
+# In a file of failed rows, a row that could not be split into fields is under one of these names.
+# It fails again until somebody corrects it.
 UNSPLIT_FIELDS = ("_text", "_fields")
 
 
 def is_note(name: str) -> bool:
-    """Return True for a field with which `failed_rows` notes the location or error of a row.
+    """Return True for a field that `failed_rows` has added to a row: its location or error.
 
     :param name: the name of the field.
     """
@@ -60,15 +62,15 @@ def check_names(
     written: Collection[str] | None,
     table: TableMetadata | None = None,
 ) -> None:
-    """Refuse names that appear twice, or that no column has.
+    """Raise ValueError for a name that appears twice, or that no column has.
 
     :param names: the names of the fields.
     :param source: the name of the source, for errors.
     :param ignored: names to ignore.
-    :param written: the fields that are written; with None these are the columns of `table`, and
-        other names are refused.
-    :param table: the table.
-    :raises ValueError: if a name is refused.
+    :param written: the fields that are written: only these are checked. With None, all names are
+        checked, and each must be a column of `table`.
+    :param table: the table; None if any name is allowed.
+    :raises ValueError: for the first such name.
     """
     seen: set[str] = set()
     for name in names:
@@ -95,7 +97,7 @@ def check_names(
 
 
 def _hint_for(name: str, columns: Iterable[str]) -> str:
-    """Return a hint for the message that refuses a name."""
+    """Return what the user probably meant by a name that no column has; "" if we have no idea."""
     for delimiter in (";", "\t", "|"):
         if name.count(delimiter):
             return f" (is the file written with delimiter={delimiter!r}?)"
@@ -107,12 +109,13 @@ def _hint_for(name: str, columns: Iterable[str]) -> str:
 
 
 def positions_of(names: Sequence[str], source: str, reading: Reading) -> list[int | None]:
-    """Return the position of each column among the fields; None for a missing column.
+    """Return for each column the position of its field; None for a column without a field.
 
     :param names: the names of the fields.
     :param source: the name of the source, for errors.
     :param reading: the options for reading.
-    :raises ValueError: if a required column is missing, or a column appears twice.
+    :raises ValueError: if a required column has no field, if two fields have the same name, or if a
+        field has no column and `reading.is_closed` is True.
     """
     positions: list[int | None] = []
     for column in reading.columns:
@@ -136,9 +139,9 @@ def positions_of(names: Sequence[str], source: str, reading: Reading) -> list[in
 def unknown_field(
     row: Iterable[Any], fields: Set[str], ignored: Collection[str] = ()
 ) -> ValueError | None:
-    """Return the error for a row with a field that has no column, or None.
+    """Return an exception that names the first field without a column; None if all have one.
 
-    :param row: the row's names.
+    :param row: the names of the row's fields.
     :param fields: the fields that have columns.
     :param ignored: the fields to ignore.
     """
@@ -152,21 +155,22 @@ def unknown_field(
 
 
 def values_by_name(row: Any) -> Mapping[str, Any] | None:
-    """Return the values of one of the application's rows by field name; None if it has no names.
+    """Return the values of one of the application's rows by field name; None for other rows.
 
-    Besides mappings and named tuples, these are rows of the driver, records of NumPy, and anything
-    with ``keys()`` whose values are accessed by name, such as ``sqlite3.Row``. Objects whose values
-    are attributes have no names here.
+    A row has field names if it is a mapping, a named tuple, a row of the driver, a record of NumPy,
+    or has a method ``keys()`` and values that are accessed by name, like ``sqlite3.Row``. None is
+    returned for plain sequences, and for objects whose values are attributes.
 
     :param row: the row.
     :raises ValueError: if two fields have the same name.
     """
     if isinstance(row, Mapping):
-        # Usually all names are strings, and the mapping can be used as it is.
+        # The usual case: all names are strings, and the mapping can be used as it is.
         return row if {*map(type, row)} <= _STRING else _by_string(list(row), row.values())
     names = getattr(row, "_fields", None)
     if isinstance(names, (tuple, list)) and isinstance(row, (tuple, Sequence)):
-        # The driver cleans the names of columns that are no valid names of fields.
+        # The driver changes column names that are not valid as fields of a named tuple.
+        # `_column_names` has the original ones.
         return _by_string(getattr(row, "_column_names", names), row)
     if isinstance(row, PseudoNamedTupleRow):
         return row._dict
@@ -175,14 +179,14 @@ def values_by_name(row: Any) -> Mapping[str, Any] | None:
         return _by_string(names, [row[name] for name in names])
     if callable(getattr(row, "keys", None)) and hasattr(row, "__getitem__"):
         names = list(row.keys()) if declared_fields(row.__class__) is None else []
-        # The index of a Series, for example, need not consist of names.
+        # The keys of a pandas Series, for example, may be numbers: then it has no names.
         if any(isinstance(name, str) for name in names):
             return _by_string(names, [row[name] for name in names])
     return None
 
 
 def _by_string(names: Sequence[Any], values: Iterable[Any]) -> dict[str, Any]:
-    """Return values by the names as strings: a column may be named ``1``."""
+    """Return the values by name. Names become strings: a column may be named 1."""
     named = dict(zip(names, values, strict=True))
     if not {*map(type, names)} <= _STRING:
         named = dict(zip(map(str, names), named.values(), strict=False))
@@ -214,7 +218,7 @@ def values_by_position(row: Any) -> Any:
 
 
 def select_columns(table: Any, reading: Reading, source: str = "the source") -> Any:
-    """Return a table with the columns that are written, named like the bind markers.
+    """Return a table that only has the columns that are written, named like the bind markers.
 
     :param table: a data frame, an array, or Arrow data.
     :param reading: the options for reading.
@@ -226,6 +230,7 @@ def select_columns(table: Any, reading: Reading, source: str = "the source") -> 
         if reading.mapping:
             raise ValueError("columns= is for tables with named columns: an array goes by position")
         return table
+    # (column, its index in the table), without columns that the table lacks
     columns = [
         (column, index)
         for column, index in zip(reading.columns, positions_of(names, source, reading), strict=True)
@@ -235,7 +240,7 @@ def select_columns(table: Any, reading: Reading, source: str = "the source") -> 
         _check_kind(table, column, index)
     names_written = [column.name for column, _ in columns]
     if names_written == (list(table.columns) if hasattr(table, "iloc") else names):
-        # Usually the table can be used as it is.
+        # The usual case: the table has just these columns, in this order.
         return table
     indexes = [index for _, index in columns]
     if hasattr(table, "iloc"):
@@ -249,6 +254,7 @@ def select_columns(table: Any, reading: Reading, source: str = "the source") -> 
 
 
 def _names_of_table(table: Any) -> list[str] | None:
+    """Return the column names of a table; None for an array without named fields."""
     if hasattr(table, "iloc"):
         return [str(name) for name in table.columns]
     if is_array(table):
@@ -258,10 +264,11 @@ def _names_of_table(table: Any) -> list[str] | None:
 
 
 def _select_fields(array: Any, fields: Sequence[str], names: Sequence[str]) -> Any:
+    """Return a structured array with only these fields, under new names."""
     import numpy
 
     field_types = [(name, array.dtype[field]) for name, field in zip(names, fields, strict=True)]
-    # A masked array keeps its mask: the values below the mask are not the application's.
+    # The result of a masked array must have its mask: masked items hold arbitrary values.
     empty = numpy.ma.empty if isinstance(array, numpy.ma.MaskedArray) else numpy.empty
     result = empty(array.shape, dtype=field_types)
     for name, field in zip(names, fields, strict=True):
@@ -270,7 +277,10 @@ def _select_fields(array: Any, fields: Sequence[str], names: Sequence[str]) -> A
 
 
 def _check_kind(table: Any, column: Column, index: int) -> None:
-    """Refuse integers and booleans for a date: they would be sent as the wire format of dates."""
+    """Raise ValueError if a table has integers or booleans for a date column.
+
+    They would be sent as they are, and a server would read them as its own day numbers.
+    """
     if getattr(column.type, "typename", None) != "date":
         return
     if hasattr(table, "iloc"):

@@ -1,6 +1,6 @@
-"""Reads files in parts: JSON lines and Parquet here, CSV in `csv_files`.
+"""Reads files as parts (see `Part`): JSON lines and Parquet here, CSV in `csv_files`.
 
-Only about one chunk of a file is in memory. Errors show where a file is damaged.
+Only about one chunk of a file is in memory. Error messages say where a file is damaged.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ __all__ = ["READERS", "fields_of_file"]
 
 # Every error of Arrow is also an instance of one of these.
 _OF_ARROW = (OSError, ValueError, NotImplementedError, LookupError, TypeError, ArithmeticError)
-PARQUET_ROWS = 2048  # decoded at a time, before their size is known
+# Rows of Parquet to decode at a time. Their decoded size is only known afterwards, so this is
+# small.
+PARQUET_ROWS = 2048
 
 
 class _JsonLines:
-    """Rows of a file of JSON lines.
+    """The rows of a file of JSON lines.
 
     :param path: the file.
     :param reading: the options for reading.
@@ -36,6 +38,7 @@ class _JsonLines:
     def __init__(self, path: str, reading: Reading) -> None:
         self._path = path
         self._reading = reading
+        # For each column: (name, field name, converter).
         self._readers: list[tuple[str, str, Callable[[Any], Any]]] = []
         for column in reading.columns:
             read = json_reader(column.type, reading.formats)
@@ -43,12 +46,14 @@ class _JsonLines:
                 read = hiding(read, column.type.typename)
             self._readers.append((column.name, reading.field(column), read))
         self._fields = {field for _, field, _ in self._readers}
-        # A row that could not be split into fields was stored under one of these names.
+        # An earlier load has written a row that it could not split into fields under one of these
+        # names: see `FailedRows`.
         self._failed_names = {name for name in UNSPLIT_FIELDS if name not in self._fields}
+        # The fields that a row may have; None for any.
         self._known: Set[str] | None = self._fields if reading.is_closed else None
 
     def parts(self) -> Iterator[Part]:
-        """Yield the rows in parts."""
+        """Yield the rows as parts."""
         with opened(self._path, self._reading.pipes, self._reading.encoding) as file:
             numbered = ((number, line) for number, line in enumerate(file, 1) if line.strip())
             last = 0
@@ -69,6 +74,7 @@ class _JsonLines:
         return Chunk(values, len(raw), self._path, first + cut, lines, Position(0, 0), raw)
 
     def _row(self, line: str) -> Any:
+        """Return the values of a line in the order of the columns, or an exception."""
         problem = bad_byte(line)
         if problem is not None:
             return ValueError(problem)
@@ -107,7 +113,7 @@ def _json_parts(path: str, reading: Reading) -> Iterator[Part]:
 def _next_lines(
     numbered: Iterator[tuple[int, str]],
 ) -> tuple[list[tuple[int, str]], Exception | None]:
-    """Return the next lines, and the error that came after them, if any."""
+    """Return the numbered lines of the next part, and the error after them; None for no error."""
     numbered_lines: list[tuple[int, str]] = []
     size = 0
     limit = min(chunks.TEXT_ROWS, chunks.CHUNK_ROWS)
@@ -140,18 +146,20 @@ def _parquet_parts(path: str, reading: Reading) -> Iterator[Part]:
         rows = _with_unset(select_columns(table.slice(cut), reading, path), reading)
         return Chunk(rows, len(rows), path, first + cut, None, Position(0, 0), None)
 
-    # We open the file ourselves: pyarrow would leave it open if it cannot be read.
+    # We open the file ourselves: if pyarrow opens a file that it cannot read, it never closes it.
     with open(path, "rb") as binary:
         try:
-            # Verify page checksums, if there are any: otherwise a flipped bit would become a value.
-            # INT96 timestamps, which Spark and Hive write, would become nanoseconds, which overflow
-            # silently outside the years 1677 to 2262; CQL stores milliseconds.
+            # Verify page checksums, if the file has any: otherwise a flipped bit would silently
+            # change a value. Spark and Hive write timestamps as INT96. By default pyarrow converts
+            # them to nanoseconds, which overflow silently outside the years 1677 to 2262. CQL has
+            # milliseconds, so convert them to these.
             file = parquet.ParquetFile(
                 binary, page_checksum_verification=True, coerce_int96_timestamp_unit="ms"
             )
         except _OF_ARROW as error:
             raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
         names = file.schema_arrow.names
+        # Check the columns before reading, on an empty table with the file's schema.
         select_columns(pyarrow.Table.from_batches([], file.schema_arrow), reading, path)
         fields = {reading.field(column) for column in reading.columns}
         selected = [name for name in names if name in fields]
@@ -169,13 +177,14 @@ def _refuse_pipe(path: str) -> None:
 def _tables(path: str, file: Any, columns: list[str]) -> Iterator[Any]:
     """Yield the rows of a Parquet file in tables of limited decoded size.
 
-    The sizes in the file are those of encoded pages, in which a repeated string is stored once.
+    We measure each batch after decoding it. The sizes that the file states are those of its encoded
+    pages, in which a repeated string is stored once.
     """
     import pyarrow
 
     rows = file.metadata.num_rows
     groups = [file.metadata.row_group(index) for index in range(file.num_row_groups)]
-    # If rows are large even when encoded, decode only a few at a time.
+    # Rows that are large even when encoded are decoded in smaller batches.
     size = sum(group.total_byte_size for group in groups)
     count = min(PARQUET_ROWS, chunks.rows_of_a_chunk(size, rows))
     batches = file.iter_batches(batch_size=count, columns=columns)
@@ -185,12 +194,14 @@ def _tables(path: str, file: Any, columns: list[str]) -> Iterator[Any]:
         try:
             batch = next(batches, None)
         except _OF_ARROW as error:
+            # Load the rows before the damage first.
             if batches_of_chunk:
                 yield pyarrow.Table.from_batches(batches_of_chunk)
             raise ValueError(f"{path}, after row {row}: {error}") from error
         if batch is None:
             break
         row += len(batch)
+        # Collect slices of batches until they fill a chunk.
         step = chunks.rows_of_a_chunk(batch.nbytes, len(batch))
         for start in range(0, len(batch), step):
             part = batch.slice(start, step)
@@ -210,7 +221,10 @@ def _tables(path: str, file: Any, columns: list[str]) -> Iterator[Any]:
 
 
 def _with_unset(table: Any, reading: Reading) -> Any:
-    """Return rows in which missing columns of the file are unset."""
+    """Return the rows of a table, with UNSET_VALUE for columns that the file lacks.
+
+    A table that has all columns is returned as it is.
+    """
     names = table.schema.names
     if len(names) == len(reading.columns):
         return table
@@ -218,7 +232,7 @@ def _with_unset(table: Any, reading: Reading) -> Any:
     positions = [
         names.index(column.name) if column.name in names else None for column in reading.columns
     ]
-    # `rows_of` returns the values in the order of `present`, which is that of `names`.
+    # Both `names` and the values of a row of `rows_of` have the order of `present`.
     return [
         tuple([UNSET_VALUE if index is None else row[index] for index in positions])
         for row in rows_of(table, present)
@@ -233,9 +247,9 @@ READERS: dict[str, Callable[[str, Reading], Iterator[Part]]] = {
 
 
 def fields_of_file(path: str, kind: str, reading: Reading) -> list[str] | None:
-    """Return the field names of a file; None if there are none, or each row has its own.
+    """Return the field names of a file; None if it has no names, or each row has its own.
 
-    The list is empty if the file is empty.
+    An empty CSV file has an empty list.
 
     :param path: the file.
     :param kind: "csv", "jsonl" or "parquet".

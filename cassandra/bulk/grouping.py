@@ -1,8 +1,11 @@
-"""Groups rows of a load into requests: rows of one partition, then of one replica, in one batch.
+"""Groups rows of a load into requests.
 
-Two rows with the same primary key are never in the same wave, so that the last row wins: all
-statements of a batch have the same timestamp, and a repeated request gets a new one. The compiled
-twin is ``cassandra._accel.grouping``.
+A request is a single row, or a batch of rows with the same partition or the same replicas. The
+requests are divided into waves, which are sent one after the other. Two rows with the same primary
+key are never in the same wave, so that the last row of the source wins: all statements of a batch
+have the same timestamp, and a repeated request gets a new one.
+
+The compiled twin of this module is ``cassandra._accel.grouping``.
 """
 
 from __future__ import annotations
@@ -21,11 +24,14 @@ __all__ = ["Group", "request_waves"]
 
 
 class Group:
-    """Rows that are sent in one request; their values are in `block`.
+    """Rows that are sent in one request.
 
-    :param block: all rows of a chunk.
+    The attribute `block` has the values of these rows, `rows` their indexes in the chunk's block,
+    and `tries` counts the failed attempts to send them.
+
+    :param block: all bound rows of a chunk.
     :param rows: the indexes of the group's rows.
-    :raises IndexError: if there is no such row.
+    :raises IndexError: if the block has no such row.
     """
 
     __slots__ = ("block", "rows", "tries")
@@ -40,7 +46,7 @@ class Group:
 
     @property
     def size(self) -> int:
-        """The size of their values in bytes."""
+        """The size of the rows' values in bytes."""
         return self.block.size
 
     def single_rows(self) -> list[Group]:
@@ -56,12 +62,14 @@ class Group:
 def request_waves(
     block: RowsBlock, keys: Keys, by: str | None, owners: Owners | None
 ) -> list[list[Group]]:
-    """Return the requests for rows, in waves in which each primary key appears at most once.
+    """Return a list of waves. Each wave is a list of groups, of which each becomes a request.
 
     :param block: the rows.
-    :param keys: the positions of the primary key. If they are unknown, each row is a request.
-    :param by: "partition" or "replica"; None for one request per row.
-    :param owners: has the replicas of partitions; None if they are unknown.
+    :param keys: the positions of the primary key. If they are unknown, each row is a group of its
+        own, all in one wave.
+    :param by: "replica" or "partition": which rows may share a group; None for none.
+    :param owners: the replicas of partitions; None if they are unknown: then rows are grouped by
+        partition.
     :raises ValueError: if a key's position is invalid, or the block is damaged.
     """
     rows = [(row.data, row._spans()) for row in block.rows()]
@@ -71,7 +79,8 @@ def request_waves(
     key_positions = (*keys.partition, *(keys.clustering or ()))
     if any(not 0 <= position < block.width for position in key_positions):
         raise ValueError(f"positions {key_positions} of {block.width} values")
-    # The length is part of the name: null differs from an empty value.
+    # The bytes of a row's primary key. They include the length of each value, so that null differs
+    # from an empty value.
     names = [
         b"".join(
             [
@@ -91,7 +100,10 @@ def request_waves(
 def _partition(
     data: bytes, spans: Sequence[tuple[int, int]], key_positions: Sequence[int]
 ) -> bytes | None:
-    """Return the routing key of a row; None for a key that servers refuse."""
+    """Return the routing key of a row; None if a server would refuse its partition key.
+
+    A server refuses null, and values of a composite key that are longer than 65535 bytes.
+    """
     parts = [
         data[offset : offset + size] if size >= 0 else None
         for offset, size in map(spans.__getitem__, key_positions)
@@ -105,6 +117,10 @@ def _partition(
 
 
 def _waves(names: Sequence[bytes]) -> list[list[int]]:
+    """Divide rows into waves: [b"a", b"b", b"a"] -> [[0, 1], [2]].
+
+    :param names: the primary key of each row.
+    """
     waves: list[list[int]] = []
     counts: dict[bytes, int] = {}
     for row, name in enumerate(names):
@@ -124,7 +140,11 @@ def _group_rows(
     by: str | None,
     owners: Owners | None,
 ) -> list[list[int]]:
-    """Return the requests for the rows of one wave, as lists of row indexes."""
+    """Divide the rows of one wave into groups, which are lists of row indexes.
+
+    :param names: the routing key of each row; None for an invalid one.
+    :param sizes: the size of each row in bytes.
+    """
     row_groups: list[list[int]] = []
     partitions: dict[bytes, list[int]] = {}
     for row in rows:
@@ -133,11 +153,13 @@ def _group_rows(
             row_groups.append([row])
         else:
             partitions.setdefault(name, []).append(row)
-    # By owner: the group that is still being filled, its size, and its number of partitions.
+    # For each owner (a partition, or a set of replicas) the group to which its next partition is
+    # added: (rows, bytes, number of partitions).
     open_groups: dict[Any, tuple[list[int], int, int]] = {}
     for name, members in partitions.items():
         owner: Any = name
         if by == "replica" and owners is not None:
+            # The same hosts are the same objects, so their ids identify the replicas.
             owner = tuple(map(id, owners.of_key(name))) or name
         group, group_size, count = open_groups.get(owner, (None, 0, 0))
         size = sum([sizes[row] for row in members])
@@ -149,6 +171,7 @@ def _group_rows(
             group += members
             open_groups[owner] = (group, group_size + size, count + 1)
             continue
+        # The partition does not fit into the group: begin a new one, or several.
         for part, part_size in _split_partition(members, sizes):
             row_groups.append(part)
             open_groups[owner] = (part, part_size, 1)
@@ -158,7 +181,7 @@ def _group_rows(
 def _split_partition(
     members: Sequence[int], sizes: Sequence[int]
 ) -> Iterator[tuple[list[int], int]]:
-    """Yield the groups of one partition, with their sizes; a large partition needs several."""
+    """Divide the rows of one partition into groups of at most MOST_BYTES; yield (rows, bytes)."""
     group: list[int] = []
     total = 0
     for row in members:

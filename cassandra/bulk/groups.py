@@ -1,4 +1,4 @@
-"""Limits and key layout used to group rows into batches."""
+"""The limits of a batch, and what `grouping` needs to know about keys and replicas."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_BYTES", "MOST_PARTITIONS", "Keys", "Owners"]
 
-# Servers warn of batches larger than 5 KB, or with more than ten partitions.
+# Limits of a batch. Servers log a warning for batches that are larger than 5 KB, or have more than
+# ten partitions.
 MOST_BYTES = 4000
 MOST_PARTITIONS = 10
 
@@ -32,7 +33,7 @@ class Keys(NamedTuple):
 
 
 class Owners(Protocol):
-    """The replicas of partitions, according to a token ring or to tablets."""
+    """A map from partitions to replicas, by the token ring or by tablets."""
 
     def of_key(self, key: bytes) -> tuple[Host, ...]:
         """Return the replicas of a partition; () if they are unknown.

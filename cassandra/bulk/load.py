@@ -4,16 +4,16 @@ How the parts cooperate:
 
 * `Load.steps` is a generator that yields steps: requests to execute, work of the reader thread to
   wait for, a pause, or CQL to prepare. `load` (blocking) and `aload` (asyncio) drive the same
-  generator: they carry out each step and send its outcome back.
+  generator: they carry out each step and send its outcome back into the generator.
 * A reader thread (`Worker`; there is one per load) reads the source in chunks, and the `Binder`
-  turns each chunk into waves of requests. It works on the next chunk while the present one is sent,
-  so at most two chunks are in memory.
+  turns each chunk into waves of requests. The thread works on the next chunk while the requests of
+  the present one are sent, so at most two chunks are in memory.
 * `_write` sends the waves of a chunk one after the other, because rows with the same primary key
-  are in different waves. Within a wave the order is free. Requests are sent in slices; after each
-  slice, `Pace` adjusts how many may be in flight.
+  are in different waves. Requests of one wave may be sent in any order. They are sent in slices;
+  after each slice, `Pace` adjusts how many requests may be in flight.
 * When each row of a chunk is written or has failed, `_end_of` saves the checkpoint. Another run
-  with the same checkpoint skips these rows; rows after it are written again, so counters and
-  statements that are not idempotent are refused with a checkpoint.
+  with the same checkpoint skips these rows. It writes all later rows, of which some may have been
+  written before: so counters and statements that are not idempotent cannot have a checkpoint.
 
 Who repeats failed requests. The session's retry policy comes first. A request that still failed
 leads to `_after_failure`:
@@ -23,22 +23,26 @@ leads to `_after_failure`:
   is treated like other errors.
 * An idempotent request is repeated if `delay_before_retry` returns a delay. Otherwise, if it has
   several rows and the fault may be in one of them, each row is sent alone.
-* Everything else fails the rows: they are counted, written to `failed_rows` if that is set, and end
-  the load if there are more than `max_errors`.
-* A closed session, or an error that is neither the driver's nor one of values, ends the load at
-  once.
+* In all other cases the rows of the request have failed: they are counted, and written to the file
+  `failed_rows` if that option is set. If more than `max_errors` rows have failed, the load ends.
+* A closed session ends the load at once. So does an exception that is no DriverException, TypeError
+  or ValueError.
 
-A round of a wave ends when each of its requests has an outcome; then the failed ones are sent
-again, after the longest delay that one of them asked for.
+A round of a wave ends when each of its requests has an outcome. Then the requests to repeat are
+sent in the next round, after the longest of their delays.
 
-Mistakes in the call (a missing file, an unknown column, the checkpoint of something else) are
-raised before anything is sent. Later errors are a `LoadError`, or have the report in their
-attribute `report`. When a load ends early, its reader thread is not waited for: if it is still
+Mistakes in the call (a missing file, an unknown column, the checkpoint of another load) are raised
+before anything is sent. Later errors are a `LoadError`, or have the report in their attribute
+`report`. When a load ends early, it does not wait for its reader thread: if the thread is still
 reading, it closes the files itself.
 
-None means: a bound chunk - the end of the source; `_plan` - the target is a prepared statement, so
-no table was looked up; a field list - each row has its own names, or none; a delay - do not repeat;
-`max_errors` - no limit.
+What None means:
+
+* instead of a bound chunk: the source has no more rows;
+* as `_plan`: the target is a prepared statement, so no table was looked up;
+* instead of a list of field names: each row has its own names, or rows have no names;
+* as a delay: do not repeat the request;
+* as `max_errors`: any number of rows may fail.
 """
 
 from __future__ import annotations
@@ -119,23 +123,24 @@ COUNTED_TWICE = (
     "counters and checkpoint exclude each other: rows since the last checkpoint are written twice, "
     "and so would be added twice"
 )
-MOST_WAITS = 2000  # slices in a row that the cluster's throttler refused, with no row written
-LONGEST_WAIT = 0.25  # seconds between two of them
+# After so many successive slices without a written row, a throttled request counts as failed.
+MOST_WAITS = 2000
+LONGEST_WAIT = 0.25  # seconds before throttled requests are sent again, at most
 
 
 class Requests(NamedTuple):
     """A step: requests to execute with limited concurrency; the outcome is None.
 
-    :param statements: an iterator that makes them as they are sent: thousands of statements at once
-        would burden the garbage collector.
-    :param concurrency: how many are in flight.
-    :param take: called with each outcome in order: whether it succeeded, and the result or error.
-        Must not raise.
+    :param statements: an iterator that makes each statement when it is sent: thousands of
+        statements at once would burden the garbage collector.
+    :param concurrency: the maximum number of requests in flight.
+    :param on_outcome: called once per statement, in the order of `statements`: with True and the
+        result, or with False and the exception. It must not raise.
     """
 
     statements: Iterator[Any]
     concurrency: int
-    take: Callable[[bool, Any], None]
+    on_outcome: Callable[[bool, Any], None]
 
 
 class Pause(NamedTuple):
@@ -145,7 +150,7 @@ class Pause(NamedTuple):
 
 
 class Work(NamedTuple):
-    """A step: wait for work of the reader thread; its result is the outcome."""
+    """A step: wait for a call in the reader thread; the outcome is the result of the call."""
 
     future: Future[Any]
 
@@ -160,13 +165,14 @@ Step = Requests | Pause | Work | Prepare
 
 
 class Load:
-    """One load.
+    """The state of one load. `steps` carries it out.
 
     :param session: a session of either API.
     :param target: the name of a table, or a prepared statement.
     :param source: the source of the rows.
     :param options: see `LoadOptions`.
-    :param is_plain: True if the rows have CQL values, which no converter gets.
+    :param is_plain: True if the rows already have CQL values: they are bound without converters
+        (`Session.codecs`).
     """
 
     def __init__(
@@ -179,7 +185,7 @@ class Load:
     ) -> None:
         self._session = session
         self._clock: Callable[[], float] = monotonic
-        # A simulated loop has no threads, so it provides an executor.
+        # A simulated event loop allows no threads, so it provides an executor instead.
         loop = asyncio._get_running_loop()
         self._new_reader: Callable[[str], Worker | Executor] = getattr(loop, "new_executor", Worker)
         self._target = target
@@ -193,7 +199,7 @@ class Load:
             raise ValueError(f"checkpoint and failed_rows are one file: {options.checkpoint}")
         checkpoint_files = [] if options.checkpoint is None else [os.fspath(options.checkpoint)]
         checkpoint_files += [f"{path}.tmp" for path in checkpoint_files]
-        # List the files once, so that everything below sees the same list.
+        # Expand folders and globs once, so that everything below sees the same list of files.
         source = rows_of_columns(source)
         self._files = files_of(source, checkpoint_files)
         self._source = source if self._files is None else self._files
@@ -216,20 +222,21 @@ class Load:
         self.report = LoadReport(name, is_dry=options.dry_run)
         self._pipes = Pipes()
         self._chunks: Generator[Chunk, None, None] | None = None
-        self._work: Future[Any] | None = None  # the reader thread's last piece of work
+        self._work: Future[Any] | None = None  # the call that the reader thread got last
         self._plan: Plan | None = None
         self._prepared: Any = None
         self._is_conditional = False
         self._is_counter = False
         self._keys = Keys((), None)
         self._mapping: dict[str, str] = {}
-        self._source_order: list[str] = []  # the columns in the order of rows without names
-        self._columns: list[Column] = []
-        self._order: list[str] = []
+        # Column names, in the order in which rows without names have their values.
+        self._source_order: list[str] = []
+        self._columns: list[Column] = []  # one per bind marker
+        self._order: list[str] = []  # field names, in the same order as `_source_order`
         self._failed: FailedRows | None = None
         self._pace = Pace(options.concurrency)
         self._delay = 0.0  # seconds before failed requests are repeated
-        self._waits = 0  # slices since a row was written; see MOST_WAITS
+        self._waits = 0  # successive slices in which no row was written; see MOST_WAITS
         self._progress = Progress(False)
         self._checkpoint = Checkpoint(
             options.checkpoint,
@@ -239,7 +246,7 @@ class Load:
         )
 
     def _subject(self, source: object) -> dict[str, Any]:
-        """Return the subject of the checkpoint, which identifies this load."""
+        """Return the subject of the checkpoint: a description that identifies this load."""
         options = self._options
         subject: dict[str, Any] = {
             "work": "load",
@@ -268,7 +275,7 @@ class Load:
     # -- the steps ---------------------------------------------------------------------------------
 
     def steps(self) -> Generator[Step, Any, LoadReport]:
-        """Yield the steps; return the report."""
+        """Yield the steps that the caller has to carry out; return the report of the load."""
         # A single thread, since a source is read in order.
         reader = self._new_reader("cassandra-load")
         try:
@@ -276,7 +283,8 @@ class Load:
             yield from self._load(reader, binder, chunks)
             return self.report
         finally:
-            # Do not wait for a source that hangs: the reader then closes the files itself.
+            # If the reader thread is still reading, we do not wait for it, as the source may hang:
+            # the thread closes the files after the present call.
             if self._work is None or self._work.cancel() or self._work.done():
                 self._close()
             else:
@@ -296,6 +304,7 @@ class Load:
                     bound: Bound | None = yield Work(self._work)
                     if bound is None:
                         break
+                    # Read and bind the next chunk while the rows of this one are written.
                     self._work = reader.submit(binder.bind_next, chunks)
                     yield from self._write(bound)
                     self._end_of(bound.chunk)
@@ -323,9 +332,11 @@ class Load:
     def _prepare(
         self, reader: Worker | Executor
     ) -> Generator[Step, Any, tuple[Binder, Generator[Chunk, None, None]]]:
-        """Read the field names, prepare the statements, and refuse what cannot be loaded."""
+        """Read the field names, prepare the statements, and raise ValueError for a source that does
+        not fit the target.
+        """
         options = self._options
-        # Read in the thread: a pipe may be slow, and an event loop must not wait for it.
+        # Read the names in the thread: a pipe may be slow, and must not block an event loop.
         self._work = reader.submit(fields_of_each, self._source, self._reading(Position(0, 0)))
         fields = yield Work(self._work)
         if isinstance(self._target, PreparedStatement):
@@ -350,13 +361,16 @@ class Load:
         self._check_checkpoint()
         binder = self._learn_columns()
         reading = self._reading(Position(0, 0))
+        # Check the columns of every file now, not when its turn comes in the middle of the load.
         for source, names in fields:
             if names is not None:
                 positions_of(names, source, reading)
         if self._table is not None and self._plan is not None:
-            plan = static_plan(self._table, self._plan, options.using())
-            if plan is not None:
-                binder.static_rows = self._static_rows(self._table, (yield Prepare(plan)))
+            # Partitions that only have static columns need a statement without clustering columns.
+            static_text = static_plan(self._table, self._plan, options.using())
+            if static_text is not None:
+                binder.static_rows = self._static_rows(self._table, (yield Prepare(static_text)))
+        # Begin where the checkpoint of an earlier run ended.
         state = self._checkpoint.state
         begin = Position(int(state.get("file", 0)), int(state.get("row", 0)))
         self.report.skipped = int(state.get("rows", 0))
@@ -365,7 +379,10 @@ class Load:
         return binder, self._chunks
 
     def _check_checkpoint(self) -> None:
-        """Refuse a checkpoint if rows must not be written twice, as rows after the last one are."""
+        """Raise ValueError if the load has a checkpoint, but its rows must not be written twice.
+
+        A load that resumes writes the rows since the last checkpoint again.
+        """
         if self._options.checkpoint is None:
             return
         if self._is_counter:
@@ -410,13 +427,14 @@ class Load:
         fields: Sequence[tuple[str, list[str] | None]],
         special: Sequence[str],
     ) -> list[str]:
-        """Return the columns of the table that any file of the source has; all if there are
-        none.
+        """Return the columns of the table that at least one file of the source has.
+
+        If no file has any of them, return all columns of the table.
         """
         ignored = self._options.ignore
         present: set[str] = set()
         for source, names in fields:
-            if names is None:  # rows have their own names, or go by position
+            if names is None:  # each row has its own names, or values are in the order of the table
                 present.update(table.columns)
                 continue
             check_names(names, source, (*ignored, *special), None, table)
@@ -425,6 +443,7 @@ class Load:
         return columns or list(table.columns)
 
     def _learn_columns(self) -> Binder:
+        """Set the attributes that depend on the statement's columns; return the binder."""
         options, prepared = self._options, self._prepared
         markers = {"[ttl]": options.ttl_column, "[timestamp]": options.timestamp_column}
         for marker, field in markers.items():
@@ -432,8 +451,8 @@ class Load:
                 self._mapping[marker] = field
         columns = columns_of(prepared)
         names = [column.name for column in columns]
-        # The order of values in rows without names is that of `columns=`. The bind markers of
-        # counters and of a prepared statement may have another order.
+        # Rows without names have their values in the order of `columns=`. The bind markers of a
+        # counter's UPDATE and of a prepared statement may have another order.
         source_order = self._source_order
         source_order += [name for name in names if name not in source_order]
         self._order = [self._mapping.get(name, name) for name in source_order]
@@ -441,7 +460,8 @@ class Load:
         table = keyspace.tables.get(prepared.table) if keyspace is not None else None
         clustering: list[int] | None = None
         key: set[str] = {names[index] for index in prepared.routing_key_indexes or ()}
-        # With duplicate names (SET a = ? WHERE ... IF a = ?) we cannot find the key.
+        # If a name occurs twice (SET a = ? WHERE ... IF a = ?), we cannot tell which bind marker
+        # belongs to the key.
         if table is not None and len(set(names)) == len(names):
             clustering_names = [column.name for column in table.clustering_key]
             if all(name in names for name in clustering_names):
@@ -449,7 +469,8 @@ class Load:
             elif not any(name in names for name in clustering_names):
                 clustering = []  # only static columns
             key.update(clustering_names)
-        # Without columns=, some of many files may lack a column.
+        # Without columns=, a file may lack a column that another file has. Columns of the key, and
+        # the fields with TTL and write time, are always needed.
         allows_missing = self._is_closed
         self._columns = [
             column._replace(
@@ -471,6 +492,7 @@ class Load:
         return binder
 
     def _static_rows(self, table: TableMetadata, prepared: PreparedStatement) -> StaticRows:
+        """Return what the binder needs to know about rows that only have static columns."""
         names = [column.name for column in self._columns]
         keys = {column.name for column in (*table.partition_key, *table.clustering_key)}
         other_columns = [index for index, name in enumerate(names) if name in table.columns]
@@ -484,7 +506,11 @@ class Load:
         )
 
     def _plain_binding(self) -> tuple[BindPlan, int] | None:
-        """Return how rows of files are bound: without converters, since they have CQL values."""
+        """Return the plan by which rows of files are bound, and the protocol version.
+
+        The plan has no converters, since files have CQL values. None before the statement is
+        prepared.
+        """
         prepared = self._prepared
         return (prepared.plain_plan, prepared.protocol_version) if prepared else None
 
@@ -508,12 +534,14 @@ class Load:
 
     @property
     def _is_closed(self) -> bool:
-        # Fields without a column would be lost silently.
+        # Without `columns=`, a field that has no column is an error: its values would be lost
+        # silently.
         return self._plan is not None and self._options.columns is None
 
     # -- writing -----------------------------------------------------------------------------------
 
     def _write(self, bound: Bound) -> Generator[Step, Any, None]:
+        """Send the requests of a chunk until each is acknowledged or has failed for good."""
         self.report.read += bound.chunk.size
         for index, error in bound.failures:
             self._fail(bound.chunk, index, error)
@@ -537,28 +565,30 @@ class Load:
 
     @property
     def _batch(self) -> str | None:
-        # Servers refuse counters in unlogged batches, and a batch has one outcome. Conditional rows
-        # each have an outcome, and cannot be batched across partitions.
+        # Servers refuse counters in unlogged batches. Conditional rows (IF) are sent one by one: a
+        # batch has a single outcome for all its rows, and may not span partitions.
         if self._is_conditional or self._is_counter:
             return None
         return self._options.batch
 
     def _owners(self) -> Owners | None:
+        """Return the map from partitions to replicas; None if replicas are unknown."""
         routing = self._session.cluster.metadata.routing()
         return routing.map_of(self._prepared.table_keyspace) if routing is not None else None
 
     def _send(
         self, bound: Bound, wave: Wave, groups: Sequence[Group]
     ) -> Generator[Step, Any, list[Group]]:
-        """Execute requests; return those that should be repeated."""
+        """Execute one request per group; return the groups to send again."""
         began = self._clock()
         failed: list[tuple[Group, BaseException]] = []
         written = not_applied = 0
-        sent = iter(groups)
+        # Outcomes come in the order in which the requests are sent.
+        groups_in_order = iter(groups)
 
-        def take(success: bool, result: Any) -> None:
+        def record_outcome(success: bool, result: Any) -> None:
             nonlocal written, not_applied
-            group = next(sent)
+            group = next(groups_in_order)
             if not success:
                 failed.append((group, result))
             elif self._is_conditional and not result.was_applied:
@@ -569,7 +599,9 @@ class Load:
 
         try:
             yield Requests(
-                (self._statement(wave.prepared, group) for group in groups), self._pace.limit, take
+                (self._statement(wave.prepared, group) for group in groups),
+                self._pace.limit,
+                record_outcome,
             )
         finally:
             self.report.written += written
@@ -591,15 +623,17 @@ class Load:
     def _after_failure(
         self, bound: Bound, wave: Wave, group: Group, error: BaseException
     ) -> list[Group]:
+        """Return the groups to send again after a failed request; [] if its rows have failed."""
         if isinstance(error, RequestThrottled) and self._waits < MOST_WAITS:
-            # This cluster's own throttler refused the request, so it was not sent: wait.
+            # The cluster's own throttler refused the request, so it was not
+            # sent: send it again later. The delay doubles with each slice without a written row.
             self._delay = max(self._delay, min(0.001 * 2 ** min(self._waits, 8), LONGEST_WAIT))
             return [group]
         group.tries += 1
         if isinstance(error, SessionShutdown) or not isinstance(
             error, (DriverException, TypeError, ValueError)
         ):
-            raise error  # no further row could be written
+            raise error  # this ends the load; see the head of the module
         if self._is_idempotent:
             delay = delay_before_retry(error, group.tries)
             if delay is not None:
@@ -607,7 +641,7 @@ class Load:
                 self.report.retries += 1
                 return [group]
             if len(group) > 1 and not may_pass(error):
-                # One of the rows may be at fault: send each alone to find it.
+                # One of the rows may have caused the error: send each row alone to find out which.
                 single_groups = group.single_rows()
                 self.report.retries += len(single_groups)
                 return single_groups
@@ -622,6 +656,7 @@ class Load:
         return bool(self._prepared.is_idempotent) and not self._options.counters
 
     def _statement(self, prepared: PreparedStatement, group: Group) -> Any:
+        """Return a bound statement for a single row, or an unlogged batch of several rows."""
         statement: Any
         if len(group) == 1:
             statement = BoundStatement(prepared)
@@ -638,6 +673,7 @@ class Load:
     # -- failures, and the end of a chunk ----------------------------------------------------------
 
     def _fail(self, chunk: Chunk, index: int, error: BaseException) -> None:
+        """Report a row that cannot be written; raise LoadError if too many rows have failed."""
         location = chunk.location(index)
         failure = RowFailure(str(location), error)
         self.report.note_failure(failure)
@@ -664,6 +700,8 @@ class Load:
             ) from error
 
     def _end_of(self, chunk: Chunk) -> None:
+        """Save the checkpoint after the last request of a chunk."""
+        # A run that resumes skips the failed rows too, so their file must be on disk first.
         if self._failed is not None:
             self._failed.sync()
         report = self.report
@@ -677,7 +715,7 @@ class Load:
 
 
 def _message_of(error: Exception) -> str:
-    """Describe an error of a source; errors of user code are shown with their class."""
+    """Return the message of an error; if user code raised it, with the name of its class."""
     is_ours = isinstance(error, (ValueError, OSError, DriverException)) and str(error)
     return str(error) if is_ours else f"{type(error).__name__}: {error}"
 
@@ -685,7 +723,10 @@ def _message_of(error: Exception) -> str:
 def _mapping_of(
     columns: Mapping[str, str] | Sequence[str] | None,
 ) -> tuple[dict[str, str], list[str]]:
-    """Return (fields by column, columns) for the option ``columns``."""
+    """Return (field names by column name, column names) for the option ``columns``.
+
+    Both are empty for None. The first is empty for a list: fields then have the columns' names.
+    """
     if columns is None:
         return {}, []
     if isinstance(columns, str):
@@ -698,12 +739,14 @@ def _mapping_of(
     return {}, list(columns)
 
 
-# -- the blocking and the asyncio API
-# ---------------------------------------------------------------
+# -- the blocking and the asyncio API --------------------------------------------------------------
 
 
 def _profile_of(session: Session | AsyncSession, options: LoadOptions) -> Any:
-    """Return the profile of the requests; None for the session's."""
+    """Return the execution profile of the requests, with the option `timeout`.
+
+    None stands for the session's default profile.
+    """
     profile = options.execution_profile
     if options.timeout is None:
         return profile
@@ -725,7 +768,8 @@ def load(
     :param target: the name of a table, or a prepared statement.
     :param source: the source of the rows.
     :param options: see `LoadOptions`.
-    :param is_plain: True if the rows have CQL values, which no converter gets.
+    :param is_plain: True if the rows already have CQL values: they are bound without converters
+        (`Session.codecs`).
     """
     profile = _profile_of(session, options)
     session = plain_session(session)
@@ -735,7 +779,7 @@ def load(
 
 def _carry_out(session: Session, step: Step, profile: ExecutionProfile | str | None) -> Any:
     if isinstance(step, Requests):
-        return execute_each(session, step.statements, step.concurrency, step.take, profile)
+        return execute_each(session, step.statements, step.concurrency, step.on_outcome, profile)
     if isinstance(step, Work):
         return step.future.result()
     if isinstance(step, Pause):
@@ -756,7 +800,8 @@ async def aload(
     :param target: the name of a table, or a prepared statement.
     :param source: the source of the rows.
     :param options: see `LoadOptions`.
-    :param is_plain: True if the rows have CQL values, which no converter gets.
+    :param is_plain: True if the rows already have CQL values: they are bound without converters
+        (`Session.codecs`).
     """
     profile = _profile_of(session, options)
     session = plain_session(session)
@@ -770,12 +815,12 @@ async def _acarry_out(
     if isinstance(step, Requests):
         pairs = ((statement, None) for statement in step.statements)
         outcomes = session.execute_concurrent(
-            pairs, step.concurrency, False, execution_profile=profile
+            pairs, step.concurrency, raise_on_first_error=False, execution_profile=profile
         )
         # Close the generator at once if this task is cancelled, so that nothing more is sent.
         async with aclosing(outcomes):
             async for success, result in outcomes:
-                step.take(success, result)
+                step.on_outcome(success, result)
         return None
     if isinstance(step, Work):
         return await asyncio.wrap_future(step.future)

@@ -1,7 +1,8 @@
-"""Opens files as bytes or text, possibly compressed, without lines that would fill the memory.
+"""Opens files, which may be compressed, as bytes or text.
 
-Each stream is read to its real end: a truncated file is an error, not a short file. A source that
-can be read only once (a pipe, standard input) is opened once, and kept for the next reader.
+A line that is too long is an error, as it would fill the memory. A truncated compressed file is an
+error too: each stream is read to its end mark. A source that can be read only once (a pipe,
+standard input) is opened once, and stays open for the next reader.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ __all__ = [
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd", ".lz4")
 STANDARD_INPUT = "-"
 _STEP = 1 << 16  # compressed bytes to read at a time
-# Invalid UTF-8, as `surrogateescape` decodes it.
+# The characters that the error handler `surrogateescape` makes of bytes that are not UTF-8.
 _BAD_BYTE = re.compile("[\udc80-\udcff]")
 
 
@@ -68,7 +69,7 @@ def is_pipe(path: str) -> bool:
 
 
 def check_encoding(name: str) -> str:
-    """Return Python's name for a text encoding.
+    """Return Python's name for a text encoding; "utf-8" for its variants and for ASCII.
 
     :param name: the encoding.
     :raises ValueError: if there is no such encoding.
@@ -97,13 +98,13 @@ def bad_byte(text: str) -> str | None:
 
 
 class Pipes:
-    """Files that can be read only once: each is opened on first use, and stays open."""
+    """The pipes of a load. Each is opened at its first use, and stays open until `close`."""
 
     def __init__(self) -> None:
         self._open: dict[str, Limited] = {}
 
     def opened(self, path: str, encoding: str) -> Limited:
-        """Return an open file; bytes that were given back are read first.
+        """Return the open file. It first returns the bytes that the last reader gave back.
 
         :param path: the file.
         :param encoding: the encoding of its text.
@@ -123,7 +124,8 @@ def opened(path: str, pipes: Pipes | None = None, encoding: str = "utf-8") -> It
     """Open a text file, which may be compressed.
 
     :param path: the file.
-    :param pipes: the open pipes.
+    :param pipes: the open pipes of the load: a pipe is opened there and left open. None closes it
+        like any other file.
     :param encoding: the encoding of the file.
     """
     with opened_bytes(path, pipes, encoding) as file, text_of(file) as text:
@@ -137,7 +139,8 @@ def opened_bytes(
     """Open a file, which may be compressed, as UTF-8 bytes.
 
     :param path: the file.
-    :param pipes: the open pipes.
+    :param pipes: the open pipes of the load: a pipe is opened there and left open. None closes it
+        like any other file.
     :param encoding: the encoding of the file.
     """
     if pipes is not None and is_pipe(path):
@@ -157,7 +160,7 @@ def _opened_bytes(path: str) -> Any:
     if not name.endswith(COMPRESSED):
         return open(path, "rb")
     if not is_pipe(path) and not os.path.getsize(path):
-        # gzip would read an empty file as empty content, but it is a truncated file.
+        # A compressed file is never empty, so it was truncated. gzip would read it as no content.
         raise ValueError(f"{path} has no bytes, and so is not a compressed file")
     if name.endswith(".gz"):
         return gzip.open(path, "rb")
@@ -172,11 +175,12 @@ def _opened_bytes(path: str) -> Any:
 
 @contextmanager
 def text_of(file: Limited) -> Iterator[io.TextIOBase]:
-    """Read bytes as text from here on; line ends stay as they are in the file.
+    """Yield the rest of a file as text. Line ends are not translated.
 
-    An invalid byte affects its own line only: it becomes a lone surrogate, which `bad_byte` finds.
+    A byte that is not UTF-8 becomes a surrogate character, which `bad_byte` finds: so only its own
+    line is invalid.
 
-    :param file: the bytes.
+    :param file: the open file.
     """
     binary: Any = file
     text = io.TextIOWrapper(binary, encoding="utf-8", errors="surrogateescape", newline="")
@@ -207,30 +211,32 @@ def _opened_zstd(path: str) -> Any:
 
 
 class _Streams:
-    """Reads the streams of a .bz2 or .xz file, each of which must be complete and valid.
+    """Decompresses a .bz2 or .xz file. It may have several streams, which must all be valid.
 
-    The file objects of `bz2` and `lzma` end silently where a stream after the first is damaged.
+    We do not use the file objects of `bz2` and `lzma`: if a stream after the first is damaged, they
+    end there without an error.
 
     :param file: the open file.
-    :param new_stream: creates a decompressor for each stream.
-    :param padding: zero bytes may follow a stream, in multiples of this number; 0 for none.
+    :param new_stream: creates the decompressor of a stream.
+    :param padding: the format allows zero bytes after a stream, in multiples of this number; 0 if
+        it allows none.
     """
 
     def __init__(self, file: Any, new_stream: Callable[[], Any], padding: int = 0) -> None:
         self._file = file
         self._new_stream = new_stream
         self._padding = padding
-        self._stream: Any = new_stream()
+        self._stream: Any = new_stream()  # None after the end of a stream
         self._offset = 0  # bytes of the file that were passed to decompressors, or were padding
         self._begin = 0  # the offset of the present stream
-        self._left = b""
+        self._left = b""  # bytes of the file that were read, but not decompressed yet
 
     def read(self, size: int) -> bytes:
-        """Return some bytes; b"" at the end.
+        """Return some decompressed bytes; b"" at the end of the file.
 
-        :param size: about how many.
+        :param size: the maximum number of bytes.
         :raises EOFError: if the file ends within a stream.
-        :raises OSError: if a stream is damaged; names the byte where the stream begins.
+        :raises OSError: if a stream is damaged. The message has the offset at which it begins.
         """
         while True:
             if self._stream is None and not self._begin_stream():
@@ -250,6 +256,7 @@ class _Streams:
                     f"it is damaged: the stream at byte {self._begin} is not valid: {error}"
                 ) from error
             if self._stream.eof:
+                # What follows the end of the stream belongs to the next one, or is padding.
                 self._left = self._stream.unused_data
                 self._offset -= len(self._left)
                 self._stream = None
@@ -257,7 +264,7 @@ class _Streams:
                 return unpacked
 
     def _begin_stream(self) -> bool:
-        """Skip padding, and begin the next stream; return False at the end of the file."""
+        """Skip padding and begin the next stream. Return False if the file ends instead."""
         end = self._offset
         while True:
             data = self._left or self._file.read(_STEP)
@@ -282,25 +289,27 @@ class _Streams:
 
 
 class _Zstd:
-    """Reads the frames of a .zst file, each of which must be complete.
+    """Decompresses a .zst file. It may have several frames, which must all be complete.
 
-    zstandard's own file objects stop after the first frame, or where the file was truncated.
+    We do not use the file objects of `zstandard`: they stop without an error after the first frame,
+    or where the file was truncated.
 
     :param file: the open file.
-    :param frames: creates a decompressor for each frame.
+    :param frames: creates the decompressor of a frame.
     """
 
     def __init__(self, file: Any, frames: Any) -> None:
         self._file = file
         self._frames = frames
-        self._frame: Any = None
-        self._left = b""
-        self._step = 4096  # compressed bytes to unpack at a time; they may expand a lot
+        self._frame: Any = None  # None between frames
+        self._left = b""  # bytes of the file that were read, but not decompressed yet
+        # Compressed bytes to decompress at a time. `read` adapts it, as they may expand a lot.
+        self._step = 4096
 
     def read(self, size: int) -> bytes:
-        """Return some bytes; b"" at the end.
+        """Return some decompressed bytes; b"" at the end of the file.
 
-        :param size: about how many.
+        :param size: about how many bytes; there may be more.
         :raises EOFError: if the file ends within a frame.
         """
         while True:
@@ -318,6 +327,7 @@ class _Zstd:
             if self._frame.eof:
                 self._left = self._frame.unused_data
                 self._frame = None
+            # Read more at a time if that gave less than `size`, and little if it expanded a lot.
             self._step = min(max(self._step * (4 if len(unpacked) < size else 1), 512), 1 << 16)
             if len(unpacked) > 4 << 20:
                 self._step = 512
@@ -330,19 +340,19 @@ class _Zstd:
 
 
 class Limited(io.BufferedIOBase):
-    """The bytes of a file as UTF-8, with a limit on the length of lines.
+    """A file whose content is converted to UTF-8, with a limit on the length of lines.
 
     :param file: the open file.
-    :param path: its name.
-    :param encoding: the encoding of the file, which is converted to UTF-8.
+    :param path: its name, for errors.
+    :param encoding: the encoding of the file's content.
     """
 
     def __init__(self, file: Any, path: str, encoding: str = "utf-8") -> None:
         self._file = file
         self._path = path
         self._since = 0  # bytes since the last line end
-        self._given_back = b""
-        self._is_begun = False
+        self._given_back = b""  # bytes that the next `read1` returns
+        self._is_begun = False  # True after the first bytes, where a byte order mark may be
         self._decoder: Any = None
         if encoding != "utf-8":
             self._decoder = codecs.getincrementaldecoder(encoding)()
@@ -355,7 +365,7 @@ class Limited(io.BufferedIOBase):
         self._file.close()
 
     def give_back(self, data: bytes) -> None:
-        """Put bytes back, to be read before all others.
+        """Put bytes back, so that the next `read1` returns them.
 
         :param data: the bytes.
         """
@@ -369,13 +379,14 @@ class Limited(io.BufferedIOBase):
         data = self._unpacked(size if size > 0 else 1 << 16)
         if not self._is_begun and data:
             self._is_begun = True
+            # The three bytes of a byte order mark may come in several pieces.
             while len(data) < 3 and codecs.BOM_UTF8.startswith(data):
                 piece = self._unpacked(1 << 16)
                 data += piece
                 if not piece:
                     break
-            # Windows programs begin text files with a byte order mark, which must not become part
-            # of a name.
+            # Windows programs begin text files with a byte order mark. Remove it, or it would
+            # become a part of the first field name.
             if data.startswith(codecs.BOM_UTF8):
                 data = data[len(codecs.BOM_UTF8) :] or self._unpacked(1 << 16)
         line_end = data.rfind(b"\n")
@@ -393,6 +404,7 @@ class Limited(io.BufferedIOBase):
         return data
 
     def _unpacked(self, size: int) -> bytes:
+        """Read and decompress some bytes, and convert them to UTF-8; b"" at the end of the file."""
         while True:
             try:
                 data: bytes = self._file.read(size)

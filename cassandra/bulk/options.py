@@ -1,4 +1,4 @@
-"""The options of loads, apart from target and source."""
+"""The options of `Session.load`, and their checks."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ class LoadOptions:
     """The options of `Session.load`.
 
     :param columns: the columns to write, as a list of names, or a dict of column names by field
-        name. None writes all that the source and the table have in common.
+        name. None writes all columns that the source and the table have in common.
     :param format: "csv", "jsonl" or "parquet"; None derives it from the file's name.
-    :param header: True if the first line of CSV has the names; False if fields are in the order of
-        the table; or a list of names.
+    :param header: True if the first line of CSV has the field names; False if the file has no
+        names, and its fields are in the order of the table's columns; or a list of the field names.
     :param delimiter: the delimiter of CSV fields; None for a comma, or a tab in .tsv.
     :param quote: the quote character of CSV fields.
     :param null: the string that means null in CSV, or a list of several. In text and blob columns
-        of the primary key, which cannot be null, the empty string is an empty value.
+        of the primary key, which cannot be null, an empty field is an empty value.
     :param encoding: the encoding of CSV and JSON lines.
-    :param ignore: names of fields to ignore. Other fields that the table does not have are refused,
-        unless `columns` selects what is written.
+    :param ignore: names of fields to ignore. Any other field without a column is an error, unless
+        `columns` selects what is written.
     :param date_format: the format of dates, for `datetime.datetime.strptime`; None for ISO 8601.
     :param timestamp_format: the format of timestamps; None for ISO 8601 or milliseconds since 1970.
-    :param concurrency: the greatest number of requests in flight. The actual number begins lower,
-        rises while answers are quick, and falls if servers cannot keep up.
+    :param concurrency: the maximum number of requests in flight. The load begins with fewer, sends
+        more at a time while servers respond quickly, and fewer if they cannot keep up.
     :param batch: "replica" groups rows with the same replicas into small unlogged batches,
         "partition" only rows of the same partition; None sends each row alone.
     :param ttl: the time to live of all values, in seconds.
@@ -44,18 +44,22 @@ class LoadOptions:
     :param timestamp: the write time of all rows, in microseconds since 1970.
     :param timestamp_column: the field with the write time of each row.
     :param counters: True adds the values to counters, and does not repeat failed requests.
-    :param max_errors: how many rows may fail before the load ends; None for any number.
-    :param failed_rows: a file of JSON lines for rows that failed, with their errors; it can be
-        loaded again. Rows are appended to a file that has failed rows; any other file is refused.
-    :param checkpoint: a file that stores the progress. Another run with the same files, table and
-        options resumes there; the file is removed at the end. Loads that must not write rows twice,
-        such as counters, are refused.
-    :param checkpoint_name: identifies the rows, for a checkpoint of a source without files.
-    :param restart: True starts from the beginning, whatever the checkpoint says.
+    :param max_errors: if more rows than this fail, the load ends with `LoadError`; None for no
+        limit.
+    :param failed_rows: a file to which rows that failed are written as JSON lines, with their
+        errors. It can be corrected and loaded again. If the file exists, rows are appended; if it
+        has anything else than failed rows, it is refused.
+    :param checkpoint: a file that stores the progress. If a load is interrupted, another run with
+        the same files, table and options resumes there. The load removes the file when all is done.
+        Loads that must not write rows twice, such as counters, cannot have a checkpoint.
+    :param checkpoint_name: a name for the rows, by which a checkpoint knows a source that consists
+        of no files.
+    :param restart: True ignores the progress in the checkpoint, and starts from the beginning.
     :param dry_run: True reads and checks all rows, but sends none.
-    :param progress: True shows the progress; None does so at a terminal.
+    :param progress: True shows the progress on standard error; None shows it only if standard error
+        is a terminal.
     :param consistency_level: the consistency level of writes; None for the profile's.
-    :param timeout: seconds for each request; None for the profile's.
+    :param timeout: the request timeout in seconds; None for the profile's.
     :param execution_profile: the profile, or its name; None for the default profile.
     :raises ValueError: if an option has an invalid value.
     """
@@ -116,21 +120,27 @@ class LoadOptions:
             raise TypeError(f"null is a text or a list of texts, but is {self.null!r}")
         if isinstance(self.ignore, str):
             raise TypeError(f"ignore is a list of names, not the text {self.ignore!r}")
-        # The class is frozen, so we store Python's name of the encoding this way.
+        # Replace the encoding by Python's name for it; the class is frozen, so in this way.
         object.__setattr__(self, "encoding", check_encoding(self.encoding))
         for name in ("checkpoint_name", "restart"):
             if getattr(self, name) and self.checkpoint is None:
                 raise ValueError(f"{name} is for loads with a checkpoint")
 
     def using(self) -> dict[str, tuple[int | None, str | None]]:
-        """Return for TTL and TIMESTAMP the common value of all rows, and the field of each row."""
+        """Return what USING needs: {clause: (value for all rows, name of the field with a value)}.
+
+        Either or both are None.
+        """
         return {
             "TTL": (self.ttl, self.ttl_column),
             "TIMESTAMP": (self.timestamp, self.timestamp_column),
         }
 
     def subject_options(self) -> dict[str, Any]:
-        """Return the options that affect which rows are read and written, as JSON values."""
+        """Return the options that belong to the subject of a checkpoint, as JSON values.
+
+        These affect which rows are read, and what is written.
+        """
         row_options: dict[str, Any] = {name: getattr(self, name) for name in _SUBJECT_OPTIONS}
         if isinstance(self.columns, Mapping):
             row_options["columns"] = dict(self.columns)
@@ -188,10 +198,10 @@ class LoadSettings(TypedDict, total=False):
 
 
 def load_options(keywords: Mapping[str, Any]) -> LoadOptions:
-    """Return the options for keyword arguments of the application.
+    """Make options from the keyword arguments of `Session.load`.
 
     :param keywords: the keyword arguments.
-    :raises TypeError: if there is no such option.
+    :raises TypeError: if a keyword is no option.
     :raises ValueError: if an option has an invalid value.
     """
     names = [field.name for field in fields(LoadOptions)]

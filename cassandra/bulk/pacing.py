@@ -1,17 +1,21 @@
-"""Adapts the number of a load's requests in flight to what the servers can take."""
+"""Adapts the number of requests in flight to the speed of the servers, for loads."""
 
 from __future__ import annotations
 
 __all__ = ["Pace"]
 
-_GROW = 1.25
-_SHRINK = 0.5
-_TOLERANCE = 3.0  # times the best latency
-_SLICE = 8  # requests per slice, for each that may be in flight
+_GROW = 1.25  # factor of the limit after a slice with a good latency
+_SHRINK = 0.5  # factor after an overload
+_SLOW = 0.8  # factor after a slice with a bad latency
+_TOLERANCE = 3.0  # a latency is bad if it is more than this multiple of the best one
+_SLICE = 8  # requests per slice, as a multiple of the limit
 
 
 class Pace:
-    """A limit that rises while answers are quick, and falls if servers cannot keep up.
+    """The limit of requests in flight: rises while servers respond quickly, falls if they cannot
+    keep up.
+
+    A load sends its requests in slices, and calls `note` after each slice.
 
     :param highest: the highest limit.
     :param first: the initial limit.
@@ -20,9 +24,9 @@ class Pace:
     def __init__(self, highest: int, first: int = 64) -> None:
         self.highest = highest
         self.limit = min(first, highest)
-        # lower than `highest` once the cluster's throttler refused requests
+        # The present highest limit. `give_way` lowers it; each good slice raises it by 1.
         self._ceiling = highest
-        self._best: float | None = None
+        self._best: float | None = None  # the best latency in seconds
 
     @property
     def slice(self) -> int:
@@ -33,24 +37,29 @@ class Pace:
         """Record the outcome of a slice.
 
         :param count: the number of requests.
-        :param seconds: their total duration.
+        :param seconds: the time from the first request to the last response.
         :param is_overloaded: True if a server reported overload, or did not answer in time.
         """
         if is_overloaded:
             self.limit = max(1, int(self.limit * _SHRINK))
             return
         if count < self.limit:
-            return  # too few to tell
+            return  # too few requests to measure the latency
+        # With `limit` requests in flight, each takes this long.
         latency = seconds * min(self.limit, count) / count
         best = self._best
+        # Let the best latency grow by 1 % a slice, so that an exceptional one is forgotten.
         self._best = latency if best is None else min(latency, best * 1.01)
         if best is not None and latency > best * _TOLERANCE:
-            self.limit = max(1, int(self.limit * 0.8))
+            self.limit = max(1, int(self.limit * _SLOW))
         else:
             self._ceiling = min(self.highest, self._ceiling + 1)
             self.limit = min(self._ceiling, int(self.limit * _GROW) + 1)
 
     def give_way(self) -> None:
-        """Back off because the cluster's own throttler refused requests; then rise slowly."""
+        """Halve the limit because the cluster's own throttler refused requests.
+
+        It then rises slowly, by 1 a slice.
+        """
         self.limit = max(1, int(self.limit * _SHRINK))
         self._ceiling = self.limit

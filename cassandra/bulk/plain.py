@@ -1,10 +1,10 @@
-"""Pages as the servers sent them, independent of the application's session settings.
+"""Decodes pages independently of the application's settings of a session.
 
-A session may have a row factory, a protocol handler, classes for user-defined types and a class for
-vectors, which shape the application's own rows. A file or another table must get the values as they
-are stored, so bulk code avoids all of these, and the converters (`Session.codecs`):
+A session may have a row factory, a protocol handler, converters (`Session.codecs`), and classes for
+user-defined types and vectors. They are meant for the application's own rows. A file or another
+table must get the values as they are stored, so bulk code avoids these settings:
 
-* `plain_session` returns a session whose answers keep the bytes of their rows.
+* `plain_session` returns a session whose results keep the bytes of their rows.
 * `PlainRows` decodes these bytes: user-defined types as dicts by field name, vectors as lists.
 
 Encrypted columns are still decrypted, because the key is needed to write them elsewhere.
@@ -34,16 +34,17 @@ __all__ = ["PlainRows", "plain_codec", "plain_session"]
 
 
 def plain_session(session: Any) -> Any:
-    """Return `session`, or a view of it whose answers are decoded by the stock protocol handler.
+    """Return a session whose results are decoded by the driver's own protocol handler.
 
-    Other handlers may return rows in another form, without their bytes. The view shares the
-    session's engine, profiles and listeners.
+    An application's handler may return rows in another form, without their bytes. If the session
+    has none, it is returned itself. Otherwise this is a copy of it, which shares the engine, the
+    profiles and the listeners.
 
     :param session: a session of either API.
     """
     if not isinstance(session, SessionBase) or session.client_protocol_handler is ProtocolHandler:
         return session
-    # The handler may have a column encryption policy that the cluster does not have.
+    # Keep the column encryption policy of the handler: the cluster may have no such policy.
     policy = getattr(session.client_protocol_handler, "column_encryption_policy", None)
     view = copy.copy(session)
     view.client_protocol_handler = encrypting_handler(ProtocolHandler, policy)
@@ -51,10 +52,13 @@ def plain_session(session: Any) -> Any:
 
 
 class _DictForEachType:
-    """Replaces the classes of user-defined types: each value is decoded as a dict of its fields."""
+    """Replaces the map {keyspace: {type name: class}} of classes for user-defined types.
+
+    Every class is dict, so each value is decoded as a dict of its fields.
+    """
 
     def get(self, name: str, default: object = None) -> Any:
-        """Return the class of a type, or the types of a keyspace.
+        """Return dict for a type name; for a keyspace, a map of type names.
 
         :param name: the keyspace, or the type.
         :param default: not used.
@@ -67,7 +71,7 @@ _types_of_keyspace: Any = _DictForEachType()
 
 
 class PlainRows:
-    """Decodes pages of one statement without the settings of the session.
+    """Decodes the pages of one statement without the settings of the session.
 
     A value of a user-defined type becomes a dict by field name, also in collections. A set becomes
     a list, because elements that are equal in Python, such as -0.0 and 0.0, may differ for a
@@ -99,7 +103,8 @@ class PlainRows:
         return row_tuples
 
     def _follow(self, metadata: ResultMetadata) -> rows.RowPlan:
-        # Pages of one statement share their metadata, unless the table is altered.
+        """Return the plan that decodes rows with this metadata, and set the codecs."""
+        # All pages of a statement have the same metadata object, unless the table is altered.
         if self._row_plan is None or metadata is not self._metadata:
             columns = metadata.native.for_user_types(_AS_DICTS).columns
             self._codecs = [_faithful(column.type).codec(vectors="list") for column in columns]
@@ -111,7 +116,7 @@ class PlainRows:
 def _faithful(cql_type: Any) -> Any:
     """Return `cql_type` with sets replaced by lists, which have the same encoding."""
     if is_encrypted(cql_type):
-        return cql_type  # has a special codec
+        return cql_type  # its codec decrypts, and must stay
     subtypes = tuple(map(_faithful, cql_type.subtypes or ()))
     if issubclass(cql_type, SetType):
         return ListType.apply_parameters(subtypes)
@@ -121,7 +126,7 @@ def _faithful(cql_type: Any) -> Any:
 
 
 def plain_codec(cql_type: Any) -> Any:
-    """Return a codec that decodes a column's values like `PlainRows`.
+    """Return a codec that decodes the values of a column to what `PlainRows` returns.
 
     :param cql_type: the type of a bind marker.
     """

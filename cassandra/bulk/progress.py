@@ -10,14 +10,14 @@ from cassandra._clocks import monotonic
 
 __all__ = ["Progress"]
 
-_INTERVAL = 0.5  # seconds
+_INTERVAL = 0.5  # seconds between two updates of the line
 
 
 class Progress:
-    """Shows how many rows are done, with tqdm if it is installed, otherwise in one line.
+    """Shows on standard error how many rows are done: by tqdm if it is installed, else in one line.
 
-    :param is_shown: True or False; None shows it if standard error is a terminal.
-    :param title: the title of the work.
+    :param is_shown: False shows nothing; None shows it only if standard error is a terminal.
+    :param title: the text before the numbers.
     :param total: the total number of rows, if known.
     :param unit: the unit of the count.
     """
@@ -35,7 +35,7 @@ class Progress:
         self._unit = unit
         self._count = 0
         self._began = monotonic()
-        self._next = self._began + _INTERVAL
+        self._next = self._began + _INTERVAL  # when the line is written next
         self._bar: Any = None
         if self._shown:
             try:
@@ -45,9 +45,9 @@ class Progress:
             self._bar = tqdm(desc=title or None, total=total, unit=f" {unit}", unit_scale=True)
 
     def add(self, count: int) -> None:
-        """Count rows that are done.
+        """Add to the number of rows that are done.
 
-        :param count: how many.
+        :param count: the number of further rows.
         """
         self._count += count
         if self._bar is not None:
@@ -64,7 +64,7 @@ class Progress:
         self._stream.flush()
 
     def close(self) -> None:
-        """Show the last state."""
+        """Show the final count, and end the display."""
         if self._bar is not None:
             self._bar.close()
         elif self._shown:

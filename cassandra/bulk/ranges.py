@@ -1,4 +1,4 @@
-"""The token ranges that a scan reads, and a routing key for each."""
+"""Divides the tokens of a table into ranges for a scan; computes a routing key for each range."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ __all__ = [
     "weigh",
 ]
 
-# No partition has the first token: partitioners replace it by the last.
+# No partition has the token FIRST: the partitioner uses LAST instead.
 FIRST = -(1 << 63)
 LAST = (1 << 63) - 1
 
+# The multiplicative inverses (modulo 2**64) of the constants of MurmurHash3, for `key_of_token`.
 _MASK = (1 << 64) - 1
 _C1_INVERSE = pow(0x87C37B91114253D5, -1, 1 << 64)
 _C2_INVERSE = pow(0x4CF5AD432745937F, -1, 1 << 64)
@@ -37,7 +38,7 @@ _MIX_INVERSES = (pow(0xC4CEB9FE1A85EC53, -1, 1 << 64), pow(0xFF51AFD7ED558CCD, -
 class TokenRange(NamedTuple):
     """The tokens after `start`, up to and including `end`.
 
-    :param start: the token before the first token of the range.
+    :param start: the token before the first token of the range: it does not belong to the range.
     :param end: the last token.
     :param replicas: addresses of the hosts that own the whole range; empty if unknown.
     """
@@ -58,7 +59,10 @@ class TokenRange(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A row of ``system.size_estimates``; its range may wrap around the end of the ring."""
+    """A row of ``system.size_estimates``: the tokens after `start` up to `end` have `bytes`.
+
+    If `end` is not after `start`, the range wraps around the end of the ring.
+    """
 
     start: int
     end: int
@@ -66,10 +70,10 @@ class Estimate(NamedTuple):
 
 
 def ring_ranges(metadata: Metadata, keyspace: str) -> list[TokenRange]:
-    """Return ranges that cover the ring once, in order; neighbours with equal replicas are joined.
+    """Return ranges that cover all tokens once, in order.
 
-    Returns a single range without a token map, and for keyspaces with tablets, which do not follow
-    the ring.
+    Neighbouring ranges with the same replicas are joined. If there is no token map, or the keyspace
+    has tablets, which do not follow the ring, this is a single range of all tokens.
 
     :param metadata: the cluster's metadata.
     :param keyspace: the keyspace whose replicas are used.
@@ -82,7 +86,7 @@ def ring_ranges(metadata: Metadata, keyspace: str) -> list[TokenRange]:
     ):
         return [TokenRange(FIRST, LAST)]
     tokens = sorted({int(token.value) for token in token_map.ring} - {FIRST, LAST})
-    # The range that wraps around becomes two: the first and the last.
+    # The range that wraps around the end of the ring becomes two: the first and the last range.
     ranges: list[TokenRange] = []
     start = FIRST
     for end in [*tokens, LAST]:
@@ -97,7 +101,7 @@ def ring_ranges(metadata: Metadata, keyspace: str) -> list[TokenRange]:
 
 
 def at_tablets(metadata: Metadata, keyspace: str, splits: int) -> int:
-    """Return how many ranges to make, so that no range has parts of several tablets.
+    """Return `splits`, rounded up so that no range has parts of several tablets.
 
     ScyllaDB divides the tokens into a power of two of tablets of equal width. If the number of
     ranges is a power of two as well, each range is a part of one tablet, or consists of whole
@@ -118,16 +122,17 @@ def weigh(ranges: Sequence[TokenRange], estimates: Iterable[Estimate]) -> list[f
     """
     bytes_by_range: dict[tuple[int, int], int] = {}
     for start, end, size in estimates:
+        # A range that wraps around is two pieces; divide its bytes by their widths.
         for piece in [(start, end)] if start < end else [(start, LAST), (FIRST, end)]:
             share = 1.0 if start < end else (piece[1] - piece[0]) / ((end - start) % (1 << 64) or 1)
             bytes_by_range[piece] = max(bytes_by_range.get(piece, 0), int(size * share))
     if not any(bytes_by_range.values()):
         return [float(token_range.width) for token_range in ranges]
-    # One pass over both in token order, since large clusters have many thousands of each.
+    # One pass over ranges and pieces in token order: a large cluster has many thousands of both.
     pieces = deque(
         sorted((start, end, size) for (start, end), size in bytes_by_range.items() if size)
     )
-    # Pieces that may overlap the current range.
+    # The pieces that may overlap the current range.
     overlapping: list[tuple[int, int, int]] = []
     weights = []
     for token_range in ranges:
@@ -150,7 +155,8 @@ def split_ranges(
 
     :param ranges: the ranges, in order and without gaps.
     :param weights: the weight of each range.
-    :param parts: how many ranges are requested; light neighbours are joined, heavy ranges cut.
+    :param parts: about how many ranges to return. Neighbouring ranges of little weight are joined,
+        and ranges of more weight are cut.
     """
     target_weight = (sum(weights) or float(len(ranges))) / max(parts, 1)
     result: list[TokenRange] = []
@@ -163,11 +169,13 @@ def split_ranges(
             and weight_of_last + weight <= target_weight * 1.25
             and len(ranges) > parts
         ):
+            # Join this range to the one before. Only the replicas of both have the whole range.
             last = result[-1]
             replicas = tuple(name for name in last.replicas if name in token_range.replicas)
             result[-1] = TokenRange(last.start, token_range.end, replicas)
             weight_of_last += weight
             continue
+        # Cut this range into pieces of equal width.
         bounds = [token_range.start + token_range.width * i // pieces for i in range(pieces + 1)]
         result += [
             TokenRange(start, end, token_range.replicas)
@@ -180,13 +188,14 @@ def split_ranges(
 def key_of_token(token: int) -> bytes:
     """Return 16 bytes whose Murmur3 token is `token`.
 
-    A statement with this routing key goes to the replicas (and the shard) of that token, so
-    policies need no support for ranges.
+    Load balancing policies send a statement with this routing key to the replicas (and the shard)
+    of that token. So they need no support for ranges.
 
     :param token: a signed 64-bit number.
     """
-    # We invert the steps of the hash. We assume that its second half ends as 0, so that the first
-    # half alone is the token.
+    # Run MurmurHash3 (128 bits) backwards. Its last step adds two mixed halves, and the sum is the
+    # token. Many inputs have this token: we choose the one whose mixed second half is 0, so that
+    # the mixed first half alone is the token.
     mixed = token & _MASK
     for inverse in _MIX_INVERSES:
         mixed ^= mixed >> 33

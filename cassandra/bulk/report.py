@@ -9,15 +9,15 @@ from cassandra.errors import DriverException
 
 __all__ = ["LoadError", "LoadReport", "RowFailure", "counted"]
 
-MOST_FAILURES = 100
+MOST_FAILURES = 100  # failed rows that a report describes
 
 
 @dataclass(frozen=True)
 class RowFailure:
     """A row that was not written.
 
-    :param place: its location: file and line, or its number.
-    :param error: the error.
+    :param place: the location of the row: the file and the line, or the number of the row.
+    :param error: why the row was not written.
     """
 
     place: str
@@ -25,7 +25,10 @@ class RowFailure:
 
     @property
     def reason(self) -> str:
-        """The error's message, without the row number of a row that was bound alone."""
+        """The message of the error.
+
+        If binding failed, the error calls the row "row 0", as it was bound alone; we remove that.
+        """
         return str(self.error).removeprefix("row 0: ")
 
     def __str__(self) -> str:
@@ -42,12 +45,12 @@ class LoadReport:
     :param failed: rows that were not written.
     :param not_applied: rows whose condition (``IF NOT EXISTS``) did not hold, so that nothing was
         written.
-    :param skipped: rows that an earlier run had done, according to its checkpoint.
-    :param requests: how many requests were sent.
-    :param retries: how many of these were repetitions.
+    :param skipped: rows that an earlier run has read, according to its checkpoint.
+    :param requests: the number of requests that were sent.
+    :param retries: how many of the requests were sent again after an error.
     :param bytes: the size of the values that were written.
-    :param seconds: the duration.
-    :param is_dry: True if nothing was sent.
+    :param seconds: the duration in seconds.
+    :param is_dry: True for a dry run, which sends nothing.
     :param failures: the first 100 rows that were not written.
     """
 
@@ -66,7 +69,7 @@ class LoadReport:
 
     @property
     def rows_per_second(self) -> float:
-        """Rows written per second; for a dry run, rows read."""
+        """Rows written per second; for a dry run, rows read per second."""
         done = self.read if self.is_dry else self.written
         return done / self.seconds if self.seconds else 0.0
 
@@ -122,7 +125,7 @@ class LoadError(DriverException):
     """A load ended early: too many rows failed, or the source cannot be read.
 
     :param message: the cause.
-    :param report: the report up to then.
+    :param report: what the load had done when it ended.
     """
 
     def __init__(self, message: str, report: LoadReport) -> None:

@@ -20,9 +20,10 @@ from cassandra.protocol.messages.errors import ServerError
 
 __all__ = ["RETRIES", "delay_before_retry", "may_pass"]
 
-RETRIES = 10  # repetitions of one request, after which it has failed
+RETRIES = 10  # how often one request is repeated
 LONGEST_DELAY = 5.0  # seconds
 
+# Errors after which the same request may succeed, except for the subclasses in _LASTING.
 _PASSING = (
     ConnectionBusy,
     ConnectionException,
@@ -41,7 +42,8 @@ def may_pass(error: BaseException) -> bool:
 
     :param error: the error of the last attempt.
     """
-    # A RequestValidationException for compatibility, but it only means "too many requests".
+    # RateLimitReached means "too many requests", so it may pass. It is a RequestValidationException
+    # for compatibility only.
     if isinstance(error, RateLimitReached):
         return True
     return isinstance(error, _PASSING) and not isinstance(error, _LASTING)

@@ -1,4 +1,9 @@
-"""Scans of whole tables, range by range, for both APIs."""
+"""Scans of whole tables, range by range: `Session.scan` and its asyncio twin.
+
+`Scan` (blocking) and `AsyncScan` (asyncio) read the token ranges of a table in parallel. A
+`PageQueue` decides which page of which range is requested next, and remembers which pages the
+application has used, for a checkpoint. Both classes only send requests and wait for pages.
+"""
 
 from __future__ import annotations
 
@@ -46,12 +51,13 @@ if TYPE_CHECKING:
     from cassandra.cluster.session import Session
     from cassandra.engine.profile import ExecutionProfile
 
-# A result of either API, of which only the current page is used.
+# A result of either API. The functions below use its current page and fetch no other.
 Page: TypeAlias = "ResultSet[Any] | AsyncResultSet[Any]"
 
 __all__ = ["AsyncScan", "Batches", "Scan", "ScanOptions", "acount", "count"]
 
 
+# For options of other APIs: a hint for the error message.
 _INSTEAD = {
     **dict.fromkeys(
         ("max_rows", "nrows"),
@@ -88,27 +94,27 @@ class ScanOptions(TypedDict, total=False):
     page_size: int
     """Rows per page; 5000 by default."""
     max_buffered_bytes: int
-    """Bytes of pages that are requested but not used yet; 64 MiB by default."""
+    """Maximum bytes of pages that are requested but not used yet; 64 MiB by default."""
     limit: int | None
-    """Maximum number of rows to read; None for all. Without `in_order`, it is undefined which rows
-    these are. Cannot be combined with a checkpoint.
+    """Maximum number of rows to read; None for all. Without `in_order`, these may be any rows of
+    the table. Cannot be combined with a checkpoint.
     """
     progress: bool | None
-    """True shows on standard error how many rows were read; None does so at a terminal. False by
-    default.
+    """True shows on standard error how many rows were read; None shows it only if standard error is
+    a terminal. False by default.
     """
     in_order: bool
-    """Return ranges in token order."""
+    """True reads the ranges in token order; False mixes pages of several ranges."""
     checkpoint: str | Path | None
-    """A file that stores the progress; a scan that finds it resumes there. Cannot be combined with
-    methods that collect all rows, such as `to_arrow`.
+    """A file that stores the progress. If it exists, the scan resumes where the last one ended.
+    Cannot be combined with methods that collect all rows, such as `to_arrow`.
     """
     consistency_level: int | None
-    """The consistency level; None for the profile's."""
+    """The consistency level; None for that of the execution profile."""
     execution_profile: ExecutionProfile | str
-    """A profile or its name."""
+    """The execution profile or its name."""
     timeout: float | None
-    """Seconds for each page."""
+    """Request timeout of each page in seconds."""
     row_type: type[Any] | None
     """The class of the rows, as for `Session.execute`."""
     ranges: Sequence[TokenRange] | None
@@ -116,7 +122,7 @@ class ScanOptions(TypedDict, total=False):
 
 
 class _ScanBase:
-    """The options of a scan, and the parts that neither wait nor send.
+    """The options of a scan, and the code that both APIs share.
 
     :param session: the session that reads.
     :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
@@ -173,17 +179,18 @@ class _ScanBase:
             if self.checkpoint is not None:
                 # The last page would count as used, and its other rows would be lost.
                 raise ValueError("a scan with a checkpoint does not have the option 'limit'")
-        # Added to the subject of a checkpoint; a copy adds its target, for example.
+        # Added to the subject of the checkpoint: a copy adds its target, for example.
         self.purpose: dict[str, Any] = {}
         self.is_dry = False  # True for dry runs, which save no checkpoint
         self.unit = "rows"  # what the progress display counts
         self._point: Checkpoint | None = None
 
     def _check_collecting(self, method: str) -> None:
-        """Refuse a checkpoint for a method whose rows are used later than they are read.
+        """Raise TypeError if the scan has a checkpoint: the rows that `method` returns are used later
+        than they are read.
 
-        Each page would be saved as used before the caller has its rows. After an error these rows
-        are gone, and the next scan would skip them.
+        The checkpoint would record each page as used before the caller has its rows. After an error
+        these rows would be lost, and the next scan would skip them.
 
         :param method: the name of the method.
         :raises TypeError: if the scan has a checkpoint.
@@ -209,7 +216,7 @@ class _ScanBase:
         )
 
     def _opened_checkpoint(self) -> Checkpoint | None:
-        """Return the checkpoint of the scan; None if the scan has none."""
+        """Open the checkpoint of the scan; return None if the scan has none."""
         if self.checkpoint is None:
             return None
         metadata = self.session.cluster.metadata
@@ -217,7 +224,7 @@ class _ScanBase:
         columns: Any = self.columns
         subject: dict[str, Any] = {
             "work": "scan",
-            # The subject of a copy has its target under "cluster".
+            # In a copy's subject, "cluster" is the cluster that is written.
             "source_cluster" if "cluster" in self.purpose else "cluster": describe_cluster(
                 metadata
             ),
@@ -228,11 +235,12 @@ class _ScanBase:
             **self.purpose,
         }
         if self.ranges is not None:
-            # Without their replicas, which may change between two runs.
+            # Leave out the ranges' replicas, which may change between two runs.
             subject["ranges"] = sorted([part.start, part.end] for part in self.ranges)
         return Checkpoint(self.checkpoint, subject, is_read_only=self.is_dry)
 
     def _queue(self, statement: ScanStatement) -> PageQueue:
+        """Return the queue of the pages to request, without those that a checkpoint has."""
         ranges = statement.ranges if self.ranges is None else self.ranges
         if not statement.has_tokens and [part[:2] for part in ranges] not in ([], [(FIRST, LAST)]):
             # The statement has no bounds, so each range would return all rows.
@@ -246,15 +254,18 @@ class _ScanBase:
         return queue
 
     def _send(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> None:
-        # On asyncio, `execute` itself returns an awaitable at once.
+        # An asyncio session has no `execute_async`: its `execute` returns an awaitable at once.
         session = plain_session(self.session)
         send = getattr(session, "execute_async", None) or session.execute
         bound = statement.bind(queue.ranges[fetch.number], self.page_size, self.level)
         fetch.handle = send(bound, paging_state=fetch.state, **self._call)
 
     def _used(self, queue: PageQueue, fetch: Fetch, state: bytes | None) -> None:
+        """Record that the application has used a page, and save the checkpoint.
+
+        If we saved when the page arrives, a crash before it is used would lose its rows.
+        """
         queue.used(fetch, state)
-        # Save after the page was used: otherwise a crash would lose a page that was only read.
         if self._point is not None:
             queue.save(self._point)
 
@@ -270,13 +281,14 @@ def _cut(page: Page, left: int | None) -> tuple[int, int | None]:
 
     :param page: a result whose current page has not been read yet.
     :param left: how many rows are needed; None for all.
-    :returns: the number of rows in the page, and of rows needed after it.
+    :returns: the number of rows in the page after the cut, and the number of rows that are needed
+        from later pages (None for all).
     """
     message = page._message
     if message is None:
         return 0, left
     if left is not None and message.row_count > left:
-        # Everything that decodes the page uses this count.
+        # All functions that decode the page decode this many rows.
         rows_message(message).row_count = left
     return message.row_count, None if left is None else left - message.row_count
 
@@ -291,11 +303,11 @@ def size_of(result: Page) -> int:
 
 
 def rows_of(page: Page) -> Iterable[Any]:
-    """Return the rows of a page, as the row factory makes them.
+    """Return the rows of a page, as the session's row factory makes them.
 
     :param page: a result, of which the current page is used.
-    :raises TypeError: if the factory returns anything but rows: iterating over a data frame, for
-        example, would return column names.
+    :raises TypeError: if the factory returns a data frame, for example: iterating over it would
+        yield column names, not rows.
     """
     rows = page.current_rows
     if isinstance(rows, Mapping) or not isinstance(rows, (Sequence, Iterator)):
@@ -426,11 +438,11 @@ class Scan(_ScanBase):
     """All rows of a table, read by token ranges in parallel. Each iteration reads the table again.
 
     Pages are requested ahead. A page that fails is requested again with the same paging state, so
-    each row comes exactly once even if nodes go down and come back.
+    the scan returns each row exactly once, even if nodes go down and come back.
     """
 
     def pages(self) -> Iterator[Any]:
-        """Yield the pages: each is a `ResultSet`, of which only the current page may be used."""
+        """Yield each page as a `ResultSet`, of which you may only use the current page."""
         steps = self._steps()
         statement = drive(steps, lambda call: call(plain_session(self.session)))
         queue = self._queue(statement)
@@ -443,8 +455,8 @@ class Scan(_ScanBase):
                 state = result.paging_state
                 queue.arrived(oldest, state, size_of(result))
                 count, left = _cut(result, left)
-                # Send the next requests before this page is used, unless it has the last rows
-                # needed.
+                # Send the next requests before the application uses this page, unless the limit is
+                # reached.
                 for fetch in queue.to_send() if left != 0 else ():
                     self._send(statement, queue, fetch)
                 progress.add(count)
@@ -457,7 +469,7 @@ class Scan(_ScanBase):
                 return fetch.handle.result()
             except Exception as error:
                 fetch.attempts += 1
-                # It starts at its own paging state, so no row comes twice.
+                # The repeated request has the same paging state, so no row comes twice.
                 delay = delay_before_retry(error, fetch.attempts)
                 if delay is None:
                     raise
@@ -486,7 +498,7 @@ class Scan(_ScanBase):
         self._check_collecting("reader")
         maker = Batches(options)
         pages = self.pages()
-        # There is at least one page, since a range without rows has an empty page.
+        # Even a range without rows has an (empty) page. No page at all means that `ranges` is empty.
         page = next(pages, None)
         if page is None:
             raise ValueError(NO_PAGE)
@@ -559,7 +571,7 @@ class AsyncScan(_ScanBase):
     """
 
     async def pages(self) -> AsyncGenerator[Any, None]:
-        """Yield the pages: each is a `ResultSet`, of which only the current page may be used."""
+        """Yield each page as a `ResultSet`, of which you may only use the current page."""
         steps = self._steps()
         statement = await adrive(steps, lambda call: call(plain_session(self.session)))
         queue = self._queue(statement)
@@ -581,7 +593,7 @@ class AsyncScan(_ScanBase):
         finally:
             progress.close()
             for fetch in queue.rest():
-                # Nobody will await these, so give up their requests.
+                # Nobody will await these pages, so cancel their requests.
                 if fetch.handle is not None:
                     fetch.handle.cancel()
 
@@ -598,7 +610,7 @@ class AsyncScan(_ScanBase):
                 self._send(statement, queue, fetch)
 
     async def __aiter__(self) -> AsyncGenerator[Any, None]:
-        # Closes the inner generator too, if the caller leaves early.
+        # If the caller leaves the loop early, close the inner generator too.
         async with aclosing(self.pages()) as pages:
             async for page in pages:
                 for row in rows_of(page):
@@ -648,7 +660,7 @@ class AsyncScan(_ScanBase):
             maker.add(page)
         return maker.joined()
 
-    if not TYPE_CHECKING:  # type checkers refuse `for` without this
+    if not TYPE_CHECKING:  # hidden, so that type checkers report `for row in scan` as an error
 
         def __iter__(self) -> NoReturn:
             raise TypeError(
@@ -667,7 +679,7 @@ class AsyncScan(_ScanBase):
 
 
 def _check_count_options(options: Mapping[str, Any]) -> None:
-    # A checkpoint does not store the count of rows that were counted before.
+    # A count that resumes could not know how many rows the earlier run has counted.
     for name in ("checkpoint", "limit"):
         if options.get(name) is not None:
             raise TypeError(f"a count does not have the option {name!r}")

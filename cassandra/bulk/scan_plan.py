@@ -1,4 +1,4 @@
-"""A scan without I/O: its statement, its ranges, and which page to request next."""
+"""The parts of a scan without I/O: its statement, its ranges, and which page to request next."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ _ESTIMATES = (
 )
 BYTES_OF_A_RANGE = 32 << 20
 
-# A generator that yields functions; each is called with a session, and its result is sent back.
+# A generator that yields functions. The caller calls each with a session of its API, and sends the
+# result (on asyncio, the awaited result) back into the generator.
 Steps = Generator[Callable[[Any], Any], Any, "ScanStatement"]
 
 
@@ -51,8 +52,9 @@ class ScanStatement:
 
     :param prepared: the statement.
     :param ranges: the ranges to read, in order.
-    :param has_tokens: whether its first two parameters are the bounds of a range.
-    :param parameters: the values of the condition's own markers.
+    :param has_tokens: True if the first two parameters of the statement are the bounds of a range.
+        False if it reads the whole table at once.
+    :param parameters: the values of the other bind markers, which are in the application's `where`.
     """
 
     def __init__(
@@ -68,7 +70,7 @@ class ScanStatement:
         self.parameters = tuple(parameters)
 
     def bind(self, token_range: TokenRange, page_size: int, level: int | None) -> BoundStatement:
-        """Return the statement for a range, which will be sent to a replica of the range.
+        """Return the statement that reads a range. Its routing key makes policies choose a replica.
 
         :param token_range: the range.
         :param page_size: rows per page.
@@ -127,12 +129,13 @@ def plan_steps(
         try:
             answer = yield _estimates_of(host, keyspace, table_name)
         except DriverException:
-            continue  # the ring alone is good enough
+            continue  # without this node's estimates, ranges are only less equal in size
         estimates += [
             Estimate(int(start), int(end), int(mean) * int(count))
             for start, end, mean, count in rows.tuples(answer)
             if start is not None and end is not None and mean and count
         ]
+    # Divide the ring into ranges of about equal size.
     ranges = ring_ranges(metadata, keyspace)
     weights = weigh(ranges, estimates)
     if splits is None:
@@ -169,23 +172,24 @@ def _query_of(
 
 
 def _estimates_of(host: Host, keyspace: str, table: str) -> Callable[[Any], Any]:
-    # We write the literals ourselves, since the session's encoder may be the application's. One
-    # page from one node: the session's page size and the profile's consistency level do not apply.
+    # The names are written into the CQL here: if they were parameters, the session's encoder would
+    # write them, and it may be the application's. Page size and consistency level are set, so that
+    # those of the session and its profile do not apply.
     statement = SimpleStatement(
         _ESTIMATES.format(cql_string(keyspace), cql_string(table)),
         consistency_level=ConsistencyLevel.ONE,
         fetch_size=None,
         is_idempotent=True,
     )
-    # Each node only has estimates of its own ranges.
+    # `host` says which node must respond: each has only the estimates of its own ranges.
     return lambda session: session.execute(statement, timeout=10.0, host=host)
 
 
 class Fetch:
-    """A page that is requested.
+    """A page that is requested, or will be.
 
-    :param number: the index of its range.
-    :param state: the paging state where it begins; None for the beginning of the range.
+    :param number: the index of its range in the queue's `ranges`.
+    :param state: the paging state at which the page begins; None for the beginning of the range.
     """
 
     __slots__ = ("attempts", "handle", "number", "state")
@@ -193,21 +197,22 @@ class Fetch:
     def __init__(self, number: int, state: bytes | None) -> None:
         self.number = number
         self.state = state
-        self.attempts = 0
+        self.attempts = 0  # failed requests for this page
         self.handle: Any = None  # the result or future of the request in flight
 
 
 class PageQueue:
-    """Keeps track of which pages are in flight, which is taken next, and which were used.
+    """Keeps track of which pages are in flight, which page the scan waits for, and which were used.
 
-    A page is requested with the paging state at the end of the previous page. So a page that is
-    lost with its node can be requested again as often as needed, and no row comes twice.
+    A page is in flight from its request until the scan has taken its result. It is requested with
+    the paging state at the end of the previous page. If a node goes down, its page can be requested
+    again with the same paging state, and no row comes twice.
 
     :param ranges: the ranges of the scan.
-    :param concurrency: the greatest number of pages in flight, or waiting to be taken.
-    :param max_bytes: a limit for the bytes of such pages, estimated from the latest pages. One page
-        is always requested, and with `in_order` the next one is.
-    :param in_order: whether ranges are taken one after the other.
+    :param concurrency: the maximum number of pages in flight.
+    :param max_bytes: the maximum number of bytes of these pages, estimated from the latest pages.
+        If no page is in flight, one is requested regardless of this limit.
+    :param in_order: True reads the ranges one after the other.
     """
 
     def __init__(
@@ -219,7 +224,8 @@ class PageQueue:
         self._in_order = in_order
         self._in_flight: deque[Fetch] = deque()
         self._waiting = deque(Fetch(number, None) for number in range(len(ranges)))
-        # Expected size of a page: follows larger pages at once, and smaller pages slowly.
+        # The expected size of a page: rises at once with a larger page, falls slowly with smaller
+        # pages.
         self._page_bytes = 0.0
         # For unfinished ranges: the paging state after the last used page.
         self.paging_states: dict[int, bytes] = {}
@@ -239,10 +245,10 @@ class PageQueue:
             yield fetch
 
     def _is_next_in_order(self, fetch: Fetch) -> bool:
-        """Return True with `in_order` if all pages in flight come after this page.
+        """Return True with `in_order` if the scan needs this page before all pages in flight.
 
-        Such a page is requested regardless of the limits: no other page can be taken before it, so
-        waiting would never free capacity.
+        Such a page is requested regardless of the limits. Otherwise the scan would wait forever:
+        the pages in flight can only be taken after it.
         """
         return self._in_order and all(fetch.number < other.number for other in self._in_flight)
 
@@ -259,23 +265,23 @@ class PageQueue:
         return self._in_flight[0]
 
     def arrived(self, fetch: Fetch, state: bytes | None, size: int) -> None:
-        """Record that a page has come.
+        """Record that a page has arrived, and queue the next page of its range.
 
         :param fetch: the page.
-        :param state: its paging state; None for the last page of its range.
-        :param size: its size in bytes.
+        :param state: the paging state of the next page; None for the last page of the range.
+        :param size: the size of the page in bytes.
         """
         self._in_flight.remove(fetch)
         self._page_bytes = max(size, self._page_bytes + (size - self._page_bytes) / 8)
         if state is not None:
-            # Before other ranges, so that ranges are finished first.
+            # At the front of the queue, so that this range is finished before others are begun.
             self._waiting.appendleft(Fetch(fetch.number, state))
 
     def used(self, fetch: Fetch, state: bytes | None) -> None:
-        """Record that the rows of a page were used.
+        """Record that the application has used the rows of a page.
 
         :param fetch: the page.
-        :param state: its paging state.
+        :param state: the paging state of the next page; None for the last page of the range.
         """
         if state is None:
             self.finished.add(fetch.number)
@@ -284,13 +290,13 @@ class PageQueue:
             self.paging_states[fetch.number] = state
 
     def rest(self) -> list[Fetch]:
-        """Return the pages that were requested but not taken."""
+        """Return the pages that are still in flight, for a scan that ends early."""
         return list(self._in_flight)
 
     # -- checkpoints -------------------------------------------------------------------------------
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Save which pages were used.
+        """Save in a checkpoint which pages the application has used.
 
         :param checkpoint: the checkpoint.
         """
@@ -304,7 +310,7 @@ class PageQueue:
         )
 
     def resume(self, checkpoint: Checkpoint) -> None:
-        """Resume where the scan of a checkpoint ended; do nothing if the checkpoint is empty.
+        """Continue with the ranges and paging states of a checkpoint. Do nothing if it has none.
 
         :param checkpoint: the checkpoint.
         :raises ValueError: if it is damaged.

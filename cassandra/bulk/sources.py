@@ -1,7 +1,8 @@
 """Sources of rows: iterables, data frames, Arrow data, and CSV, JSON lines and Parquet files.
 
-A source is read in chunks: rows that are bound together, with their positions. Files are read one
-after the other, sorted by name within a folder or glob; only about one chunk of them is in memory.
+A source is read in chunks: rows that are bound together, with their position in the source. Files
+are read one after the other, and only about one chunk is in memory. The files of a folder or glob
+are sorted by name.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ _READERS_OF_PANDAS = {
     ".orc": "read_orc",
     ".xml": "read_xml",
 }
-SAMPLE = 1000  # rows of a frame whose size is measured, to estimate that of the others
+SAMPLE = 1000  # to estimate the size of a data frame, we measure about as many of its rows
 
 
 def format_of(path: str, format: str | None) -> str:
@@ -88,7 +89,7 @@ def format_of(path: str, format: str | None) -> str:
 
 
 class RowsOfColumns(Sequence[dict[str, Any]]):
-    """The rows of a mapping of column names to columns.
+    """The rows of a mapping {column name: column}, as dicts.
 
     :param columns: a sequence or array of values for each column.
     :raises ValueError: if the columns have different lengths.
@@ -117,8 +118,8 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
 def _by_position(name: object, values: Any) -> Any:
     """Return the values of a column in a form whose items are accessed by position.
 
-    An index accesses the items of a pandas Series by their label, which differs from the position
-    if the Series was sorted or filtered.
+    `values[i]` of a pandas Series means the item with the label `i`. If the Series was sorted or
+    filtered, that is not the item at position `i`.
     """
     if isinstance(values, (KeysView, ItemsView)):
         return list(values)
@@ -134,9 +135,9 @@ def _by_position(name: object, values: Any) -> Any:
 
 
 def rows_of_columns(source: object) -> object:
-    """Return the rows of a mapping of columns; return any other source unchanged.
+    """Return the rows of a mapping {column name: column}; return any other source unchanged.
 
-    :param source: as for `chunks_of`.
+    :param source: as for `chunks_of`, or such a mapping.
     """
     if isinstance(source, Mapping) and source:
         values = source.values()
@@ -160,7 +161,8 @@ def chunks_of(source: object, reading: Reading) -> Generator[Chunk, None, None]:
     paths = files_of(source)
     if paths is not None:
         for path in paths:
-            # Check all files before we read the first: failing in the middle costs more.
+            # Check the format of all files before we read the first: an error in the middle of the
+            # load would be worse.
             format_of(path, reading.format)
         return _chunks_of_files(paths, reading)
     if isinstance(source, (bytes, bytearray, Mapping)):
@@ -188,10 +190,10 @@ def files_of(source: object, left_out: Iterable[str] = ()) -> list[str] | None:
     """Return the files of a source, in the order in which they are read; None if it has no files.
 
     :param source: as for `chunks_of`.
-    :param left_out: files of the load itself, to be skipped in folders and globs.
+    :param left_out: files that the load writes, which are skipped in folders and globs.
     :raises FileNotFoundError: if there is no such file, or a folder has none.
-    :raises ValueError: if a pipe, which can be read only once, appears twice, or for a folder in a
-        folder.
+    :raises ValueError: if a pipe, which can be read only once, appears twice, or if a folder or
+        glob has a folder in it.
     """
     if isinstance(source, (str, os.PathLike)):
         names: Sequence[Any] = [source]
@@ -211,6 +213,7 @@ def files_of(source: object, left_out: Iterable[str] = ()) -> list[str] | None:
 
 
 def _expanded(path: Any, excluded: Set[str]) -> list[str]:
+    """Return the files of a path, folder or glob, sorted by name."""
     if isinstance(path, bytes):
         path = os.fsdecode(path)
     if path == STANDARD_INPUT or (os.path.exists(path) and not os.path.isdir(path)):
@@ -222,7 +225,7 @@ def _expanded(path: Any, excluded: Set[str]) -> list[str]:
     else:
         paths = glob.glob(path, recursive=True)
         message = f"no file is named {path!r}{_instead_of_file(path)}"
-    # Sort, so that a checkpoint's row counts are valid for the next run.
+    # A checkpoint counts files and rows, so each run must read the files in the same order.
     paths = sorted(file_path for file_path in paths if os.path.realpath(file_path) not in excluded)
     if not paths:
         raise FileNotFoundError(message)
@@ -235,7 +238,7 @@ def _expanded(path: Any, excluded: Set[str]) -> list[str]:
 
 
 def _instead_of_file(path: str) -> str:
-    """Return a hint if the path is probably something else."""
+    """Return what the user probably meant by a path that does not exist; "" if we have no idea."""
     if "\n" in path:
         return ": for the text of a CSV file, write rows = csv.DictReader(io.StringIO(text))"
     scheme, colon, _ = path.partition("://")
@@ -260,15 +263,16 @@ _TABLE_NAME = re.compile(r"\w+\.(?!csv|tsv|txt|json|jsonl|parquet|gz|xz|bz2|zst)
 def _chunks(
     parts: Iterable[Part], skip: int, first: int = 0, file: int = 0
 ) -> Generator[Chunk, None, None]:
-    """Yield the chunks of parts, without the first `skip` rows.
+    """Yield a chunk for each part of one file or table, without the first `skip` rows.
 
-    :param first: the number of the first row.
-    :param file: the number of the file.
+    :param first: the number of the first row, for messages.
+    :param file: the index of the file in the source.
+    :raises ValueError: if there are fewer rows than `skip`.
     """
     row = 0
     for part in parts:
         end = row + part.size
-        # Parts that were written according to a checkpoint are not even bound.
+        # Make no chunk of a part that a checkpoint has: its values need not be converted.
         if end > skip:
             chunk = part.make_chunk(max(skip - row, 0), first + row)
             yield chunk._replace(position=Position(file, end))
@@ -318,15 +322,19 @@ def _parts_of_table(table: Any, reading: Reading) -> Iterator[Part]:
 
 
 def _size_of(table: Any) -> int:
-    """Estimate the bytes of a table, counting repeated values each time."""
+    """Estimate the size of a table in bytes without its dictionaries: a value that occurs several
+    times counts several times.
+    """
     if hasattr(table, "memory_usage"):
-        # pandas can only measure objects one by one, so we measure a sample.
+        # pandas measures objects one by one, which is slow, so we measure a sample of the rows.
         sample = table.iloc[:: max(len(table) // SAMPLE, 1)]
+        # Convert categories to their values.
         categories = [name for name, dtype in sample.dtypes.items() if hasattr(dtype, "categories")]
         if categories:
             sample = sample.astype(dict.fromkeys(categories, object))
         return int(sample.memory_usage(deep=True).sum()) * len(table) // max(len(sample), 1)
     size = int(table.nbytes)
+    # For each dictionary column of Arrow add the average size of a value, times the rows.
     for arrow_type, column in (
         zip(table.schema.types, table.columns, strict=True) if hasattr(table, "schema") else ()
     ):
@@ -338,6 +346,7 @@ def _size_of(table: Any) -> int:
 
 
 def _tables_of(table: Any) -> Iterator[Any]:
+    """Yield a data frame or array itself, and Arrow data as tables or batches of pyarrow."""
     if is_array(table) or is_frame(table):
         yield table
         return
@@ -379,9 +388,10 @@ def is_file_of(paths: Iterable[str] | None, path: str | os.PathLike[str]) -> boo
 
 
 def fields_of_each(source: object, reading: Reading) -> list[tuple[str, list[str] | None]]:
-    """Return the field names of each file, or of the source itself.
+    """Return [(name of the file, its field names)], or one such pair for a source without files.
 
-    The names are None if there are none, or each row has its own; empty files are left out.
+    The field names are None if the file has no names, or each row has its own. Empty files are left
+    out.
 
     :param source: as for `chunks_of`.
     :param reading: the options for reading.
@@ -402,8 +412,7 @@ def fields_of_each(source: object, reading: Reading) -> list[tuple[str, list[str
     if is_frame(source):
         return [("the frame", [str(name) for name in source.columns])]
     if is_arrow(source):
-        # Sources whose schema is not an attribute with names (a stream, a polars frame) have
-        # `columns`.
+        # A source without `schema.names` (a stream, a polars frame) may have `columns`.
         dtype = getattr(getattr(source, "schema", None), "names", None)
         if dtype is None or callable(dtype):
             dtype = getattr(source, "columns", None)

@@ -32,11 +32,12 @@ __all__ = [
 
 
 class Plan(NamedTuple):
-    """The statement that writes a row, before it is prepared.
+    """The CQL statement that writes a row, before it is prepared.
 
     :param text: the CQL.
-    :param names: the columns, in the requested order; bind markers may be in another order.
-    :param is_idempotent: True if a row may be written twice.
+    :param names: the columns in the order in which they were requested. The bind markers may have
+        another order.
+    :param is_idempotent: True if writing a row twice has the same effect as writing it once.
     :param is_counter: True if the statement changes counters.
     """
 
@@ -53,7 +54,8 @@ def table_of(metadata: Metadata, name: str, keyspace: str | None, with_views: bo
     :param name: ``table`` or ``keyspace.table``, quoted if needed.
     :param keyspace: the session's keyspace, for a name without a keyspace.
     :param with_views: True also finds materialized views.
-    :raises ValueError: if there is no such table.
+    :raises ValueError: if there is no such table. The message suggests a similar name.
+    :raises TypeError: if `name` is no string.
     """
     if not isinstance(name, str):
         raise TypeError(
@@ -94,6 +96,7 @@ def _near(name: str, names: Iterable[str]) -> str:
 
 
 def _split(name: str) -> list[str]:
+    """Split a name at its dots, and remove quotes: 'shop."My.Table"' -> ['shop', 'My.Table']."""
     parts: list[str] = []
     rest = name
     while rest:
@@ -138,8 +141,9 @@ def plan_of(
     :param ttl_column: the field with the time to live of each row.
     :param timestamp: the write time in microseconds.
     :param timestamp_column: the field with the write time of each row.
-    :param counters: True if counters may be changed.
-    :raises ValueError: for unknown columns, a missing key, or counters without `counters`.
+    :param counters: True allows to change counters.
+    :raises ValueError: if the table lacks a column, if `columns` lacks a column of the primary key,
+        or if a column is a counter and `counters` is False.
     """
     names = list(columns) or list(table.columns)
     unknown = [name for name in names if name not in table.columns]
@@ -149,7 +153,8 @@ def plan_of(
             f"{', '.join(table.columns)}"
         )
     key = [column.name for column in (*table.partition_key, *table.clustering_key)]
-    # Static columns belong to the whole partition, so clustering columns may be missing.
+    # A row that only has static columns needs no clustering columns: static columns belong to the
+    # whole partition.
     static = all(table.columns[name].is_static for name in names if name not in key)
     needed = (
         [column.name for column in table.partition_key]
@@ -163,7 +168,7 @@ def plan_of(
             f"not among the columns that are written: {', '.join(names)} (the index of a pandas "
             "frame is no column: write frame.reset_index())"
         )
-    # Servers refuse INSERT for counters, so we use UPDATE.
+    # Servers refuse INSERT into a table with counters, so its plan is an UPDATE.
     if any(table.columns[name].cql_type == "counter" for name in names):
         return _counter_plan(table, names, key, counters, ttl or ttl_column)
     if counters:
@@ -177,11 +182,12 @@ def plan_of(
         *_using("TTL", ttl, ttl_column),
         *_using("TIMESTAMP", timestamp, timestamp_column),
     ]
-    # An INSERT is idempotent: it writes the same row again.
-    return Plan(_insert(table, names, using), tuple(names), True, False)
+    # An INSERT is idempotent: if it is repeated, it writes the same row again.
+    return Plan(_insert(table, names, using), tuple(names), is_idempotent=True, is_counter=False)
 
 
 def _using(clause: str, constant: int | None, column: str | None) -> list[str]:
+    """Return the part of USING for TTL or TIMESTAMP: a constant, a bind marker, or []."""
     if constant is not None and column is not None:
         raise ValueError(f"{clause.lower()} and {clause.lower()}_column exclude each other")
     if constant is not None:
@@ -221,19 +227,20 @@ def _counter_plan(
         f"UPDATE {protect_name(table.keyspace_name)}.{protect_name(table.name)} "
         f"SET {sets} WHERE {where}"
     )
-    return Plan(text, tuple(names), False, True)
+    return Plan(text, tuple(names), is_idempotent=False, is_counter=True)
 
 
 def static_plan(
     table: TableMetadata, plan: Plan, using: Mapping[str, tuple[int | None, str | None]]
 ) -> str | None:
-    """Return the statement for rows with only static columns; None if there are no such rows.
+    """Return the CQL for rows that only have static columns; None if the load has no such rows.
 
-    Unloading a table yields a row without clustering columns for each partition without rows.
+    If a partition has static columns but no rows, a SELECT of the table returns a row for it whose
+    clustering columns are null. So unloaded files may have such rows.
 
-    :param table: its metadata.
+    :param table: the metadata of the table.
     :param plan: the statement for all other rows.
-    :param using: for TTL and TIMESTAMP the value, and the field with the value.
+    :param using: see `LoadOptions.using`.
     """
     partition = [column.name for column in table.partition_key]
     clustering = [column.name for column in table.clustering_key]
@@ -262,11 +269,12 @@ def full_name(table: TableMetadata) -> str:
 def columns_of(prepared: PreparedStatement) -> list[Column]:
     """Return the columns that a prepared statement binds, with the types of decrypted values.
 
-    Files have CQL values, so these columns have no converters.
+    The types have no converters, because files have CQL values.
 
     :param prepared: the statement.
     """
-    # Use the plan's columns: the server's type of an encrypted column is blob.
+    # For an encrypted column, the plan has the type of the decrypted values. The server's metadata
+    # says blob.
     return [
         Column(column.name, column.type, is_hidden=is_encrypted(column.type))
         for column in prepared.plain_plan.columns
@@ -279,16 +287,18 @@ def order_of_statement(
     selected: Sequence[str],
     ignored: Collection[str],
 ) -> list[str]:
-    """Return the columns of a prepared statement in the order of rows without names.
+    """Return the columns of a prepared statement, in the order in which rows without names have
+    them.
 
-    This is the order of `selected`. If that is a mapping of some of the fields, only their names
-    differ from those of the columns, and the order is that of the bind markers.
+    This is the order of `selected`, or of the bind markers if nothing is selected. The latter also
+    applies if ``columns=`` is a mapping of some fields only: it then says how these are called.
 
     :param prepared: the statement, which binds all its columns.
     :param mapping: field names by column name.
     :param selected: the columns that the application has selected; empty for all.
     :param ignored: the names of fields to ignore.
-    :raises ValueError: if a name does not fit.
+    :raises ValueError: if `selected` has other columns than the statement binds, or if a field that
+        it binds is ignored.
     """
     names = [column.name for column in prepared.column_metadata]
     for name in selected:
@@ -305,7 +315,7 @@ def order_of_statement(
                 f"ignore= has the field {mapping.get(name, name)!r}, which the statement binds: "
                 "prepare a statement without it"
             )
-    # The names of other values than columns are in brackets: [ttl], [timestamp].
+    # Bind markers that are no columns have names in brackets: [ttl], [timestamp].
     missing = [name for name in names if name not in selected and not name.startswith("[")]
     if not selected or (missing and mapping):
         return names
@@ -318,11 +328,12 @@ def order_of_statement(
 
 
 def positions_in(source_order: Sequence[str], names: Sequence[str]) -> list[int]:
-    """Return the position of each bind marker's value in a row without names.
+    """Return for each bind marker the position of its value in a row without names.
 
-    A name may occur several times: ``SET a = ? WHERE id = ? IF a = ?``.
+    A name may occur several times, as in ``SET a = ? WHERE id = ? IF a = ?``. Its first bind marker
+    gets the first value with this name, and so on.
 
-    :param source_order: the column of each value.
+    :param source_order: the column of each value in the row.
     :param names: the column of each bind marker.
     """
     positions: list[int] = []
@@ -335,11 +346,11 @@ def positions_in(source_order: Sequence[str], names: Sequence[str]) -> list[int]
 def check_statement_using(
     prepared: PreparedStatement, using: Mapping[str, tuple[int | None, str | None]]
 ) -> None:
-    """Refuse a TTL or write time that a prepared statement does not bind.
+    """Raise ValueError for an option of TTL or write time that a prepared statement cannot use.
 
     :param prepared: the statement.
-    :param using: for TTL and TIMESTAMP the value, and the field with the value.
-    :raises ValueError: if there is a value, or a field without a bind marker.
+    :param using: see `LoadOptions.using`.
+    :raises ValueError: for a value for all rows, or a field for which there is no bind marker.
     """
     names = [column.name for column in prepared.column_metadata]
     for clause, (value, field) in using.items():

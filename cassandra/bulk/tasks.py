@@ -16,13 +16,14 @@ from cassandra.cluster.session import Session
 
 __all__ = ["ScanTask", "scan_tasks", "worker_session"]
 
-# By process and settings, because a forked worker needs its own connections.
+# The sessions by (process id, pickled settings). The process id is needed because a forked worker
+# has a copy of this dict, but cannot use the connections of its parent.
 _sessions: dict[tuple[int, bytes], Session] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class ScanTask:
-    """A range of a table. It can be pickled, and read any number of times.
+    """A token range of a table to read. It can be pickled, and read any number of times.
 
     :param table: ``keyspace.table``.
     :param columns: column names, or a string of selectors; None for all columns.
@@ -75,7 +76,7 @@ def scan_tasks(
     where: str | None = None,
     **options: Any,
 ) -> list[ScanTask]:
-    """Split a table into tasks that together have each row once.
+    """Split a table into tasks that together read each row exactly once.
 
     :param session: a blocking session.
     :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
@@ -90,7 +91,7 @@ def scan_tasks(
             raise TypeError(f"tasks do not have the option {name!r}")
     if columns is not None and not isinstance(columns, str):
         columns = tuple(columns)
-    # Sessions of other processes may use another keyspace, so the name must have this one's.
+    # The session of a worker may have another keyspace, so the tasks need the full name.
     table = full_name(table_of(session.cluster.metadata, table, session.keyspace, with_views=True))
     ranges = Scan(session, table, columns, where, options).token_ranges()  # type: ignore[arg-type]
     task_options = {
@@ -109,7 +110,8 @@ def worker_session(settings: Mapping[str, Any]) -> Session:
     key = (os.getpid(), pickle.dumps(sorted(settings.items())))
     session = _sessions.get(key)
     if session is None:
-        # No lock, because a forked worker could inherit it locked: the first session stays.
+        # No lock: a worker could be forked while it is locked, and would wait forever. Instead, if
+        # two threads connect at the same time, the first session stays and the other is closed.
         new_session = Cluster(**settings).connect()
         session = _sessions.setdefault(key, new_session)
         if session is not new_session:

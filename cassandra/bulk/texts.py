@@ -1,12 +1,14 @@
 """Converts strings and JSON values to CQL values and back, for CSV and JSON lines files.
 
-A reader is made once per column. In a CSV field, collections, tuples, user-defined types and
-vectors are written as JSON: ``[1, 2]``, ``{"a": 1}``. A set is a list; a map whose keys are not
-strings has them converted to strings. Times without an offset are UTC.
+A reader is a function that converts the strings of a column; one is made per column.
 
-A reader accepts the formats listed in the guide, the same on every Python version, and refuses
-everything else: guessing would silently change values. Blanks around a value are ignored, unless
-the value is a string.
+In a CSV field, collections, tuples, user-defined types and vectors are written as JSON:
+``[1, 2]``, ``{"a": 1}``. A set is a list; a map whose keys are not strings has them converted to
+strings. Times without an offset are UTC.
+
+A reader accepts the formats listed in the guide, the same on every Python version, and raises one
+of READING_ERRORS for everything else: guessing would silently change values. Blanks around a value
+are ignored, unless the column is of a text type.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ __all__ = [
 
 Reader = Callable[[Any], Any]
 
-# The exceptions of a reader for a value that it refuses.
+# A reader raises one of these for a value that it does not accept.
 READING_ERRORS = (ValueError, TypeError, OverflowError)
 
 _TRUE = frozenset({"true", "t", "yes", "y", "1"})
@@ -51,7 +53,8 @@ _FALSE = frozenset({"false", "f", "no", "n", "0"})
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _BLANKS = " \t"
 _LONGEST_SHOWN = 200  # characters of a value in an error message
-_FIRST_MILLIS = -62_135_596_800_000  # 0001-01-01, the first day of `datetime`
+# The range of `datetime` in milliseconds since 1970: from 0001-01-01 to the end of 9999.
+_FIRST_MILLIS = -62_135_596_800_000
 _LAST_MILLIS = 253_402_300_799_999
 
 # Only ASCII digits: `int` and others accept digits of all scripts.
@@ -69,7 +72,7 @@ _TIMESTAMP = re.compile(
     r"(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
     r"(?:([Zz])|([+-])([0-9]{2})(?::?([0-9]{2}))?)?)?"
 )
-# What may follow the seconds for `datetime.fromisoformat`; before 3.11 it accepts fewer formats.
+# What `datetime.fromisoformat` accepts after the seconds; before Python 3.11 it accepts less.
 _BEHIND_SECONDS = re.compile(
     r"(?:\.[0-9]{3}|\.[0-9]{6})?(?:[+-][0-9]{2}:[0-5][0-9])?"
     if sys.version_info < (3, 11)
@@ -80,7 +83,7 @@ _DURATION = re.compile(
     r"(?:([0-9]+)m)?(?:([0-9]+)s)?(?:([0-9]+)ms)?(?:([0-9]+)[u\xb5\u03bc]s)?(?:([0-9]+)ns)?",
     re.IGNORECASE,
 )
-# For each group of the pattern: its months, days and nanoseconds.
+# For each unit of the pattern, from years to nanoseconds: (months, days, nanoseconds).
 _UNITS = (
     (12, 0, 0),
     (1, 0, 0),
@@ -99,9 +102,10 @@ _UNITS = (
 class Formats:
     """Options for how values are written as strings.
 
-    :param null: the string that means null, or several.
+    :param null: the string that means null, or a sequence of such strings.
     :param date: a format of `datetime.datetime.strptime` for dates; None for ISO 8601.
-    :param timestamp: such a format for timestamps; None for ISO 8601, or milliseconds since 1970.
+    :param timestamp: a format of `datetime.datetime.strptime` for timestamps; None for ISO 8601 or
+        milliseconds since 1970.
     """
 
     null: str | Sequence[str] = ""
@@ -127,9 +131,11 @@ def short_repr(value: object) -> str:
 
 
 def hiding(read: Reader, type_name: str) -> Reader:
-    """Return a reader whose errors do not show the value.
+    """Return a reader that works like `read`, but whose error messages do not show the value.
 
-    :param read: the reader.
+    For encrypted columns.
+
+    :param read: the reader of the column.
     :param type_name: the name of the CQL type.
     """
 
@@ -147,7 +153,7 @@ def hiding(read: Reader, type_name: str) -> Reader:
 
 
 def text_reader(cql_type: Any, formats: Formats) -> Reader:
-    """Return a function that converts a string to a value.
+    """Return a function that converts a string to a CQL value.
 
     :param cql_type: the column's type.
     :param formats: how values are written.
@@ -163,7 +169,10 @@ def text_reader(cql_type: Any, formats: Formats) -> Reader:
 
 
 def usual_kind(cql_type: Any, formats: Formats) -> str:
-    """Return the name of the format that compiled code may read like `text_reader`; "" for none.
+    """Return the kind of a column for the compiled CSV reader: "int" or "date", for example.
+
+    The compiled reader converts fields of these kinds itself, with the same result as
+    `text_reader`. For all other columns the kind is "", and it calls the function of `text_reader`.
 
     :param cql_type: the column's type.
     :param formats: how values are written.
@@ -177,7 +186,7 @@ def usual_kind(cql_type: Any, formats: Formats) -> str:
 
 
 def json_reader(cql_type: Any, formats: Formats) -> Reader:
-    """Return a function that converts a JSON value to a value; None is null.
+    """Return a function that converts a JSON value to a CQL value; None is null.
 
     :param cql_type: the column's type.
     :param formats: how values that are strings in JSON are written.
@@ -203,6 +212,7 @@ def _nullable(read: Reader) -> Reader:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object as a dict; raise ValueError if a name occurs twice."""
     result = dict(pairs)
     if len(result) < len(pairs):
         names = [name for name, _ in pairs]
@@ -244,6 +254,7 @@ def parsed_json(text: str) -> Any:
 
 
 def _parsed(text: str) -> Any:
+    """Parse the JSON of a CSV field; the error says which types are written as JSON."""
     try:
         return parsed_json(text)
     except ValueError as error:
@@ -254,7 +265,9 @@ def _parsed(text: str) -> Any:
 
 
 def _scalar_reader(type_name: str, read: Reader) -> Reader:
-    """Return a reader of JSON scalars with a fast path for the usual type."""
+    """Return a reader of JSON scalars, with a fast path for the JSON type that is usual for
+    `type_name`: integers for an int column, for example.
+    """
     usual_type: type[Any] = str
     read_usual: Reader = read
     if read is str:
@@ -281,8 +294,11 @@ def _real(value: Decimal) -> float:
     return _finite(float(value), value)
 
 
-# JSON's types are accepted if they are exact: no boolean as a number, no fraction as an integer.
 def _scalar(type_name: str, read: Reader, value: object) -> Any:
+    """Convert a JSON scalar to a value of a CQL type.
+
+    The JSON type must fit exactly: a boolean is no number, and a fraction is no integer.
+    """
     if isinstance(value, str):
         return read(value)
     if isinstance(value, bool):
@@ -311,7 +327,7 @@ def _scalar(type_name: str, read: Reader, value: object) -> Any:
         if type_name == "decimal" and value - value == 0:
             return Decimal(repr(value))
     if type_name not in _SCALARS and type_name not in _TEXTS:
-        return value  # of a type that only its codec knows
+        return value  # a custom type: only its codec can check the value
     raise TypeError(f"{short_repr(value)} ({type(value).__name__}) is not {_DESCRIBED[type_name]}")
 
 
@@ -342,18 +358,22 @@ def _pairs(read_key: Reader, read: Reader, value: object) -> Any:
     pairs_read = [(read_key(key), read(item)) for key, item in pairs]
     try:
         result = dict(pairs_read)
-    except TypeError:  # the keys cannot be hashed
+    except TypeError:  # some key is a list, for example, which cannot be hashed
         return _Pairs(pairs_read)
     if len(result) == len(pairs_read):
         return result
-    # Keys that are equal in Python, such as -0.0 and 0.0, may differ for a server.
+    # Keys that are equal in Python, such as -0.0 and 0.0, may be different keys for a server. If
+    # their reprs are equal too, the map really has a key twice.
     if len({repr(key) for key, _ in pairs_read}) == len(pairs_read):
         return _Pairs(pairs_read)
     raise ValueError(f"{short_repr(value)} has a key of the map twice")
 
 
 class _Pairs(list[Any]):
-    """A map whose keys cannot be hashed, or are equal in Python."""
+    """A map as a list of pairs, because its keys cannot be hashed or are equal in Python.
+
+    Its method `items` suffices to bind it as a map.
+    """
 
     def items(self) -> list[Any]:
         """Return the pairs."""
@@ -505,7 +525,7 @@ def _timestamp(text: str) -> datetime.datetime | MillisTimestamp:
     parts = _TIMESTAMP.fullmatch(stripped)
     if parts is not None:
         year, month, day, hour, minute, second, fraction, utc, sign, hours, minutes = parts.groups()
-        # Without an offset we return a naive value, which the driver treats as UTC.
+        # Without an offset we return a datetime without time zone, which the driver treats as UTC.
         zone = datetime.timezone.utc if utc else None
         try:
             if sign is not None:
@@ -601,8 +621,7 @@ _USUAL_KINDS = {
 }
 
 
-# -- from values to strings
-# --------------------------------------------------------------------------
+# -- from values to strings ------------------------------------------------------------------------
 
 
 def text_of(value: object, null: str = "") -> str:
@@ -628,9 +647,10 @@ def json_of(
     """Return a value as a JSON value; values without a JSON type become strings.
 
     :param value: a value of any CQL type.
-    :param other: called with a value of no CQL type; returns a replacement, or raises: see
-        `refuse_other`.
-    :param writers: functions for values of some classes, which take precedence.
+    :param other: called with a value that has no CQL type. It returns what to write instead, or
+        raises an exception, like `refuse_other`.
+    :param writers: functions by class; they convert the values of their class instead of this
+        function.
     """
     if writers and (write := writers.get(type(value))) is not None:
         return write(value)
@@ -677,7 +697,8 @@ def _json_key(
     other: Callable[[Any], Any],
     writers: Mapping[type[Any], Callable[[Any], Any]] | None,
 ) -> str:
-    # JSON names are strings; the reader of a map knows the type of its keys.
+    # Names in a JSON object must be strings. A load converts them back to the type of the map's
+    # keys.
     json_value = json_of(key, other, writers)
     return json_value if isinstance(json_value, str) else json.dumps(json_value, ensure_ascii=False)
 

@@ -1,7 +1,8 @@
 """Warns of numbers in timestamp columns that are probably not milliseconds.
 
-A load looks at the first value of each timestamp column, in the text of files and in the integer
-columns of tables. An application's own rows are checked where each value is bound.
+A CQL timestamp counts milliseconds. A load looks at the first value of each timestamp column, in
+text files and in the integer columns of tables. Values of an application's own rows are checked
+when they are bound.
 """
 
 from __future__ import annotations
@@ -22,19 +23,20 @@ if TYPE_CHECKING:
 
 __all__ = ["UnitWatch"]
 
-# Rows of a chunk to look at: the first values of a column may be null.
+# How many rows of a chunk to look at: the first values of a column may be null.
 ROWS = 100
 
 
 class UnitWatch:
-    """Looks at the first value of each timestamp column of a load, and warns at most once for each.
+    """Looks at the first value of each timestamp column of a load; warns at most once per column.
 
     :param reading: the options for reading.
     """
 
     def __init__(self, reading: Reading) -> None:
         self._nulls = reading.formats.nulls
-        # With a format of their own, texts of digits are not milliseconds.
+        # The columns, by field name, that had no value so far. With `timestamp_format`, digits are
+        # read by that format, and not as milliseconds.
         self._pending = {
             reading.field(column): column
             for column in reading.columns
@@ -45,7 +47,7 @@ class UnitWatch:
         }
 
     def watch(self, chunks: Generator[Chunk, None, None]) -> Generator[Chunk, None, None]:
-        """Yield chunks, after a look at each of them.
+        """Yield the chunks, and look at each of them before.
 
         :param chunks: the chunks of the source.
         """
@@ -55,9 +57,9 @@ class UnitWatch:
                 yield chunk
 
     def look(self, chunk: Chunk) -> None:
-        """Look at the columns that had no value so far.
+        """Look at the timestamp columns that had no value in earlier chunks.
 
-        :param chunk: rows of the source.
+        :param chunk: the next rows of the source.
         """
         if not self._pending:
             return
@@ -70,6 +72,7 @@ class UnitWatch:
             self._look_at_table(chunk)
 
     def _look_at_row(self, chunk: Chunk, index: int, row: Any) -> None:
+        """Look at the original text of a row: a list of CSV fields, or a line of JSON."""
         if isinstance(row, list) and chunk.names is not None:
             pairs: Iterable[tuple[str, Any]] = zip(chunk.names, row, strict=False)
         elif isinstance(row, str) and row.lstrip()[:1] == "{":
@@ -92,7 +95,7 @@ class UnitWatch:
         for field, column in list(self._pending.items()):
             values = _integers(chunk.rows, column.name)
             for index, value in enumerate(values):
-                if value is not None and value == value:
+                if value is not None and value == value:  # neither null nor NaN
                     del self._pending[field]
                     self._check(chunk, index, column, value)
                     break
@@ -115,7 +118,7 @@ def _first_rows(raw: Sequence[Any]) -> Sequence[Any]:
 
 
 def _integers(table: Any, name: str) -> Sequence[Any]:
-    """Return the first values of a column of integers; none if the column has another type."""
+    """Return the first values of an integer column of a table; () if it has another type."""
     if isinstance(table, list):  # rows of a file that lacks some column
         return ()
     if hasattr(table, "iloc"):

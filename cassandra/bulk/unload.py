@@ -1,4 +1,7 @@
-"""Writes whole tables to Parquet, CSV or JSON lines files, and a manifest when all is written."""
+"""Writes whole tables to Parquet, CSV or JSON lines files: `Session.unload`.
+
+A manifest is written last, so a folder with a manifest has the whole table.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +50,8 @@ class UnloadReport:
 
     :param rows: rows that were written.
     :param files: the files, in the order in which they were written.
-    :param bytes: the size of the files.
-    :param seconds: the duration.
+    :param bytes: the total size of the files.
+    :param seconds: the duration in seconds.
     """
 
     rows: int = 0
@@ -79,7 +82,17 @@ class UnloadReport:
 
 
 class _Writer:
-    """Writes pages to files, each under a temporary name until it is complete."""
+    """Writes pages to the files of an unload. A file has a temporary name until it is complete.
+
+    Used by both APIs.
+
+    :param target: the folder.
+    :param format: "parquet", "csv" or "jsonl".
+    :param compression: as for `unload`.
+    :param file_bytes: as for `unload`.
+    :param choices: the options `decimals` and `varints`.
+    :param form: the options of text files.
+    """
 
     def __init__(
         self,
@@ -103,7 +116,8 @@ class _Writer:
         form.check(format)
         _check_folder(target, format)
         self._form = form
-        # Parquet has no type for durations with months; we write structs, which `load` can read.
+        # Parquet has no type for a duration of months, days and nanoseconds, so we write structs,
+        # which `load` can read.
         self._batches: Batches | None = None
         if format == "parquet":
             _check_parquet(compression, parquet_options)
@@ -116,24 +130,26 @@ class _Writer:
                 f"new one, for example {os.fspath(self.folder.with_suffix(''))!r}"
             )
         self.folder.mkdir(parents=True, exist_ok=True)
-        # Files of an earlier unload would look like a part of this one.
+        # The files of an earlier unload would be taken for files of this one.
         if any(self.folder.iterdir()):
             raise FileExistsError(
                 f"the folder {os.fspath(self.folder)!r} is not empty"
                 + ("" if (self.folder / MANIFEST).exists() else f", and has no {MANIFEST}")
             )
         self.report = UnloadReport()
-        self.rows_of: dict[str, int] = {}
+        self.rows_of: dict[str, int] = {}  # by file name, for the manifest
         self._format = format
         self._compression = compression
         self._file_bytes = file_bytes
         self._plain = PlainRows()
         self._begun = monotonic()
-        self._is_over = False
-        self._names: list[str] | None = None
+        self._is_over = False  # True when the manifest is written
+        self._names: list[str] | None = None  # the columns of the first page
+        # The present file: its final path, its rows, and the bytes of its pages.
         self._path: Path | None = None
         self._rows = self._written = 0
-        self._stack = ExitStack()
+        self._stack = ExitStack()  # closes the present file
+        # Writes a page to the present file, and returns its rows; None between files.
         self._write: Callable[[Any], int] | None = None
 
     def add(self, result: Page) -> None:
@@ -151,9 +167,10 @@ class _Writer:
             self._end_file()
 
     def _check_columns(self, result: Page) -> None:
-        """Refuse a page whose columns differ: the header, or another file, has the first ones.
+        """Raise DecodeError if a page has other columns than the first page.
 
-        The table may be altered during the unload. `Batches` checks the columns of Parquet.
+        The table may be altered during the unload, and all files must have the same columns. For
+        Parquet, `Batches` checks this.
         """
         if self._batches is not None:
             return
@@ -167,6 +184,10 @@ class _Writer:
             )
 
     def _open(self, result: Page) -> None:
+        """Begin a file, and set `_write` for its format.
+
+        :param result: the first page of the file.
+        """
         names = result.column_names or []
         duplicate = next((name for name in names if names.count(name) > 1), None)
         if duplicate is not None:
@@ -177,8 +198,8 @@ class _Writer:
         # Parquet compresses its pages itself, so its files get no further suffix.
         ending = self._format + (".gz" if self._compression == "gzip" and not self._batches else "")
         self._path = self.folder / f"part-{len(self.report.files):05}.{ending}"
-        # A file gets its final name when it is complete, in case the process is killed. Until then
-        # its name is hidden, so that a load of the folder skips it.
+        # The file gets its final name when it is complete: if the process is killed before, no file
+        # with such a name is incomplete. The temporary name is hidden, so that a load skips it.
         temporary = self._temporary(self._path)
         if self._batches is not None:
             self._write = self._parquet(temporary, result)
@@ -202,12 +223,12 @@ class _Writer:
         if not self._form.has_usual_texts or self._form.encoding != "utf-8":
             return write_rows
 
-        is_begun = self._form.header
+        is_begun = self._form.header  # True when the file has some line
 
         def write(page: Page) -> int:
             nonlocal is_begun
             message = rows_message(page._message)
-            # Convert the page's bytes directly, without a Python object per value.
+            # Convert the bytes of the page to CSV without a Python object per value.
             codecs = self._plain.codecs(page)
             lines = csv_texts.csv_lines(names, codecs, *message.rows_body)
             if not is_begun and lines:
@@ -221,7 +242,7 @@ class _Writer:
     def _json(self, file: Any, result: Page) -> Callable[[Any], int]:
         names = result.column_names or []
         text = FileText(self._form, names)
-        # Use JSON escapes if the encoding may lack characters.
+        # Escape all characters beyond ASCII if the encoding may lack them.
         is_ascii = not self._form.encoding.startswith("utf")
 
         def write(page: Page) -> int:
@@ -239,7 +260,7 @@ class _Writer:
 
         batches = self._batches
         assert batches is not None
-        # The file needs the schema of the first page before it is created.
+        # Convert the first page before the file is created, which needs the schema.
         first = batches.batch(result)
         options = {"compression": self._compression} if self._compression else {}
         file = self._stack.enter_context(
@@ -289,9 +310,10 @@ class _Writer:
         return report
 
     def abandon(self) -> None:
-        """Remove the incomplete file, and the folder if it is empty and was created by us.
+        """Clean up after an unload that failed; do nothing if it succeeded.
 
-        An unload that fails early can then be repeated with the same arguments.
+        Remove the incomplete file. Also remove the folder, if it is empty and was created by this
+        unload: then the unload can be repeated with the same arguments.
         """
         if self._is_over:
             return
@@ -307,7 +329,7 @@ class _Writer:
 def _with_quoted_mark(lines: bytes) -> bytes:
     """Quote the first field of a file if it begins with U+FEFF.
 
-    At the beginning of a file, readers take this character for a byte order mark, and remove it.
+    Otherwise readers would take this character for a byte order mark, and remove it.
     """
     if not lines.startswith(BOM_UTF8):
         return lines
@@ -331,7 +353,7 @@ _ENDINGS = {".csv": "csv", ".json": "jsonl", ".jsonl": "jsonl", ".parquet": "par
 
 
 def _check_parquet(compression: str | None, numbers: dict[str, Any]) -> None:
-    """Check options that would otherwise fail only at the first page."""
+    """Raise an error for invalid options of Parquet now, and not at the first page."""
     columnar = columnar_module()
     pyarrow = columnar.pyarrow_module("unload to Parquet")
     columnar.ColumnOptions(**numbers).checked()
@@ -346,9 +368,9 @@ def _check_parquet(compression: str | None, numbers: dict[str, Any]) -> None:
 
 
 async def _in_thread(call: Callable[..., T], *arguments: Any) -> T:
-    """Call a function in a thread, and wait for it even if the task is cancelled.
+    """Call a function in a thread, and wait for it even if this task is cancelled.
 
-    Otherwise a file could be closed while the thread writes to it.
+    If we did not wait, the caller could close a file while the thread writes to it.
     """
     working = asyncio.ensure_future(asyncio.to_thread(call, *arguments))
     try:
@@ -386,18 +408,19 @@ def unload(
 
     :param session: a blocking session.
     :param table: the table.
-    :param target: a folder, which must be empty or not exist.
+    :param target: the folder to write to. It must be empty, or is created.
     :param format: "parquet", "csv" or "jsonl".
     :param columns: column names; None for all.
     :param where: a condition in CQL; None for all rows.
     :param compression: "gzip" for CSV and JSON lines, a codec of pyarrow for Parquet.
-    :param file_bytes: bytes of the servers' pages after which a new file is begun.
+    :param file_bytes: begin a new file when so many bytes have come from the servers; the size of
+        the files differs.
     :param decimals: for Parquet, "text" or (precision, scale). A value that does not fit exactly
         raises `DecodeError`.
     :param varints: for Parquet, "text" or "int64".
     :param options: see `cassandra.bulk.scan.ScanOptions`, and for text files
         `cassandra.bulk.unload_form.FileForm`.
-    :raises ValueError: for a format, compression or number option that do not go together.
+    :raises ValueError: for an unknown format, or an option that the format does not have.
     :raises FileExistsError: if the folder is not empty.
     :raises TypeError: if a value cannot be written as CSV or JSON.
     """
@@ -431,18 +454,19 @@ async def aunload(
 
     :param session: a session of `cassandra.aio`.
     :param table: the table.
-    :param target: a folder, which must be empty or not exist.
+    :param target: the folder to write to. It must be empty, or is created.
     :param format: "parquet", "csv" or "jsonl".
     :param columns: column names; None for all.
     :param where: a condition in CQL; None for all rows.
     :param compression: "gzip" for CSV and JSON lines, a codec of pyarrow for Parquet.
-    :param file_bytes: bytes of the servers' pages after which a new file is begun.
+    :param file_bytes: begin a new file when so many bytes have come from the servers; the size of
+        the files differs.
     :param decimals: for Parquet, "text" or (precision, scale). A value that does not fit exactly
         raises `DecodeError`.
     :param varints: for Parquet, "text" or "int64".
     :param options: see `cassandra.bulk.scan.ScanOptions`, and for text files
         `cassandra.bulk.unload_form.FileForm`.
-    :raises ValueError: for a format, compression or number option that do not go together.
+    :raises ValueError: for an unknown format, or an option that the format does not have.
     :raises FileExistsError: if the folder is not empty.
     :raises TypeError: if a value cannot be written as CSV or JSON.
     """
@@ -466,8 +490,12 @@ def _form_of(options: dict[str, Any]) -> FileForm:
     return FileForm(**{name: options.pop(name) for name in names})
 
 
-# Files have the columns as selected, and an incomplete file cannot be continued.
 def _of_tuples(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of the scan; raise TypeError for those that an unload does not have.
+
+    `row_type` would have no effect on files. `checkpoint` cannot work, because an incomplete file
+    cannot be continued.
+    """
     for name in ("row_type", "checkpoint"):
         if options.get(name) is not None:
             raise TypeError(f"an unload does not have the option {name!r}")

@@ -16,7 +16,7 @@ from cassandra.util.temporal import Date, MillisTimestamp
 
 __all__ = ["FileForm", "FileText"]
 
-# encodings whose pieces cannot be concatenated
+# In these encodings, the bytes of a file are not the bytes of its lines one after the other.
 _JOINING = frozenset({"idna", "punycode", "undefined"})
 
 
@@ -26,7 +26,8 @@ class FileForm:
 
     :param delimiter: the delimiter of CSV fields; None for a comma.
     :param quote: the quote character of CSV fields that need quotes.
-    :param null: the string for null in CSV. If it is not empty, a value with this text is an error.
+    :param null: the string for null in CSV. Unless it is empty, a value that is written as the same
+        string is an error.
     :param header: False omits the header line of CSV.
     :param encoding: the encoding of CSV and JSON lines.
     :param date_format: the format of dates in CSV, for `datetime.datetime.strftime`; None for ISO
@@ -61,10 +62,10 @@ class FileForm:
             raise ValueError(f"files cannot be written in the encoding {self.encoding!r}")
 
     def check(self, format: str) -> None:
-        """Refuse options that do not apply to a format.
+        """Raise ValueError for an option that the format does not have.
 
         :param format: "csv", "jsonl" or "parquet".
-        :raises ValueError: names the option.
+        :raises ValueError: for the first such option.
         """
         if format == "csv":
             return
@@ -76,7 +77,7 @@ class FileForm:
 
     @property
     def has_usual_texts(self) -> bool:
-        """True if `csv_texts` can write the fields and lines."""
+        """True if `csv_texts` can write the lines: nothing but header and encoding may be set."""
         default_form = FileForm(
             header=self.header, encoding=self.encoding, delimiter=self.delimiter
         )
@@ -84,7 +85,7 @@ class FileForm:
 
 
 class FileText:
-    """Converts rows of one file to bytes.
+    """Converts the rows of one file to bytes.
 
     :param form: the options.
     :param names: the names of the columns.
@@ -96,8 +97,10 @@ class FileText:
         self._encode = codecs.getincrementalencoder(form.encoding)().encode
         self._decode = codecs.getincrementaldecoder(form.encoding)().decode
         self._delimiter = form.delimiter or ","
-        # U+FEFF at the beginning of a file is taken for a byte order mark, and removed.
+        # Fields with these characters need quotes. U+FEFF is one of them, because readers take it
+        # for a byte order mark at the beginning of a file, and remove it.
         self._special = re.compile(f"[{re.escape(self._delimiter + form.quote)}\r\n\ufeff]")
+        # By class, functions that write values by date_format and timestamp_format.
         self._written: dict[type[Any], Callable[[Any], str]] = {}
         if form.date_format is not None:
             self._written[Date] = self._date
@@ -105,11 +108,12 @@ class FileText:
             self._written[datetime.datetime] = self._written[MillisTimestamp] = self._timestamp
 
     def line(self, texts: Sequence[str]) -> bytes:
-        """Return a line of CSV.
+        """Return a line of CSV in the encoding of the file.
 
-        :param texts: its fields.
-        :raises ValueError: if the encoding lacks a character; names the column.
+        :param texts: the fields.
+        :raises ValueError: if the encoding lacks a character. The message names the column.
         """
+        # A single empty field needs quotes, because readers skip an empty line.
         if len(texts) == 1 and not texts[0]:
             return self.encoded(self._form.quote * 2 + "\n", texts)
         line = self._delimiter.join([self._quoted(text) for text in texts]) + "\n"
@@ -125,11 +129,12 @@ class FileText:
         """Return a row as a line of CSV.
 
         :param values: the values of the columns.
-        :raises ValueError: if a value could not be read again; names the column.
-        :raises TypeError: if a value cannot be written; names the column.
+        :raises ValueError: if a load could not read the value again. The message names the column.
+        :raises TypeError: if a value cannot be written. The message names the column.
         """
         texts: list[str] = []
         try:
+            # If _text fails, the length of the list says which column has the value.
             texts.extend(map(self._text, values))
         except (TypeError, ValueError) as error:
             raise type(error)(f'column "{self._names[len(texts)]}": {error}') from error
@@ -173,8 +178,8 @@ class FileText:
         """Return a line in the encoding of the file.
 
         :param line: the line.
-        :param texts: the columns, for an error message.
-        :raises ValueError: if a character would be lost or changed; names the column.
+        :param texts: the fields of the line, to find the column for an error message.
+        :raises ValueError: if a character would be lost or changed. The message names the column.
         """
         try:
             data = self._encode(line)

@@ -1,4 +1,4 @@
-"""A daemon thread for a load, which does not keep the process from ending."""
+"""A daemon thread that reads the source of a load. The process can end while it runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Worker:
         self._thread.start()
 
     def submit(self, call: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Make a call in the thread, and return its future.
+        """Queue a call for the thread, and return the future of its result.
 
         :param call: the function.
         :param arguments: its arguments.
@@ -38,7 +38,7 @@ class Worker:
         return future
 
     def shutdown(self) -> None:
-        """End the thread after its pending calls, without waiting for it."""
+        """Let the thread end after its queued calls. This does not wait for the thread."""
         self._tasks.put(None)
 
 
@@ -50,5 +50,5 @@ def _run(tasks: SimpleQueue[_Task | None]) -> None:
                 future.set_result(call(*arguments))
             except BaseException as error:
                 future.set_exception(error)
-        # Drop the references, so that a chunk is not kept until the next call.
+        # Delete these variables: otherwise they would keep a chunk in memory until the next call.
         del task, future, call, arguments
