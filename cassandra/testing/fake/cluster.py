@@ -1,4 +1,4 @@
-"""`FakeCluster`: several fake nodes that know each other.
+"""`FakeCluster`: several fake nodes that list each other in their system tables.
 
 The nodes have the addresses 127.0.z.1, .2, .3 ... and share one port.
 """
@@ -21,8 +21,8 @@ from cassandra.testing.fake.scylla_node import ScyllaNode
 
 __all__ = ["FakeCluster"]
 
-_TRIES = 50
-_RING = 1 << 64
+_TRIES = 50  # third bytes of the address to try
+_RING = 1 << 64  # the number of tokens
 _PORT = 9042  # the port of nodes without sockets
 
 
@@ -33,8 +33,9 @@ class FakeCluster:
 
     :param nodes: the number of nodes, or a mapping from data centre to number of nodes.
     :param racks: the number of racks in each data centre. Nodes are assigned to racks in turn.
-    :param scylla: makes the nodes ScyllaDB nodes. A number means ``Scylla(shards=number)``.
-    :param node_class: creates the nodes. The default is `FakeNode` or `ScyllaNode`.
+    :param scylla: if not None, the nodes are ScyllaDB nodes. A number means
+        ``Scylla(shards=number)``.
+    :param node_class: called to create each node. None means `FakeNode` or `ScyllaNode`.
     :param thread: the thread that runs all nodes, for example
         `cassandra.testing.simulation.SimulatedThread`. None creates a thread.
     :param settings: keyword arguments for each `FakeNode`.
@@ -79,12 +80,12 @@ class FakeCluster:
         self._node_class = node_class
         self._thread: NodeThread | None = None
         self._prefix = ""
-        self._numbered = 0
+        self._numbered = 0  # nodes since the start, including removed ones
         self._primes: list[tuple[Match, Answerable]] = []
         self.nodes: list[FakeNode] = []
         self._port = 0
 
-    # -- life --------------------------------------------------------------------------------------
+    # -- start and stop ----------------------------------------------------------------------------
 
     def start(self) -> FakeCluster:
         """Start all nodes."""
@@ -102,16 +103,17 @@ class FakeCluster:
         return self
 
     def _find_addresses(self) -> None:
-        """Choose a third byte of the addresses, and a port, that are free for all nodes."""
+        """Start all nodes on addresses 127.0.z.*, with a z for which all addresses and a port are
+        free.
+        """
         fault: OSError | None = None
-        # Choose at random, so that concurrent test processes rarely collide.
+        # Try z in random order, so that test processes that run at the same time rarely collide.
         for third in random.sample(range(100, 250), _TRIES):
             try:
                 self._start_all(f"127.0.{third}.", 0)
             except OSError as error:
                 fault = error
-                # Another test on this machine uses one of the addresses: start over with another
-                # byte.
+                # Another process uses one of the addresses: start all nodes again with another z.
                 for node in self.nodes:
                     node.stop()
                 self.nodes = []
@@ -135,7 +137,7 @@ class FakeCluster:
             "datacenter": datacenter,
             "rack": rack,
             "tokens": (str(token),),
-            # Ids are predictable, so that a failing test prints the same ids each time.
+            # The nodes have the same ids in each run, so that the output of tests can be compared.
             "host_id": uuid.UUID(int=self._numbered),
             "thread": self._thread,
             **self._settings,
@@ -149,12 +151,13 @@ class FakeCluster:
         self._port = node.port
         for match, answer in self._primes:
             node.prime(match, answer)
-        # Create a new list, because the test's thread may be iterating over the old one.
+        # Replace the list, because the test's thread may be iterating over the old one.
         self.nodes = [*self.nodes, node]
         self._introduce()
         return node
 
     def _introduce(self) -> None:
+        """Make each node list all others in its system.peers."""
         for node in self.nodes:
             node.peers = [other for other in self.nodes if other is not node]
 
@@ -178,7 +181,7 @@ class FakeCluster:
     async def __aexit__(self, *args: object) -> None:
         self.stop()
 
-    # -- what happened -----------------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------------
 
     def _check_started(self) -> None:
         if not self.nodes:
@@ -197,7 +200,7 @@ class FakeCluster:
 
     @property
     def contact_points(self) -> list[str]:
-        """The addresses of the nodes.
+        """The IP addresses of the nodes.
 
         :raises RuntimeError: if the cluster was not started yet.
         """
@@ -263,11 +266,11 @@ class FakeCluster:
     # -- topology ----------------------------------------------------------------------------------
 
     def tell(self, event_type: str, change: str, about: FakeNode) -> None:
-        """Let the other nodes send an event, such as ``("STATUS_CHANGE", "UP", node)``.
+        """Make all nodes but `about` send an event about it: ``tell("STATUS_CHANGE", "UP", node)``.
 
         :param event_type: the type of the event.
         :param change: the kind of change.
-        :param about: the node that changed.
+        :param about: the node that has changed.
         """
         for node in self.nodes:
             if node is not about and node.is_running:
@@ -294,7 +297,7 @@ class FakeCluster:
         return node
 
     def remove_node(self, node: FakeNode) -> None:
-        """Remove a node for good: it stops, and the other nodes send REMOVED_NODE.
+        """Stop a node and remove it from the cluster. The other nodes send REMOVED_NODE.
 
         :param node: a node of this cluster.
         :raises TypeError: if it is not a node.
@@ -311,7 +314,7 @@ class FakeCluster:
         """Stop a node, so that its port refuses connections.
 
         :param node: a node of this cluster.
-        :param tell: False if the other nodes should not send DOWN.
+        :param tell: True makes the other nodes send the event DOWN; False stops it silently.
         :raises TypeError: if it is not a node.
         """
         _check_node("stop_node", node)
@@ -323,7 +326,7 @@ class FakeCluster:
         """Start a stopped node again.
 
         :param node: a node of this cluster.
-        :param tell: False if the other nodes should not send UP.
+        :param tell: True makes the other nodes send the event UP; False starts it silently.
         :raises TypeError: if it is not a node.
         """
         _check_node("start_node", node)

@@ -1,8 +1,9 @@
 """One client connection, as seen by the node.
 
-The connection parses requests from incoming bytes. Answers are packed together and written. Until
-STARTUP is answered, envelopes travel without frames. From then on, a version 5 connection has
-frames around envelopes in both directions (native_protocol_v5.spec, section 2.3.1).
+`ServerConnection` splits the client's bytes into envelopes (a header and a body), and passes each
+request to the node. Responses that are ready at the same time are written together. From the
+response to STARTUP on, a version 5 connection has frames around the envelopes in both directions
+(native_protocol_v5.spec, section 2.3.1).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ __all__ = ["ServerConnection"]
 
 _HEADER = struct.Struct(">BBhBi")
 _HEADER_LENGTH = 9
-_COMPRESSED = 0x01
+_COMPRESSED = 0x01  # a flag of an envelope
 _LONGEST_BODY = 256 << 20
 _REQUEST_OPCODES = frozenset(
     {
@@ -40,16 +41,17 @@ _REQUEST_OPCODES = frozenset(
 )
 
 
-# From ScyllaDB's docs/dev/protocol-extensions.md: offered in SUPPORTED, agreed on in STARTUP.
+# Extensions of ScyllaDB (docs/dev/protocol-extensions.md). The node offers them in SUPPORTED, and
+# the client chooses them in STARTUP.
 METADATA_IDS = "SCYLLA_USE_METADATA_ID"
 TABLET_VERSIONS = "TABLETS_ROUTING_V2_EXPERIMENTAL_V2"
 
 
 class ServerConnection(asyncio.Protocol):
-    """An open connection.
+    """The node's side of one connection.
 
-    `version` is the version of STARTUP, or of the last request before STARTUP. `compression` is the
-    compression that STARTUP chose.
+    `version` is the protocol version of STARTUP, or of the last request before STARTUP; 0 before
+    the first request. `compression` is the compression that STARTUP chose.
     """
 
     def __init__(self, node: FakeNode) -> None:
@@ -66,21 +68,22 @@ class ServerConnection(asyncio.Protocol):
         self.local_port = 0
         self.shard = 0
         self._transport: asyncio.Transport | None = None
-        self._segments: SegmentReader | None = None
-        self._framed = False
+        self._segments: SegmentReader | None = None  # removes the frames of received bytes
+        self._framed = False  # True if envelopes are in frames
         self._hanging = False
         self._ended = False
-        self._buffer = b""
-        self._out: list[bytes] = []
-        self._flushing = False
+        self._buffer = b""  # received bytes of an incomplete envelope
+        self._out: list[bytes] = []  # envelopes to write
+        self._flushing = False  # True if a call of `flush` will follow
 
-    # -- the transport's life ----------------------------------------------------------------------
+    # -- begin and end -----------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         sock = transport.get_extra_info("socket")
         if sock is not None:
-            # Small answers must not wait for the client's acknowledgement.
+            # Otherwise a small response could wait for the client's acknowledgement of an earlier
+            # one.
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.peer = transport.get_extra_info("peername")
         self.local_port = transport.get_extra_info("sockname")[1] if self.peer else 0
@@ -91,7 +94,7 @@ class ServerConnection(asyncio.Protocol):
         self.node.connection_closed(self)
 
     def hang(self) -> None:
-        """Continue reading, but answer nothing from now on."""
+        """Keep the connection open, but respond to nothing from now on."""
         self.flush()
         self._hanging = True
 
@@ -142,7 +145,8 @@ class ServerConnection(asyncio.Protocol):
         # asyncio may deliver bytes that it has read before the connection was closed.
         if self._hanging or self._ended:
             return
-        # Requests that arrived together are answered in one write.
+        # While this is True, `send` only queues: the responses to requests that arrived together
+        # are written together below.
         self._flushing = True
         try:
             self._receive(data)
@@ -165,18 +169,18 @@ class ServerConnection(asyncio.Protocol):
             start = position + _HEADER_LENGTH
             if not 0 <= length <= _LONGEST_BODY:
                 raise WireError(f"an envelope with a body of {length} bytes")
-            # Keep the envelope with its header: parsing the header again costs less than state for
-            # a half envelope.
+            # Leave an incomplete envelope in the buffer. We parse its header again with the next
+            # bytes, which is simpler than keeping the parsed header.
             if end - start < length:
                 break
             position = start + length
             self._on_envelope(version, flags, stream, opcode, data[start:position])
-            # An answer has closed the connection. The requests after it are lost, as on a real
-            # server.
+            # If the response has closed the connection, the requests after it are lost, as on a
+            # real server.
             if self._ended or self._hanging:
                 return
             if segments is not self._segments:
-                # STARTUP was answered, so further bytes have frames around them.
+                # This was STARTUP: the bytes after it have frames around them.
                 segments = self._segments
                 assert segments is not None
                 data = segments.feed(data[position:])
@@ -187,7 +191,8 @@ class ServerConnection(asyncio.Protocol):
         if flags & _COMPRESSED and not self._framed:
             if self.compression != "lz4":
                 raise WireError("a compressed body on a connection without compression")
-            # Up to version 4 the size precedes the block. Version 5 compresses frames instead.
+            # Up to version 4, a body is compressed, and its size precedes the LZ4 block. Version 5
+            # compresses frames instead.
             body = lz4_decompress(body[4:], int.from_bytes(body[:4], "big"))
         if opcode not in _REQUEST_OPCODES or version & 0x80:
             raise WireError(
@@ -196,8 +201,8 @@ class ServerConnection(asyncio.Protocol):
         self.node.on_request(self, version, flags, stream, opcode, body)
 
     def start(self, request: Request) -> None:
-        """Set version and compression from STARTUP. They apply from the next byte on."""
-        # Queued answers have no frames (section 2.3.1), so write them first.
+        """Use the version and compression that STARTUP chose, from the next byte on."""
+        # The response to STARTUP has no frame (section 2.3.1), so write it before.
         self.flush()
         self.started = True
         self.version = request.version
@@ -223,18 +228,18 @@ class ServerConnection(asyncio.Protocol):
     # -- sending -----------------------------------------------------------------------------------
 
     def send(self, stream: int, opcode: int, flags: int, body: bytes) -> None:
-        """Queue one message."""
+        """Queue one message. It is written in this iteration of the event loop."""
         self.send_envelope(self._envelope(stream, opcode, flags, body))
 
     def send_envelope(self, envelope: bytes) -> None:
-        """Queue bytes in place of an envelope."""
+        """Queue bytes that take the place of an envelope: in version 5 they get a frame."""
         if self._ended or self._hanging:
             return
         self._out.append(envelope)
         if not self._flushing:
             self._flushing = True
-            # Answers queued in one iteration of the event loop share a write, and a frame if there
-            # are frames.
+            # Responses that are queued in one iteration of the event loop are written together, and
+            # share a frame if there are frames.
             self.loop.call_soon(self._flush_later)
 
     def _flush_later(self) -> None:

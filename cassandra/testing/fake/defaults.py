@@ -1,4 +1,4 @@
-"""The answers of a node without a script, which behaves as a real node without data."""
+"""What a node without a script responds: the same as a real node without user tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 
 
 class DefaultAnswers:
-    """A base of `FakeNode`, which documents the attributes."""
+    """The base class of `FakeNode`: a method ``_on_x`` returns the answer to a request of type x.
+
+    `FakeNode` documents the attributes.
+    """
 
     max_version: int
     supported: dict[str, list[str]]
@@ -65,7 +68,7 @@ class DefaultAnswers:
         if self._credentials is None:
             return error(ErrorCode.PROTOCOL_ERROR, "Unexpected message AUTH_RESPONSE")
         username, password = self._credentials
-        # SASL PLAIN has an authorization id, which may be empty, the user and the password.
+        # SASL PLAIN: authorization id (may be empty), user name and password, between zero bytes.
         credentials = (request.token or b"").split(b"\0")
         if credentials[-2:] != [str(username).encode(), str(password).encode()]:
             return error(
@@ -103,7 +106,7 @@ class DefaultAnswers:
         return self._unprimed(request, repr(text))
 
     def _unprimed(self, request: Request, description: str) -> Message:
-        """Return the answer to a statement that no prime matches.
+        """Return the answer to a statement that no prime matches: an error if the node is strict.
 
         :param request: the request.
         :param description: the statement as it appears in the error of a strict node.
@@ -118,7 +121,7 @@ class DefaultAnswers:
 
     def _use(self, request: Request, name: str) -> Message:
         keyspace = name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
-        # None accepts any name, so that a test need not declare the keyspaces that it uses.
+        # Without `keyspaces`, the node accepts any name, so that a test need not declare them.
         if self.keyspaces is not None and keyspace not in self.keyspaces:
             return error(ErrorCode.INVALID, f"Keyspace '{keyspace}' does not exist")
         request.connection.keyspace = keyspace
@@ -128,25 +131,27 @@ class DefaultAnswers:
         text = request.query or ""
         prepared = self._statements.get(text)
         if prepared is None:
-            # A statement that no test has described gets an int for each marker.
+            # The test has not described the statement by `prime_prepare`.
             prepared = self._make_prepared(text)
         self._prepared[prepared.query_id] = prepared
         return Message(Opcode.RESULT, prepared.body)
 
     def _make_prepared(self, text: str) -> Prepared:
+        """Describe a statement with an int column for each bind marker."""
         markers = _QUOTED.sub("", text).count("?")  # question marks in quotes are not markers
         names = [f"k{index + 1}" if index else "k" for index in range(markers)]
         return Prepared(text, [(name, "int") for name in names])
 
     def statement_of(self, request: Request) -> Prepared | None:
-        """Return the prepared statement that an EXECUTE refers to, or None if it is not known.
+        """Return the prepared statement of an EXECUTE; None if the node does not know its id.
 
         :param request: the request.
         """
         return self._prepared.get(request.query_id or b"")
 
     def prepared_flags(self, prepared: Prepared, connection: ServerConnection) -> int:
-        """Return additional flags for the metadata in the response to PREPARE, which ScyllaDB uses.
+        """Return additional flags for the metadata in the response to PREPARE. `ScyllaNode` has
+        some.
 
         :param prepared: the statement.
         :param connection: the node's side of the connection.

@@ -1,5 +1,6 @@
-"""Bodies of EVENT messages (native_protocol_v5.spec, 4.2.6, and ScyllaDB's
-protocol-extensions.md).
+"""The bodies of EVENT messages.
+
+See native_protocol_v5.spec, section 4.2.6, and ScyllaDB's docs/dev/protocol-extensions.md.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ DRAIN_EVENT = "GRACEFUL_DISCONNECT"  # Cassandra's CEP-59
 def event_body(event_type: str, change: str, details: Sequence[Any]) -> bytes:
     """Return the body of an event.
 
-    :param details: see `FakeNode.send_event`.
+    The parameters are those of `FakeNode.send_event`.
     """
     body = string(event_type)
     if event_type == DRAIN_EVENT:
         return body
     if event_type == "SCHEMA_CHANGE":
         target, keyspace, *rest = details
+        # A keyspace has no name, and a table has no arguments.
         name, arguments = (*rest, None, None)[:2]
         return body + schema_change_body(change, target, keyspace, name, arguments)
     if event_type == ROUTES_EVENT:

@@ -1,4 +1,7 @@
-"""Answers that arrive late, twice, in pieces, or never."""
+"""Answers with a fault: the response is late, incomplete, damaged, repeated, or never sent.
+
+Each function at module level returns an `Answer` to prime a node with. The classes implement them.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ _SILENCE = _Silence()
 
 
 def silence() -> Answer:
-    """Return an answer that never comes."""
+    """Return an answer that sends nothing: the client never gets a response."""
     return _SILENCE
 
 
@@ -55,25 +58,28 @@ class _Delay(Answer):
         self._answer = answer
 
     def perform(self, request: Request) -> None:
-        # call_later instead of a sleep: a delayed answer must not delay the answers of other
-        # requests.
+        # call_later instead of a sleep, which would delay the responses to other requests too.
         request.connection.loop.call_later(self._seconds, self._answer.perform, request)
 
 
 def delay(seconds: float, answer: Answerable) -> Answer:
-    """Return `answer` after `seconds`. Tests that must not depend on time should use `hold`.
+    """Return an answer that is sent `seconds` after the request.
 
-    :param seconds: the delay.
-    :param answer: the answer.
+    A test that must not depend on time should use `hold`.
+
+    :param seconds: the delay in seconds.
+    :param answer: what to send then.
     """
     return _Delay(seconds, as_answer(answer))
 
 
 class Held:
-    """A request whose answer is held back. `released` is True after it was answered.
+    """A request that waits in a `Hold` until the test releases it.
+
+    `released` is True once the test has released it.
 
     :param request: the request.
-    :param default: the answer if `release` gets none.
+    :param default: the answer that `release` sends by default.
     """
 
     __slots__ = ("_default", "released", "request")
@@ -84,12 +90,12 @@ class Held:
         self.released = False
 
     def release(self, answer: Answerable | None = None) -> None:
-        """Answer the request now. You may call this from any thread.
+        """Respond to the request now. You may call this from any thread.
 
-        :param answer: the answer; None for the hold's default.
-        :raises RuntimeError: if the request was already answered.
+        :param answer: the answer to send; None for the default of the `Hold`.
+        :raises RuntimeError: if the request was already released.
         """
-        # Run on the node's thread: asyncio transports may only be used there.
+        # Respond on the node's thread, because asyncio transports are not thread-safe.
         self.request.connection.node.post(self._chosen(answer).perform, self.request)
 
     def _chosen(self, answer: Answerable | None) -> Answer:
@@ -100,27 +106,25 @@ class Held:
 
     @staticmethod
     def release_together(holds: Sequence[Held], answer: Answerable | None = None) -> None:
-        """Answer all of `holds`, which are requests to one node.
-
-        The answers are written together.
+        """Respond to several requests to the same node, in one write per connection.
 
         :param holds: the requests.
-        :param answer: the answer; None for each hold's default.
+        :param answer: the answer to send; None for the default of each `Hold`.
         """
-        chosen = [(hold._chosen(answer), hold.request) for hold in holds]
+        pairs = [(hold._chosen(answer), hold.request) for hold in holds]
 
         def work() -> None:
-            for kind, request in chosen:
-                kind.perform(request)
+            for chosen_answer, request in pairs:
+                chosen_answer.perform(request)
 
         if holds:
             holds[0].request.connection.node.post(work)
 
 
 class Hold(Answer):
-    """Holds answers back until they are released, in the order in which the requests arrived.
+    """Lets requests wait until the test releases them. Made by `hold`.
 
-    :param default: the answer if `release` gets none.
+    :param default: the answer that `release` sends by default.
     """
 
     def __init__(self, default: Answer) -> None:
@@ -139,7 +143,7 @@ class Hold(Answer):
 
     @property
     def held(self) -> list[Held]:
-        """The requests that wait now, the oldest first."""
+        """The requests that wait now, in the order of their arrival."""
         with self._arrived:
             return list(self._held)
 
@@ -171,17 +175,17 @@ class Hold(Answer):
             return [self._held.popleft() for _ in range(count)]
 
     def release(self, answer: Answerable | None = None, timeout: float = 30.0) -> None:
-        """Wait for a request to be held, and answer the oldest one.
+        """Wait until a request is held, and respond to the oldest one.
 
-        :param answer: the answer; None for the hold's default.
+        :param answer: the answer to send; None for the default.
         :param timeout: seconds.
         """
         self.take(1, timeout)[0].release(answer)
 
     def release_all(self, answer: Answerable | None = None) -> None:
-        """Answer all held requests. Requests to the same node are answered together.
+        """Respond to all held requests, in one write per connection.
 
-        :param answer: the answer; None for the hold's default.
+        :param answer: the answer to send; None for the default.
         """
         with self._arrived:
             # The test may have released some of the requests itself.
@@ -192,16 +196,16 @@ class Hold(Answer):
             )
 
     def open(self) -> None:
-        """Answer all held requests, and hold nothing back from now on."""
+        """Respond to all held requests. From now on, requests get the default at once."""
         with self._arrived:
-            # Under the lock, a request that arrives now is either in the queue, or answered
-            # immediately.
+            # Under the lock, so that a request that arrives now is either in the queue, and
+            # released below, or gets its response at once.
             self._open = True
         self.release_all()
 
 
 def hold(answer: Answerable | None = None) -> Hold:
-    """Return an answer that is held back until you release it.
+    """Return an answer that lets requests wait until you release them; see the methods of `Hold`.
 
     :param answer: the answer that `release` sends by default. None means a Void result.
     """
@@ -219,13 +223,13 @@ class _Ending(Answer):
 
 
 def close() -> Answer:
-    """End the connection cleanly (FIN), without an answer."""
-    return _Ending(False)
+    """Return an answer that closes the connection (FIN), and sends no response."""
+    return _Ending(reset=False)
 
 
 def reset() -> Answer:
-    """Abort the connection (RST)."""
-    return _Ending(True)
+    """Return an answer that aborts the connection (RST), and sends no response."""
+    return _Ending(reset=True)
 
 
 class _HalfFrame(Answer):
@@ -247,11 +251,13 @@ class _HalfFrame(Answer):
 
 
 def half_frame(answer: Answerable, cut: int, then: str = "close") -> Answer:
-    """Return a part of an answer, after which the connection ends.
+    """Return an answer that sends only the first bytes of a response, and then breaks the
+    connection.
 
-    :param answer: the answer.
+    :param answer: the answer whose response is cut; a single message.
     :param cut: the number of bytes to send. A negative number omits that many bytes at the end.
-    :param then: "close" (FIN), "reset" (RST) or "hang".
+    :param then: what happens to the connection: "close" (FIN), "reset" (RST) or "hang" (it stays
+        open and silent).
     :raises ValueError: if `then` has another value.
     """
     if then not in ("close", "reset", "hang"):
@@ -275,11 +281,11 @@ class _Corrupted(Answer):
 
 
 def corrupted(answer: Answerable, at: int = -5) -> Answer:
-    """Return an answer with one bit flipped in byte `at` of its frame.
+    """Return an answer that sends a response with one flipped bit.
 
-    The default is the last byte that a CRC32 protects.
+    The default byte is the last one before the frame's CRC32, which protects it.
 
-    :param answer: the answer.
+    :param answer: the answer to damage; a single message.
     :param at: the index of the byte; negative indexes count from the end.
     """
     return _Corrupted(as_answer(answer), at)
@@ -300,19 +306,20 @@ class _Bytes(Answer):
 
 
 def garbage(data: bytes = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n") -> Answer:
-    """Return bytes that are written directly to the socket.
+    """Return an answer that writes bytes directly to the socket, without a frame.
 
     :param data: the bytes.
     """
-    return _Bytes(data, False)
+    return _Bytes(data, framed=False)
 
 
 def raw(data: bytes) -> Answer:
-    """Return bytes in place of an envelope. In version 5 they get a valid frame.
+    """Return an answer that sends bytes instead of an envelope. In version 5 they get a valid
+    frame.
 
     :param data: the bytes.
     """
-    return _Bytes(data, True)
+    return _Bytes(data, framed=True)
 
 
 class _Dribble(Answer):
@@ -331,14 +338,15 @@ class _Dribble(Answer):
         end = start + self._size
         connection.write_raw(frame[start:end])
         if end < len(frame):
-            # The next iteration of the event loop makes another write, which the client may read
-            # separately.
+            # Write the next piece in the next iteration of the event loop, so that the client can
+            # read this one separately.
             connection.loop.call_soon(self._next, connection, frame, end)
 
 
 def dribble(answer: Answerable, size: int = 1) -> Answer:
-    """Return an answer that is sent in pieces of `size` bytes. The connection must not send
-    anything else meanwhile.
+    """Return an answer that sends its response in pieces of `size` bytes.
+
+    Until the last piece is sent, the connection must not send anything else.
 
     :param answer: the answer.
     :param size: the number of bytes in a piece.
@@ -358,10 +366,10 @@ class _OnStream(Answer):
 
 
 def on_stream(answer: Answerable, stream: int) -> Answer:
-    """Return an answer that is sent on another stream than the request's.
+    """Return an answer that is sent on another stream than that of the request.
 
-    :param answer: the answer.
-    :param stream: the number of the stream.
+    :param answer: what to send; a single message.
+    :param stream: the stream id to send it on.
     """
     return _OnStream(as_answer(answer), stream)
 
@@ -379,10 +387,10 @@ class _Duplicate(Answer):
 
 
 def duplicate(answer: Answerable, times: int = 2) -> Answer:
-    """Return the same answer more than once.
+    """Return an answer that is sent several times for one request.
 
-    :param answer: the answer.
-    :param times: how often it is sent.
+    :param answer: what to send.
+    :param times: how often to send it.
     """
     return _Duplicate(as_answer(answer), times)
 
@@ -398,17 +406,16 @@ class _OutOfOrder(Answer):
     def perform(self, request: Request) -> None:
         self._waiting.append(request)
         if len(self._waiting) >= self._count:
-            # Replace the list first: a request that arrives during the loop belongs to the next
-            # group.
+            # Replace the list first, so that the next request begins a new group.
             waiting, self._waiting = self._waiting, []
             for waiting_request in reversed(waiting):
                 self._answer.perform(waiting_request)
 
 
 def out_of_order(answer: Answerable, count: int = 2) -> Answer:
-    """Return an answer that waits for `count` requests, and then answers the last request first.
+    """Return an answer that waits for `count` requests, and responds to them in reverse order.
 
-    :param answer: the answer to each.
-    :param count: how many requests.
+    :param answer: what to send to each request.
+    :param count: the number of requests in a group.
     """
     return _OutOfOrder(as_answer(answer), count)

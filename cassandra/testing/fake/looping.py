@@ -1,7 +1,7 @@
 """The thread that runs fake nodes: one event loop, with listening sockets.
 
-The nodes of a cluster share a thread. `cassandra.testing.simulation` has a subclass without a
-thread and without sockets.
+All nodes of a cluster run on the same thread. For tests in virtual time,
+`cassandra.testing.simulation` has a subclass that runs them without a thread and without sockets.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ T = TypeVar("T")
 
 
 class Listening(Protocol):
-    """A bound socket, or a substitute for one."""
+    """A bound socket, or a port of the simulated network."""
 
     def getsockname(self) -> Any:
-        """Return its address, a tuple of the IP address and the port."""
+        """Return (IP address, port)."""
 
     def close(self) -> None:
         """Release the address."""
@@ -34,21 +34,20 @@ class Listening(Protocol):
 class NodeThread:
     """Runs an asyncio event loop from its creation until `stop`.
 
-    Other threads pass work to it by `call` and `post`. `number` counts the requests of all its
-    nodes.
+    Other threads run functions on the loop by `call` and `post`. `number` returns the number of the
+    next request: all nodes of the thread share the numbers.
     """
 
     is_simulated = False
     """True if `wait_for` and `wait_until` wait in virtual time."""
 
     def __init__(self, name: str) -> None:
-        # We do not use the loop of the policy: a test may have installed another type of loop,
-        # which we do not test here.
+        # Always this type of loop, even if the test has set another event loop policy.
         self.loop: asyncio.AbstractEventLoop = asyncio.SelectorEventLoop()
         self.number = itertools.count().__next__
-        self._posted: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
-        self._armed = False
-        # The tasks that accept connections, by listener.
+        self._posted: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()  # see `post`
+        self._is_drain_scheduled = False
+        # By listening socket: the tasks that set up its new connections.
         self._accepting: dict[Listening, set[asyncio.Task[Any]]] = {}
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
@@ -73,7 +72,7 @@ class NodeThread:
 
         In the loop's own thread, the function is called immediately.
         """
-        # Waiting for our own thread would never end.
+        # If this thread waited for itself, it would wait forever.
         if threading.get_ident() == self._thread.ident:
             return function(*args)
         done = threading.Event()
@@ -155,16 +154,16 @@ class NodeThread:
         make_protocol: Callable[[], asyncio.Protocol],
         tls: ssl.SSLContext | None,
     ) -> None:
-        # Limit the number, so that many new connections do not keep the loop from serving open
-        # ones.
+        # At most 64 at a time, so that many new connections do not delay the open ones.
         for _ in range(64):
             try:
                 sock, _peer = listener.accept()
             except (BlockingIOError, ConnectionAbortedError):
                 return
             sock.setblocking(False)
-            adopting = self.loop.connect_accepted_socket(make_protocol, sock, ssl=tls)
-            task = self.loop.create_task(adopting)
+            # A task, because the TLS handshake takes time.
+            connecting = self.loop.connect_accepted_socket(make_protocol, sock, ssl=tls)
+            task = self.loop.create_task(connecting)
             accepting = self._accepting[listener]
             accepting.add(task)
             task.add_done_callback(functools.partial(self._adopted, accepting, sock))
@@ -182,13 +181,14 @@ class NodeThread:
     def post(self, function: Callable[..., Any], *args: Any) -> None:
         """Run ``function(*args)`` on the event loop soon. Many posts share one wake-up."""
         self._posted.append((function, args))
-        # We clear the flag before we empty the queue, so that no post is left behind.
-        if not self._armed:
-            self._armed = True
+        # `_drain` clears the flag before it empties the queue. So if the flag is set here, it will
+        # still find this call.
+        if not self._is_drain_scheduled:
+            self._is_drain_scheduled = True
             self.loop.call_soon_threadsafe(self._drain)
 
     def _drain(self) -> None:
-        self._armed = False
+        self._is_drain_scheduled = False
         posted = self._posted
         while posted:
             function, args = posted.popleft()
@@ -196,8 +196,8 @@ class NodeThread:
 
     def settle(self) -> None:
         """Let the event loop finish all pending closes."""
-        # A transport closes its socket a few iterations later. Each call takes at least one
-        # iteration.
+        # A transport closes its socket a few iterations of the loop later, and each call takes at
+        # least one iteration.
         for _ in range(5):
             self.call(lambda: None)
 

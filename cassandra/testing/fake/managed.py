@@ -1,8 +1,8 @@
-"""Nodes that imitate managed services where these differ from Cassandra.
+"""Nodes that imitate the managed services Amazon Keyspaces and Azure Cosmos DB.
 
-They follow what the vendors document: Amazon Keyspaces ("Functional differences", "Supported
-Cassandra consistency levels", "Creating tables") and Azure Cosmos DB for Apache Cassandra ("Wire
-protocol", "Rate-limiting errors"). Otherwise they behave like `FakeNode`.
+They differ from Cassandra as the vendors document it: Amazon Keyspaces ("Functional differences",
+"Supported Cassandra consistency levels", "Creating tables") and Azure Cosmos DB for Apache
+Cassandra ("Wire protocol", "Rate-limiting errors"). Otherwise they behave like `FakeNode`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from cassandra.testing.fake.requests import Request
 
 __all__ = ["CosmosNode", "KeyspacesNode"]
 
+# Consistency levels (native_protocol_v5.spec, section 3), and the type of a batch (section 4.1.7).
 _ONE, _LOCAL_QUORUM, _LOCAL_ONE = 0x01, 0x06, 0x0A
 _READ_LEVELS = {_ONE: "ONE", _LOCAL_QUORUM: "LOCAL_QUORUM", _LOCAL_ONE: "LOCAL_ONE"}
 _LOGGED = 0
@@ -34,16 +35,17 @@ class KeyspacesNode(FakeNode):
     """A node that rejects everything that Amazon Keyspaces rejects, and creates tables in the
     background.
 
-    The node has its own partitioner, so there is no ring. Writes only accept LOCAL_QUORUM; reads
-    also accept ONE and LOCAL_ONE. Batches must be unlogged, with at most 30 statements. A table
-    that is created by its full name is ``CREATING`` in ``system_schema_mcs.tables`` when that is
-    first read. From then on it is ``ACTIVE``, and in ``system_schema``.
+    The node has a partitioner that clients do not know, so they get no token ring. Writes only
+    accept LOCAL_QUORUM; reads also accept ONE and LOCAL_ONE. Batches must be unlogged, with at most
+    30 statements. After a CREATE TABLE with a full name, the first SELECT from
+    ``system_schema_mcs.tables`` returns the status ``CREATING`` for the table. From then on the
+    table is ``ACTIVE``, and is listed in ``system_schema``.
 
     :param address: the address to listen on.
     :param port: the port; 0 chooses a free one.
     :param region: the name of its data centre.
-    :param sigv4: require a login by signature, as AWS's authentication plugin does. Any signature
-        is accepted.
+    :param sigv4: True requires a login by signature, as AWS's authentication plugin makes it. The
+        node accepts any signature.
     :param settings: further settings of `FakeNode`.
     """
 
@@ -59,7 +61,7 @@ class KeyspacesNode(FakeNode):
         **settings: Any,
     ) -> None:
         if sigv4:
-            # any credentials make the node require a login
+            # With any credentials, the base class requires a login.
             settings |= {"username": "", "password": ""}
         settings = {"max_version": 4, "release_version": "3.11.2", **settings}
         super().__init__(
@@ -67,7 +69,7 @@ class KeyspacesNode(FakeNode):
         )
         self.partitioner = "com.amazonaws.cassandra.DefaultPartitioner"
         self._sigv4 = sigv4
-        self._created: dict[tuple[str, str], str] = {}
+        self._created: dict[tuple[str, str], str] = {}  # status by (keyspace, table)
 
     def _on_auth_response(self, request: Request) -> Message:
         token = request.token or b""
@@ -101,10 +103,11 @@ class KeyspacesNode(FakeNode):
                 f"A batch has {self.most_in_a_batch} statements at most, "
                 f"this one has {len(request.statements)}"
             )
-        refusal = self._refused_level(request, True)
+        refusal = self._refused_level(request, is_write=True)
         return refusal if refusal is not None else super()._on_batch(request)
 
     def _refused_level(self, request: Request, is_write: bool) -> Message | None:
+        """Return an error if the service does not support the request's consistency level."""
         levels = {_LOCAL_QUORUM: "LOCAL_QUORUM"} if is_write else _READ_LEVELS
         if request.consistency in levels:
             return None
@@ -116,7 +119,7 @@ class KeyspacesNode(FakeNode):
     def _statuses(self) -> Message:
         columns = [("keyspace_name", "text"), ("table_name", "text"), ("status", "text")]
         rows = [[*name, status] for name, status in self._created.items()]
-        # The tables are ready for the next query.
+        # The next query finds these tables ACTIVE.
         for (keyspace, table), status in self._created.items():
             if status == "CREATING":
                 self._make(keyspace, table)
@@ -124,7 +127,7 @@ class KeyspacesNode(FakeNode):
         return paged(columns, rows, keyspace="system_schema_mcs", table="tables")
 
     def _make(self, keyspace: str, table: str) -> None:
-        """Add a table with only a key to system_schema."""
+        """Add a table to system_schema. It only has a partition key, `id`."""
         name = {"keyspace_name": keyspace, "table_name": table}
         if not any(
             row["keyspace_name"] == keyspace
@@ -147,8 +150,8 @@ class KeyspacesNode(FakeNode):
 class CosmosNode(FakeNode):
     """A node with a rate limit, like Azure Cosmos DB for Apache Cassandra.
 
-    A request beyond the purchased throughput gets an OVERLOADED error whose message has
-    ``RetryAfterMs=``, and is not executed.
+    After `exceed_throughput`, requests get an OVERLOADED error whose message has
+    ``RetryAfterMs=``, and are not executed.
 
     :param address: the address to listen on.
     :param port: the port; 0 chooses a free one. The real service uses 10350.
@@ -159,14 +162,16 @@ class CosmosNode(FakeNode):
         super().__init__(
             address, port, **{"max_version": 4, "release_version": "3.11.0", **settings}
         )
-        self._refusals = 0
+        self._refusals = 0  # requests still to reject
         self._retry_after_ms = 0
 
     def exceed_throughput(self, requests: int, retry_after_ms: int = 10) -> None:
-        """Reject the next requests, except those to system tables.
+        """Reject the next requests, as if they exceeded the purchased throughput.
+
+        Requests to system tables are not rejected.
 
         :param requests: the number of requests to reject.
-        :param retry_after_ms: the wait that the message asks for, in milliseconds.
+        :param retry_after_ms: how long the message tells clients to wait, in milliseconds.
         """
         self._refusals, self._retry_after_ms = requests, retry_after_ms
 

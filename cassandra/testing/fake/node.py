@@ -1,8 +1,9 @@
 """`FakeNode`: a node in this process that speaks the native protocol on a real socket.
 
-A test defines how the node behaves. The node runs on its own thread, so that both blocking tests
-and asyncio tests can use it. You may call its methods from any thread. Methods that change the
-socket's behaviour return when the change is done. The node shares no code with the driver.
+A test says how the node responds to which request (`FakeNode.prime`). The node runs on a thread of
+its own, so that both blocking tests and asyncio tests can use it. You may call its methods from any
+thread. A method that changes how the socket behaves returns when the change is done. The node
+shares no code with the driver, so that an error in the driver's protocol code cannot hide here.
 """
 
 from __future__ import annotations
@@ -43,22 +44,23 @@ if TYPE_CHECKING:
 __all__ = ["FakeNode"]
 
 _AUTHENTICATOR = "org.apache.cassandra.auth.PasswordAuthenticator"
-# Limits the memory of long runs.
-_RECORDED = 100_000
+_RECORDED = 100_000  # requests that `requests` keeps: limits the memory of long runs
 _VERSIONS = range(OLDEST_VERSION, 7)  # the protocol versions that a node may speak; 6 is a beta
+# The requests that a client may send before the handshake is complete.
 _BEFORE_READY = frozenset({Opcode.STARTUP, Opcode.OPTIONS, Opcode.AUTH_RESPONSE})
 
 
 class FakeNode(DefaultAnswers):
     """A scriptable node. Use it as a context manager, or call `start` and `stop`.
 
-    Without a script the node answers as a real node does: the handshake, the system tables, USE,
-    PREPARE. Any other statement gets a Void result. `prime` changes that for matching requests.
-    For PREPARE, the node invents an int column for each ``?``: name the real columns by
-    `prime_prepare`. Otherwise the driver refuses to bind a value that is not an int.
+    Without a script the node responds as a real node does to the handshake, PREPARE, USE and SELECT
+    from system tables. Any other statement gets a Void result. `prime` changes that for matching
+    requests. For PREPARE, the node invents an int column for each ``?``. If your statement has
+    other columns, describe them by `prime_prepare`: the driver only binds values of the columns'
+    types.
 
-    `requests` has the received requests, `connections` the open connections. The attribute `schema`
-    has the rows of the schema tables as mappings, by table: ``{"system_schema.keyspaces":
+    `requests` has the received requests, `connections` the open connections. Set the attribute
+    `schema` to the rows of the schema tables as mappings, by table: ``{"system_schema.keyspaces":
     [{"keyspace_name": "ks", ...}]}``.
 
     :param address: the address to listen on.
@@ -73,9 +75,9 @@ class FakeNode(DefaultAnswers):
     :param host_id: the node's id; None for a random one.
     :param release_version: the version of the server; None for a version that fits `max_version`.
     :param cluster_name: the name of the cluster.
-    :param graceful_disconnect: True to offer clients a notice before connections are closed, as in
-        Cassandra's CEP-59; see `drain`.
-    :param thread: the thread that several nodes share. None creates a thread for this node.
+    :param graceful_disconnect: True offers clients the event GRACEFUL_DISCONNECT, by which `drain`
+        announces that connections will be closed, as in Cassandra's CEP-59.
+    :param thread: a thread that runs several nodes. None creates a thread for this node.
     :param strict: True to refuse statements that no prime matches with an InvalidRequest that
         names the nearest primed statement. False answers them with a Void result. The system tables
         and USE are answered either way.
@@ -123,15 +125,15 @@ class FakeNode(DefaultAnswers):
         self.tokens = tuple(tokens)
         self.host_id = host_id or uuid.uuid4()
         self.release_version = release_version or ("5.0.9" if max_version >= 5 else "3.11.19")
-        # All nodes have the same version, so that they agree.
+        # All nodes have the same schema version: otherwise clients would wait for agreement.
         self.schema_version = uuid.UUID("59adb24e-f3cd-3e02-97f0-5b395827453f")
         self.cluster_name = cluster_name
         self.strict = strict
         self.partitioner = "org.apache.cassandra.dht.Murmur3Partitioner"
-        # system.peers_v2 came with Cassandra 4.0, as did version 5.
+        # Cassandra 4.0 added both system.peers_v2 and protocol version 5.
         self.has_peers_v2 = max_version >= 5
-        self.has_client_routes = False
-        self.keyspaces: set[str] | None = None
+        self.has_client_routes = False  # ScyllaDB's table system.client_routes
+        self.keyspaces: set[str] | None = None  # the names that USE accepts; None for any
         self.peers: list[FakeNode] = []
         self.schema: dict[str, list[dict[str, Any]]] = {}
         self.supported: dict[str, list[str]] = {
@@ -140,8 +142,8 @@ class FakeNode(DefaultAnswers):
         }
         if graceful_disconnect:
             self.supported[DRAIN_EVENT] = ["true"]
-        self.opened = 0
-        self.malformed: list[WireError] = []
+        self.opened = 0  # the number of connections since the node was created
+        self.malformed: list[WireError] = []  # protocol violations of clients
         self.authenticator = _AUTHENTICATOR  # the class that AUTHENTICATE names
         self._credentials = (username, password) if username is not None else None
         self._ssl_context = ssl_context
@@ -151,30 +153,32 @@ class FakeNode(DefaultAnswers):
         """Initialize all state that changes while the node runs."""
         self._shared_thread = thread
         self._thread: NodeThread | None = thread
-        self._reservation: Listening | None = None
+        self._reservation: Listening | None = None  # see `_reserve`
         self._listener: Listening | None = None
         self._connections: list[ServerConnection] = []
         self._script = Script()
-        self._statements: dict[str, Prepared] = {}
-        self._prepared: dict[bytes, Prepared] = {}
+        self._statements: dict[str, Prepared] = {}  # by CQL, from `prime_prepare`
+        self._prepared: dict[bytes, Prepared] = {}  # by id, what clients have prepared
         self._requests: deque[Request] = deque(maxlen=_RECORDED)
-        self._arrivals = 0
+        self._arrivals = 0  # requests since the node was created
+        # Returns the number of the next request; nodes that share a thread share the numbers.
         self._number: Callable[[], int] = (
             thread.number if thread is not None else itertools.count().__next__
         )
-        self._waiters = 0
+        self._waiters = 0  # threads in `wait_for`
         self._changed = threading.Condition()
-        self._reading = True
-        self._hanging = False
+        self._reading = True  # False after `stop_reading`
+        self._hanging = False  # True after `accept_but_hang`
         self._paused = False
         self._closed = False
+        # The calls of `post` while the node is paused, which `resume` makes up for.
         self._parked: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
 
-    # -- life --------------------------------------------------------------------------------------
+    # -- start and stop ----------------------------------------------------------------------------
 
     @property
     def port(self) -> int:
-        """The port of the node. It stays the same when the node is stopped.
+        """The port of the node. It keeps this port when it is stopped and started again.
 
         :raises RuntimeError: if `port` is 0, and the node was not started yet.
         """
@@ -211,7 +215,7 @@ class FakeNode(DefaultAnswers):
         return self._thread
 
     def start(self) -> Self:
-        """Start to listen. The port stays the same when the node is started again."""
+        """Start to accept connections; do nothing if the node is running."""
         if self.is_running:
             return self
         if self._thread is None:
@@ -253,11 +257,11 @@ class FakeNode(DefaultAnswers):
         self.stop()
 
     def _reserve(self) -> None:
-        """Reserve the port with a socket that does not listen.
+        """Bind a socket to the port, and never listen on it.
 
-        Connections are then refused, and no other process can take the port.
+        It keeps other processes from taking the port while the node refuses connections.
         """
-        # Port 0 is replaced by the chosen number, which the node keeps for its whole life.
+        # For port 0 the system chooses a port, which the node keeps from then on.
         thread = self._running()
         try:
             self._reservation = thread.bound_socket(self.address, self._port)
@@ -274,7 +278,8 @@ class FakeNode(DefaultAnswers):
     def _listen(self) -> None:
         if self._listener is not None:
             return
-        # Both sockets share the port by SO_REUSEADDR. Only this socket accepts connections.
+        # By SO_REUSEADDR, this socket can have the port of the reserving one. Only this one
+        # listens.
         self._listener = self._accept_on(self.port)
 
     def _accept_on(self, port: int) -> Listening:
@@ -305,7 +310,7 @@ class FakeNode(DefaultAnswers):
         self._prepared.clear()
         self._parked.clear()
 
-    # -- what happened -----------------------------------------------------------------------------
+    # -- requests and connections ------------------------------------------------------------------
 
     @property
     def requests(self) -> list[Request]:
@@ -340,9 +345,7 @@ class FakeNode(DefaultAnswers):
 
     @property
     def connections(self) -> list[ServerConnection]:
-        """The open connections, the oldest first. `opened` counts all connections since the
-        start.
-        """
+        """The open connections, the oldest first. The attribute `opened` counts all connections."""
         return list(self._connections)
 
     def wait_for(self, predicate: Callable[[FakeNode], Any], timeout: float = 30.0) -> Any:
@@ -370,7 +373,7 @@ class FakeNode(DefaultAnswers):
         return result
 
     async def wait_until(self, predicate: Callable[[FakeNode], Any], timeout: float = 30.0) -> Any:
-        """Wait like `wait_for`, in asyncio tests.
+        """Wait like `wait_for`, without blocking the event loop of the test.
 
         :param predicate: a function of the node.
         :param timeout: seconds.
@@ -427,7 +430,9 @@ class FakeNode(DefaultAnswers):
         return prepared
 
     def forget_prepared(self) -> None:
-        """Forget all prepared statements, as after a restart. Their ids are then UNPREPARED."""
+        """Forget all prepared statements, as after a restart. EXECUTE then gets an UNPREPARED
+        error.
+        """
         self._prepared.clear()
 
     @property
@@ -442,7 +447,7 @@ class FakeNode(DefaultAnswers):
         """
         return self._prepared[query_id].query if query_id in self._prepared else None
 
-    # -- switches ----------------------------------------------------------------------------------
+    # -- faults ------------------------------------------------------------------------------------
 
     def refuse_connections(self) -> None:
         """Refuse new connections (RST to SYN). Open connections stay open."""
@@ -454,7 +459,7 @@ class FakeNode(DefaultAnswers):
         self._running().call(self._listen)
 
     def accept_but_hang(self) -> None:
-        """Accept new connections, but answer nothing on them."""
+        """Accept new connections, but do not respond to requests on them."""
         self._hanging = True
 
     def require_password(self, username: str, password: str) -> None:
@@ -470,7 +475,7 @@ class FakeNode(DefaultAnswers):
         self._credentials = None
 
     def stop_reading(self) -> None:
-        """Stop reading: the clients' bytes accumulate in the socket buffers."""
+        """Stop reading from all connections: the clients' bytes stay in the socket buffers."""
         self._reading = False
         self._running().call(self._apply_reading)
 
@@ -487,15 +492,15 @@ class FakeNode(DefaultAnswers):
                 connection.pause_reading()
 
     def pause(self) -> None:
-        """Behave as if the process were suspended.
+        """Behave as if the node's process were suspended.
 
-        Connections stay open, and the system even accepts new ones, but the node answers nothing.
+        Connections stay open, and the system even accepts new ones, but the node does not respond.
         """
         self._paused = True
         self.stop_reading()
 
     def resume(self) -> None:
-        """Undo `pause`. Requests that arrived in between are answered."""
+        """Undo `pause`. The node now responds to the requests that arrived in the meantime."""
         self._paused = False
         parked, self._parked = self._parked, []
         for function, args in parked:
@@ -505,7 +510,7 @@ class FakeNode(DefaultAnswers):
     def drop_connections(self, reset: bool = False) -> int:
         """Close all open connections (FIN, or RST), and return how many there were.
 
-        :param reset: True ends them by RST instead of FIN.
+        :param reset: True closes them by RST instead of FIN.
         """
         return self._running().call(self._drop, reset)
 
@@ -516,7 +521,8 @@ class FakeNode(DefaultAnswers):
         return len(connections)
 
     def post(self, function: Callable[..., Any], *args: Any) -> None:
-        """Call a function on the node's thread. If the node is paused, the call waits for `resume`.
+        """Call a function soon on the node's thread. If the node is paused, `resume` makes the
+        call.
 
         :param function: the function.
         :param args: its arguments.
@@ -571,14 +577,14 @@ class FakeNode(DefaultAnswers):
             connection for connection in self._connections if event_type in connection.event_types
         ]
         for connection in registered:
-            # Events do not answer a request, so their stream is -1.
+            # An event is not the response to a request, so its stream is -1.
             connection.send(-1, Opcode.EVENT, 0, body)
         return len(registered)
 
     # -- called by connections, on the node's thread -----------------------------------------------
 
     def connection_opened(self, connection: ServerConnection) -> None:
-        """Called when a client has connected.
+        """Called by a connection when a client has connected.
 
         :param connection: the node's side of the connection.
         """
@@ -587,15 +593,15 @@ class FakeNode(DefaultAnswers):
         if self._hanging:
             connection.hang()
         if not self._reading:
-            # The transport starts reading in a moment. If we paused it earlier, Python 3.10 would
-            # start reading all the same.
+            # Pause after the transport has started reading, in the next iteration of the loop. If
+            # we paused it now, Python 3.10 would start reading all the same.
             self.loop.call_soon(self._apply_reading)
         if self._closed:
             connection.abort()
         self._notify()
 
     def connection_closed(self, connection: ServerConnection) -> None:
-        """Called when a connection has ended.
+        """Called by a connection when it has ended.
 
         :param connection: the node's side of the connection.
         """
@@ -603,7 +609,7 @@ class FakeNode(DefaultAnswers):
         self._notify()
 
     def on_malformed(self, connection: ServerConnection, fault: WireError) -> None:
-        """Answer a client that violates the protocol as a real node does, and close the connection.
+        """Send a protocol error to a client that violates the protocol, and close the connection.
 
         :param connection: the node's side of the connection.
         :param fault: the error.
@@ -627,7 +633,7 @@ class FakeNode(DefaultAnswers):
         opcode: int,
         body: bytes,
     ) -> None:
-        """Answer a complete request.
+        """Check the version of a complete request, record the request, and respond to it.
 
         :param connection: the node's side of the connection.
         :param version: the version of the envelope.
@@ -658,9 +664,7 @@ class FakeNode(DefaultAnswers):
             self._notify()
 
     def _refuse_version(self, connection: ServerConnection, version: int, stream: int) -> None:
-        """Answer as a real node does: a protocol error in the newest version that the node
-        speaks.
-        """
+        """Send a protocol error in the newest version that the node speaks, as a real node does."""
         connection.version = min(self.max_version, max(version, OLDEST_VERSION))
         spoken = ", ".join(
             f"{number}/v{number}" for number in range(OLDEST_VERSION, self.max_version + 1)
@@ -681,7 +685,7 @@ class FakeNode(DefaultAnswers):
             text = f"Unexpected message {name}, expecting STARTUP or OPTIONS"
             request.connection.send(request.stream, *self._protocol_error(text))
             return
-        # Look the method up by name, so that subclasses can answer differently.
+        # For example `_on_query`. Subclasses override these methods.
         answer: Answer = getattr(self, f"_on_{Opcode(request.opcode).name.lower()}")(request)
         answer.perform(request)
         if request.opcode == Opcode.STARTUP and not request.connection.started:

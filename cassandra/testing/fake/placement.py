@@ -1,4 +1,4 @@
-"""The placement of partitions in a fake ScyllaDB cluster: vnodes or tablets, and shards."""
+"""Places the partitions of a fake ScyllaDB cluster on nodes and shards, by vnodes or tablets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Member(NamedTuple):
     :param host_id: the node's id.
     :param shards: the number of its shards.
     :param ignore_msb: how many of a token's highest bits are ignored when the shard is computed.
-    :param tokens: the tokens that it owns.
+    :param tokens: the tokens of the node on the ring.
     """
 
     host_id: uuid.UUID
@@ -42,12 +42,12 @@ class Replica(NamedTuple):
 
 
 class Tablet(NamedTuple):
-    """A range of tokens, and its replicas.
+    """A range of tokens of a table, and the shards that have it.
 
-    :param first: the last token before the range.
+    :param first: the token before the first token of the range.
     :param last: the last token of the range.
-    :param replicas: the shards that hold the range.
-    :param version: changes with the replicas.
+    :param replicas: the shards that have the range.
+    :param version: a random number, which is replaced when the replicas change.
     """
 
     first: int
@@ -68,7 +68,8 @@ class Placement:
         self._random = random.Random(seed)
         self._factors: dict[str, int] = {}
         self._with_leaders: set[str] = set()
-        # Replaced as a whole at each change, because the nodes' thread may read it at any time.
+        # The tablets of a table, in token order. Each change replaces the tuple, because the nodes'
+        # thread may read it at any time.
         self._tablets: dict[tuple[str, str], tuple[Tablet, ...]] = {}
 
     def add_keyspace(self, name: str, replication_factor: int, with_leaders: bool = False) -> None:
@@ -83,7 +84,7 @@ class Placement:
             self._with_leaders.add(name)
 
     def split(self, keyspace: str, table: str, count: int) -> None:
-        """Give a table `count` tablets of equal size, on random nodes.
+        """Divide a table into `count` tablets of equal size, with random replicas.
 
         :param keyspace: the name of the keyspace.
         :param table: the name of the table.
@@ -92,23 +93,24 @@ class Placement:
         ends = [_LEAST + (index + 1) * _RING // count - 1 for index in range(count)]
         starts = [_LEAST, *ends[:-1]]
         self._tablets[keyspace, table] = tuple(
-            Tablet(first, last, self._some(keyspace), self._random.getrandbits(63))
+            Tablet(first, last, self._random_replicas(keyspace), self._random.getrandbits(63))
             for first, last in zip(starts, ends, strict=True)
         )
 
-    def _some(self, keyspace: str) -> tuple[Replica, ...]:
+    def _random_replicas(self, keyspace: str) -> tuple[Replica, ...]:
         members = list(self._members())
         chosen = self._random.sample(members, min(self._factors[keyspace], len(members)))
         replicas = [
             Replica(member.host_id, self._random.randrange(member.shards)) for member in chosen
         ]
-        # In strongly consistent tables the leader comes first. In other tables the order is fixed.
+        # In a strongly consistent table the leader comes first. In other tables, the replicas are
+        # in the order of their host ids.
         if keyspace not in self._with_leaders:
             replicas.sort(key=lambda replica: replica.host_id.bytes)
         return tuple(replicas)
 
     def move(self, keyspace: str, table: str, count: int = 1) -> None:
-        """Move `count` tablets, chosen at random, to other nodes and shards.
+        """Give `count` tablets, chosen at random, new random replicas.
 
         :param keyspace: the name of the keyspace.
         :param table: the name of the table.
@@ -117,7 +119,7 @@ class Placement:
         tablets = list(self._tablets[keyspace, table])
         for index in self._random.sample(range(len(tablets)), count):
             tablets[index] = tablets[index]._replace(
-                replicas=self._some(keyspace), version=self._random.getrandbits(63)
+                replicas=self._random_replicas(keyspace), version=self._random.getrandbits(63)
             )
         self._tablets[keyspace, table] = tuple(tablets)
 
@@ -146,7 +148,7 @@ class Placement:
         return tablet.replicas if tablet is not None else self._on_ring(keyspace, token)
 
     def _on_ring(self, keyspace: str, token: int) -> tuple[Replica, ...]:
-        """Return the next distinct nodes along the ring, as SimpleStrategy places them."""
+        """Return the first nodes along the ring from a token on, as SimpleStrategy does."""
         ring = sorted(
             (token, index)
             for index, member in enumerate(self._members())
@@ -167,13 +169,14 @@ class Placement:
 
 
 def _value(data: bytes) -> bytes:
+    """Return a [bytes] of the protocol: the length in four bytes, then the data."""
     return len(data).to_bytes(4, "big") + data
 
 
 def routing_payload(tablet: Tablet, version: int) -> dict[str, bytes | None]:
     """Return the custom payload that informs a client about `tablet`.
 
-    The format is defined in docs/dev/protocol-extensions.md, "Tablets routing v1" and "v2".
+    See ScyllaDB's docs/dev/protocol-extensions.md, "Tablets routing v1" and "v2".
 
     :param tablet: the tablet.
     :param version: the version of the extension, 1 or 2.

@@ -1,4 +1,7 @@
-"""The notations of native_protocol_v5.spec, section 3, and the opcodes of section 2.4.1.4."""
+"""Encodes and decodes the data types of native_protocol_v5.spec, section 3.
+
+Names in brackets, such as [string], are those of the specification.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ __all__ = [
 
 
 class Opcode(IntEnum):
-    """The messages (section 2.4.1.4)."""
+    """The types of messages (native_protocol_v5.spec, section 2.4.1.4)."""
 
     ERROR = 0x00
     STARTUP = 0x01
@@ -93,9 +96,9 @@ class BodyReader(Reader):
             return self.take(length)
         if length == -1:
             return None
-        # Servers treat any other negative length as an error (section 3), so we do, too.
         if length == -2:
             return NOT_SET
+        # Any other negative length is an error (section 3).
         raise WireError(f"a [value] of length {length}")
 
     def string_list(self) -> list[str]:
@@ -168,10 +171,13 @@ def inet(address: str, port: int) -> bytes:
 
 
 def unsigned_vint(number: int) -> bytes:
-    """Return an [unsigned vint]: the leading 1 bits count the bytes after the first byte."""
+    """Return an [unsigned vint].
+
+    The number of leading 1 bits of the first byte is the number of bytes after it.
+    """
     for extra in range(8):
         if number < 1 << (7 * (extra + 1)):
-            mark = 0xFF00 >> extra & 0xFF
+            mark = 0xFF00 >> extra & 0xFF  # `extra` leading 1 bits
             data = number.to_bytes(extra + 1, "big")
             return bytes([data[0] | mark]) + data[1:]
     return b"\xff" + number.to_bytes(8, "big")
@@ -179,5 +185,6 @@ def unsigned_vint(number: int) -> bytes:
 
 def vint(number: int) -> bytes:
     """Return a [vint]: zig-zag encoding over 64 bits, then an unsigned vint."""
-    # Small magnitudes of either sign become small numbers.
+    # Zig-zag: 0, -1, 1, -2 ... become 0, 1, 2, 3 ..., so that small numbers of both signs are
+    # short.
     return unsigned_vint((number << 1) ^ (number >> 63))

@@ -15,9 +15,9 @@ __all__ = ["ErrorCode", "error_body"]
 
 
 class ErrorCode(IntEnum):
-    """The reason that a request fails (section 8).
+    """The codes of errors (native_protocol_v5.spec, section 8).
 
-    `RATE_LIMITED` is an error of ScyllaDB. Its number is agreed on in SUPPORTED.
+    `RATE_LIMITED` is an error of ScyllaDB, which announces its code in SUPPORTED.
     """
 
     SERVER_ERROR = 0x0000
@@ -56,8 +56,7 @@ def _byte(number: int) -> bytes:
 
 
 def _reasons(failures: Mapping[str, int], request: Request) -> bytes:
-    """Return <reasonmap> since version 5, and <numfailures> in earlier versions."""
-    # Version 4 only has the count. The reasons came with version 5 (section 9 of v5).
+    """Return the <reasonmap> of version 5, or the <numfailures> of version 4."""
     if request.version < 5:
         return _int(len(failures))
     return _int(len(failures)) + b"".join(
@@ -65,7 +64,7 @@ def _reasons(failures: Mapping[str, int], request: Request) -> bytes:
     )
 
 
-# For each field, its default value and its encoder.
+# By name of the field: (default value, encoder). `error_body` replaces None.
 _Field = tuple[Any, Callable[[Any], bytes]]
 _FIELDS: dict[str, _Field] = {
     "consistency": (None, _short),
@@ -86,7 +85,7 @@ _FIELDS: dict[str, _Field] = {
     "failures": ({}, bytes),
 }
 
-# The fields of each code in order. Only CAS writes of version 5 have <contentions>.
+# By error code: the names of its fields, in order. Only a CAS write of version 5 has <contentions>.
 _LAYOUTS: dict[int, tuple[str, ...]] = {
     ErrorCode.UNAVAILABLE: ("consistency", "required", "alive"),
     ErrorCode.WRITE_TIMEOUT: ("consistency", "received", "blockfor", "write_type", "contentions"),
@@ -114,7 +113,7 @@ def check_code(code: object) -> None:
 
 
 def check_fields(code: int, fields: Mapping[str, Any]) -> None:
-    """Raise TypeError if an error code does not have these fields."""
+    """Raise TypeError for a field that the error code does not have."""
     allowed = _LAYOUTS.get(code, ())
     unknown = [name for name in fields if name not in allowed]
     if unknown:
@@ -127,7 +126,7 @@ def check_fields(code: int, fields: Mapping[str, Any]) -> None:
 def error_body(code: int, message: str, fields: Mapping[str, Any], request: Request) -> bytes:
     """Return the body of an ERROR (section 4.2.1).
 
-    If consistency and query id are missing, those of `request` are used.
+    By default, `consistency` and `query_id` are those of `request`.
     """
     parts = [_int(code), string(message)]
     for name in _LAYOUTS.get(code, ()):
@@ -135,7 +134,7 @@ def error_body(code: int, message: str, fields: Mapping[str, Any], request: Requ
         value = fields.get(name, default)
         if name == "contentions" and (request.version < 5 or fields.get("write_type") != "CAS"):
             continue
-        # The format depends on the version, so it cannot be in the table.
+        # The format depends on the version of the protocol, so _FIELDS cannot have the encoder.
         if name == "failures":
             parts.append(_reasons(value, request))
             continue

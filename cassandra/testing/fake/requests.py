@@ -1,6 +1,6 @@
-"""Requests of clients: one `Request` for each envelope.
+"""Parses the requests of clients, according to native_protocol_v3, v4 and v5.spec, section 4.1.
 
-They are parsed according to section 4.1 of native_protocol_v3, v4 and v5.spec.
+Section numbers below refer to native_protocol_v5.spec.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchStatement", "Request"]
 
-TRACING, CUSTOM_PAYLOAD = 0x02, 0x04  # 2.4.1.2
-_VALUES, _SKIP_METADATA, _PAGE_SIZE, _PAGING_STATE = 0x01, 0x02, 0x04, 0x08  # 4.1.4
+# Flags of an envelope (section 2.4.1.2), and of the parameters of a query (section 4.1.4).
+TRACING, CUSTOM_PAYLOAD = 0x02, 0x04
+_VALUES, _SKIP_METADATA, _PAGE_SIZE, _PAGING_STATE = 0x01, 0x02, 0x04, 0x08
 _SERIAL, _TIMESTAMP, _NAMES, _KEYSPACE, _NOW = 0x10, 0x20, 0x40, 0x80, 0x100
 
 Value = bytes | NotSet | None
@@ -26,8 +27,8 @@ Value = bytes | NotSet | None
 class BatchStatement(NamedTuple):
     """One statement of a batch (section 4.1.7).
 
-    The statement has CQL, or the id of a prepared statement. With an id, it has the CQL, too, if
-    the node knows the statement.
+    `query` is the CQL, and `query_id` the id of a prepared statement, or None. With an id, `query`
+    is the CQL that was prepared; None if the node does not know the id.
     """
 
     query: str | None
@@ -36,14 +37,14 @@ class BatchStatement(NamedTuple):
 
 
 class Request:
-    """One request as it was received. Parts that its type does not have are None, or empty.
+    """A request as the node received it. Fields that its type does not have are None, or empty.
 
-    `query` is the CQL. For an EXECUTE it is the CQL of the prepared statement, if the node knows
-    it. `values` are the bytes of the bound values (None: null, `NOT_SET`). `number` is the index in
-    the order of arrival at the node, or at all nodes of its cluster, from 0.
+    `query` is the CQL. For an EXECUTE it is the CQL that was prepared; None if the node does not
+    know the id. `values` has the bound values: bytes, None for null, or `NOT_SET`. `number` counts
+    the requests to all nodes of the cluster in the order of their arrival, from 0.
     """
 
-    # Most requests have few of these. As class attributes, the others cost nothing.
+    # The defaults are class attributes, because most requests only set a few of them.
     query: str | None = None
     query_id: bytes | None = None
     result_metadata_id: bytes | None = None
@@ -64,7 +65,7 @@ class Request:
     batch_type: int | None = None
     statements: Sequence[BatchStatement] = ()
     tablet_version_block: int | None = None
-    # Set by the node: the custom payload that informs the client about a tablet of ScyllaDB.
+    # For the response: the custom payload by which ScyllaDB informs the client about a tablet.
     routing_payload: Mapping[str, bytes | None] | None = None
 
     def __init__(
@@ -117,7 +118,7 @@ class Request:
             parser(self, reader)
         except UnicodeDecodeError as error:
             raise WireError(f"a text that is not UTF-8: {error}") from error
-        # Bytes left over are a bug in the driver that no answer would reveal.
+        # A driver that sends too many bytes has a bug, which no response would reveal.
         if not reader.at_end:
             raise WireError(f"{len(reader.rest())} bytes are left after the body of {self!r}")
 
@@ -147,18 +148,17 @@ def _prepare(request: Request, reader: BodyReader) -> None:
     request.query = reader.long_string()
     if request.version >= 5:
         request.query_flags = reader.int32()
-        # 4.1.5: the only flag of PREPARE, which is for the keyspace.
+        # Section 4.1.5: PREPARE only has this flag, which means that a keyspace follows.
         if request.query_flags & 0x01:
             request.keyspace = reader.string()
 
 
 def _execute(request: Request, reader: BodyReader) -> None:
     query_id = request.query_id = reader.short_bytes()
-    # Version 5 always has this id (section 4.1.6). Earlier versions have it only with the
-    # extension.
+    # Version 5 has this id (section 4.1.6); earlier versions only with an extension of ScyllaDB.
     if request.connection.has_metadata_ids:
         request.result_metadata_id = reader.short_bytes()
-    # Primes match CQL, so an EXECUTE gets the CQL of its statement.
+    # Look up the CQL, so that a prime for it matches.
     request.query = request.connection.node.text_of(query_id)
     _parameters(request, reader)
     if request.connection.has_tablet_versions:
@@ -171,7 +171,7 @@ def _parameters(request: Request, reader: BodyReader) -> None:
     if not flags:
         return
     if flags & _VALUES:
-        # Names and values alternate (section 4.1.4), so reading two separate lists would be wrong.
+        # With names, each value follows its name (section 4.1.4).
         if flags & _NAMES:
             pairs = [(reader.string(), reader.value()) for _ in range(reader.short())]
             request.names, request.values = (
@@ -188,12 +188,13 @@ def _parameters(request: Request, reader: BodyReader) -> None:
 
 
 def _last_parameters(request: Request, reader: BodyReader, flags: int) -> None:
+    """Parse the optional parameters that BATCH also has."""
     if flags & _SERIAL:
         request.serial_consistency = reader.short()
     if flags & _TIMESTAMP:
         request.timestamp = reader.long()
     if request.version >= 5:
-        # Older versions have one byte of flags, in which 0x80 has no meaning.
+        # Up to version 4, the flags are a single byte, in which 0x80 has no meaning.
         if flags & _KEYSPACE:
             request.keyspace = reader.string()
         if flags & _NOW:

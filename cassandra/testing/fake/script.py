@@ -1,4 +1,4 @@
-"""Primes: they decide which answer a request gets."""
+"""Primes: rules by which a test says how a node responds to which requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WITH_TEXT = frozenset({Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH})
 
 def _by_text(text: str) -> Callable[[Request], bool]:
     return lambda request: (
-        # PREPARE has CQL, too, but a prime for a statement refers to its execution.
+        # PREPARE has CQL, too, but a prime for CQL is meant for its execution.
         request.opcode in _WITH_TEXT
         and (request.query == text or (bool(request.statements) and text in request.queries))
     )
@@ -39,7 +39,7 @@ def _by_opcode(opcode: int) -> Callable[[Request], bool]:
 
 
 def matcher(match: Match) -> Callable[[Request], bool]:
-    """Return a predicate that decides if a request matches."""
+    """Return a function that says if a request matches; see `FakeNode.prime`."""
     if isinstance(match, str):
         return _by_text(match)
     if isinstance(match, re.Pattern):
@@ -52,9 +52,10 @@ def matcher(match: Match) -> Callable[[Request], bool]:
 
 
 class Prime:
-    """One prime of the script. `used` counts the requests that it has answered.
+    """A rule: requests for which `matches` is true get `answer`.
 
-    `text` is the CQL of the statement that it answers, or None for other matches.
+    `used` counts the requests to which it applied. `text` is the CQL that it matches; None if it
+    matches by something else.
     """
 
     __slots__ = ("_script", "answer", "matches", "text", "times", "used")
@@ -75,17 +76,18 @@ class Prime:
         self.used = 0
 
     def remove(self) -> None:
-        """Remove the prime: it answers no further requests."""
+        """Remove the prime: it applies to no further requests."""
         self._script.remove(self)
 
 
 class Script:
-    """The primes, the latest first, because a later prime takes precedence over an earlier one."""
+    """The primes of a node. A later prime takes precedence over an earlier one."""
 
     __slots__ = ("_lines",)
 
     def __init__(self) -> None:
-        # Replaced as a whole, because the node's thread may read it at any time.
+        # The latest prime first. Each change replaces the tuple, because the node's thread may read
+        # it at any time.
         self._lines: tuple[Prime, ...] = ()
 
     def prime(self, match: Match, answer: Answerable, times: int | None) -> Prime:

@@ -1,5 +1,4 @@
-"""`Scylla`: turns the nodes of a `FakeCluster` into ScyllaDB nodes, and holds the state that they
-share.
+"""`Scylla`: the settings and the common state of the nodes of a fake ScyllaDB cluster.
 
 All formats follow ScyllaDB's docs/dev/protocol-extensions.md.
 """
@@ -22,11 +21,14 @@ _ROUTES = "system.client_routes"
 
 
 class Arrivals:
-    """Counts of the requests that arrived at a node: per shard, and how many arrived at a right
-    shard.
+    """Counts how many requests arrived at a shard that has their partition.
 
-    Only requests whose partition the node can compute are counted: executions of prepared
-    statements with a complete partition key.
+    Only executions of prepared statements with a complete partition key are counted: for others the
+    node cannot compute the partition.
+
+    `by_shard` has the number of requests by shard. `right` counts those at a shard with the
+    partition, `wrong_shard` those at another shard of a replica, and `wrong_node` those at a node
+    that is no replica. `payloads` counts the responses that informed the client about a tablet.
     """
 
     def __init__(self) -> None:
@@ -77,10 +79,10 @@ class Scylla:
 
     :param shards: the number of shards of each node, or one number for all nodes.
     :param ignore_msb: how many of a token's highest bits are ignored when the shard is computed.
-    :param tablets_version: 1, or 2 if the nodes offer version 2 as well.
+    :param tablets_version: the newest version of tablet routing that the nodes offer, 1 or 2.
     :param shard_aware_port: False if the nodes do not have a shard-aware port.
-    :param rewrites_ports: True if a NAT changes the clients' ports at random. The shard-aware port
-        then assigns any shard.
+    :param rewrites_ports: True imitates a NAT that changes the clients' ports: connections to the
+        shard-aware port then get random shards.
     :param metadata_ids: False if the nodes do not offer SCYLLA_USE_METADATA_ID.
     :param client_routes: False if the nodes are too old for the table system.client_routes.
     :param lwt_mask: the bit in the flags of a PREPARED that marks a lightweight transaction.
@@ -118,7 +120,7 @@ class Scylla:
         self.nodes: list[ScyllaNode] = []
         self.placement = Placement(self._members, seed)
         self.tables: dict[tuple[str, str], Table] = {}
-        # One object for all nodes, including nodes that join later.
+        # The schema tables of all nodes, including nodes that join later: they share this dict.
         self.schema: dict[str, list[dict[str, Any]]] = {}
 
     def _members(self) -> list[Member]:
@@ -130,9 +132,9 @@ class Scylla:
         ]
 
     def shards_of(self, place: int) -> int:
-        """Return the number of shards of the node that was started as number `place`.
+        """Return the number of shards of a node.
 
-        :param place: 0 for the first node.
+        :param place: the index of the node in the order of creation.
         """
         if isinstance(self.shards, int):
             return self.shards
@@ -212,8 +214,10 @@ class Scylla:
         port: int | None = None,
         tls_port: int | None = None,
     ) -> None:
-        """Set the client route to a node through a private network, and inform clients of the
-        change.
+        """Set the client route to a node: the address by which clients of a private network reach
+        it.
+
+        The running nodes send the event CLIENT_ROUTES_CHANGE.
 
         :param connection_id: the id of the connection to the private network.
         :param host_id: the id of the node.
@@ -221,8 +225,7 @@ class Scylla:
         :param port: the proxy's port.
         :param tls_port: the proxy's port for TLS.
         """
-        # This is the primary key of the real table: a second row for the same key replaces the
-        # first.
+        # The primary key of the table: a second row with the same key replaces the first.
         key = (connection_id, host_id)
         rows = self.schema.get(_ROUTES, ())
         rows = [row for row in rows if (row["connection_id"], row["host_id"]) != key]
@@ -236,7 +239,7 @@ class Scylla:
 
     def _row(self, table: str, **row: Any) -> None:
         name = f"system_schema.{table}"
-        # Create a new list, because the nodes' thread may be iterating over the old one.
+        # Replace the list, because the nodes' thread may be iterating over the old one.
         self.schema[name] = [*self.schema.get(name, ()), row]
 
     @property

@@ -34,8 +34,8 @@ _CONDITION = re.compile(r"\bif\b", re.IGNORECASE)
 class ScyllaNode(FakeNode):
     """A node of a `Scylla` cluster.
 
-    `arrivals` counts the requests at each shard, and how many arrived at a right shard. The shard
-    of a connection is `ServerConnection.shard`.
+    `arrivals` counts how many requests arrived at a shard that has their partition. The shard of a
+    connection is `ServerConnection.shard`.
 
     :param address: the address to listen on.
     :param port: the port; 0 chooses a free one.
@@ -79,9 +79,9 @@ class ScyllaNode(FakeNode):
             self._shard_listener = None
 
     def close_shard_aware_port(self) -> None:
-        """Refuse connections to the shard-aware port, which SUPPORTED still announces.
+        """Refuse connections to the shard-aware port until the node is started again.
 
-        This lasts until the node is started again.
+        SUPPORTED still announces the port.
         """
         self._running().call(self._stop_shard_listener)
 
@@ -90,17 +90,18 @@ class ScyllaNode(FakeNode):
         super().connection_opened(connection)
 
     def _shard_for(self, connection: ServerConnection) -> int:
+        # On the shard-aware port, the client's port chooses the shard.
         if connection.local_port == self.shard_aware_port and connection.peer is not None:
             port = connection.peer[1]
             if self.scylla.rewrites_ports:
                 port = self._nat.randrange(1 << 15, 1 << 16)
             return port % self.shards
-        # Assign shards in turn, as a real node does for connections to its ordinary port.
+        # On the ordinary port, assign shards in turn, as a real node does.
         self._next_shard += 1
         return (self._next_shard - 1) % self.shards
 
     def connections_by_shard(self) -> dict[int, int]:
-        """Return the number of open connections to each shard that has any."""
+        """Return the number of open connections by shard, without shards that have none."""
         counts: dict[int, int] = {}
         for connection in self.connections:
             counts[connection.shard] = counts.get(connection.shard, 0) + 1
@@ -142,7 +143,7 @@ class ScyllaNode(FakeNode):
         return 0
 
     def _make_prepared(self, text: str) -> Prepared:
-        """Describe a statement by the tables of the cluster, if the statement names one of them."""
+        """Describe a statement by the columns of its table, if `Scylla.tables` has it."""
         named = _TABLE_NAME.search(text)
         table = self.scylla.tables.get((named[1], named[2])) if named is not None else None
         if named is None or table is None:
@@ -169,7 +170,9 @@ class ScyllaNode(FakeNode):
         super()._answer(request)
 
     def _count(self, request: Request) -> None:
-        """Count where an EXECUTE arrived, and inform the client if it used outdated placement."""
+        """Count an EXECUTE in `arrivals`; inform the client about a tablet whose replicas it
+        missed.
+        """
         prepared = self.statement_of(request)
         if prepared is None or not prepared.pk_indexes:
             return
@@ -192,16 +195,18 @@ class ScyllaNode(FakeNode):
         else:
             arrivals.wrong_node += 1
         tablet = placement.tablet_of(prepared.keyspace, prepared.table, token)
-        version = self._version_to_tell(request, tablet, is_right)
+        version = self._payload_version(request, tablet, is_right)
         if tablet is not None and version:
             arrivals.payloads += 1
             request.routing_payload = routing_payload(tablet, version)
 
-    def _version_to_tell(self, request: Request, tablet: Tablet | None, is_right: bool) -> int:
-        """Return the version of the payload for the answer, or 0 for none."""
+    def _payload_version(self, request: Request, tablet: Tablet | None, is_right: bool) -> int:
+        """Return the version of the payload in the response, 1 or 2; 0 for no payload."""
         if tablet is None:
             return 0
         if request.connection.has_tablet_versions:
+            # In version 2 the client sends one hexadecimal digit of the tablet's version (the low
+            # half of the byte), and says which digit it is (the high half).
             block = request.tablet_version_block or 0
             return 2 if tablet.version >> (block >> 4) * 4 & 0xF != block & 0xF else 0
         return 1 if _V1 in request.connection.options and not is_right else 0
@@ -212,7 +217,7 @@ def _is_lwt(text: str) -> bool:
 
 
 def _markers(text: str) -> list[str]:
-    """Return the columns that the bind markers of a statement refer to."""
+    """Return the column of each bind marker of an INSERT, or of conditions ``column = ?``."""
     inserted = _INSERT.search(text)
     if inserted is None:
         return [match[1] for match in _COMPARED.finditer(text)]
@@ -230,7 +235,7 @@ def _result_columns(text: str, table: Table) -> list[tuple[str, str]]:
 
 
 def _key(values: Sequence[Any], indexes: Sequence[int]) -> bytes | None:
-    """Return the serialized partition key, or None if a part of it is missing."""
+    """Return the serialized partition key; None if a value of it is not bound."""
     parts = [values[index] for index in indexes if index < len(values)]
     if len(parts) < len(indexes) or not all(isinstance(part, bytes) for part in parts):
         return None
@@ -243,9 +248,10 @@ def _key(values: Sequence[Any], indexes: Sequence[int]) -> bytes | None:
 def rate_limited(
     text: str = "primed", *, op_type: int = 0, rejected_by_coordinator: bool = False
 ) -> Message:
-    """Return the error for a request over its partition's rate limit.
+    """Return the error for a request that exceeds the rate limit of its partition.
 
-    A client that did not negotiate that error gets a Config_error, as the specification requires.
+    A client that did not ask for this error in STARTUP gets a Config_error, as ScyllaDB's
+    docs/dev/protocol-extensions.md requires.
 
     :param text: the error message.
     :param op_type: 0 for a read, 1 for a write.

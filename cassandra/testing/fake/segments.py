@@ -1,7 +1,6 @@
-"""Version 5's outer frames (native_protocol_v5.spec, section 2): lengths, checksums and envelopes.
+"""The frames of version 5 around envelopes (native_protocol_v5.spec, section 2).
 
-The checksums are implemented here again, so that an error in the driver's own checksums cannot go
-unnoticed.
+The checksums do not use the driver's code, so that a test finds an error in it.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ _CRC32_START = zlib.crc32(b"\xfa\x2d\x55\xca")
 
 
 def crc24(data: bytes) -> int:
-    """Return the header's checksum, the least significant byte first (section 2.1)."""
+    """Return the checksum of a frame's header, which is sent in little-endian order."""
     crc = _CRC24_START
-    # Bit by bit and without a table, on purpose: this differs from the driver's implementation.
+    # Bit by bit, on purpose: the driver's implementation uses a table.
     for byte in data:
         crc ^= byte << 16
         for _ in range(8):
@@ -53,7 +52,7 @@ def lz4_compress(data: bytes) -> bytes:
 
 
 def lz4_decompress(data: bytes, size: int) -> bytes:
-    """Return the `size` bytes that an LZ4 block holds."""
+    """Decompress an LZ4 block; raise WireError if the result does not have `size` bytes."""
     try:
         plain: bytes = lz4.decompress(data, uncompressed_size=size)
     except lz4.LZ4BlockError as error:
@@ -64,16 +63,19 @@ def lz4_decompress(data: bytes, size: int) -> bytes:
 
 
 def encode_segment(payload: bytes, self_contained: bool, compressed: bool) -> bytes:
-    """Return one frame around `payload`, which has at most `MAX_PAYLOAD` bytes (sections 2.1,
-    2.2).
+    """Return one frame around `payload` (sections 2.1 and 2.2).
+
+    :param payload: at most `MAX_PAYLOAD` bytes.
+    :param self_contained: True if the payload consists of whole envelopes.
+    :param compressed: True if the connection uses LZ4.
     """
     if compressed:
         block = lz4_compress(payload)
         size = len(payload)
         if len(block) >= size:
-            # Size 0 means that the payload is stored uncompressed.
+            # An uncompressed length of 0 means that the payload is not compressed.
             block, size = payload, 0
-        # 17 bits for each length, then the flag; the least significant byte first.
+        # Two lengths of 17 bits and the flag, in little-endian order.
         fields = (len(block) | size << 17 | self_contained << 34).to_bytes(5, "little")
     else:
         block = payload
@@ -109,10 +111,7 @@ def pack(envelopes: Sequence[bytes], compressed: bool) -> bytes:
 
 
 class SegmentReader:
-    """Accepts bytes in chunks of any size, and returns payloads.
-
-    `feed` raises WireError for a wrong checksum or length.
-    """
+    """Removes the frames from received bytes."""
 
     __slots__ = ("_buffer", "_compressed", "_header")
 
@@ -122,8 +121,11 @@ class SegmentReader:
         self._buffer = b""
 
     def feed(self, data: bytes) -> bytes:
-        """Return the concatenated payloads that are complete now."""
-        # Copying for each chunk is quadratic, but tests send small requests.
+        """Add received bytes; return the payloads of all frames that are complete now.
+
+        :raises WireError: for a wrong checksum or length.
+        """
+        # Copying the buffer each time is slow for large frames, but tests send small requests.
         buffer = self._buffer + data if self._buffer else data
         payloads: list[bytes] = []
         position, end, size = 0, len(buffer), self._header

@@ -1,7 +1,7 @@
-"""The system tables that drivers read.
+"""Responds to SELECTs from the system tables that drivers read.
 
-Some rows are built from the nodes' attributes. The schema tables have the rows in
-`FakeNode.schema`.
+The rows of system.local and system.peers come from the attributes of the nodes, those of the schema
+tables from `FakeNode.schema`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SCHEMA_TABLES", "SCHEMA_TABLES_OF_5_0", "answer_to"]
 
-# The part of CQL that drivers use to read system tables.
+# The CQL that drivers use to read system tables. Nothing else is understood.
 _SELECT = re.compile(
     r"^\s*select\s+(?P<columns>.+?)\s+from\s+(?P<table>system\w*\.\w+)"
     r"\s*(?:where\s+(?P<where>.+?))?\s*(?:using\s+timeout\s+\w+)?\s*;?\s*$",
@@ -30,6 +30,7 @@ _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
 _CONDITION = re.compile(r"^(\w+)\s*(?:=|in\b)\s*(.*)$", re.IGNORECASE | re.DOTALL)
 _VALUE = re.compile(r"'(?:[^']|'')*'|[^\s(),']+")
 
+# (name, CQL type, function that returns the value for a node)
 _Column = tuple[str, str, Callable[["FakeNode"], Any]]
 
 _COMMON: tuple[_Column, ...] = (
@@ -155,7 +156,7 @@ def _described(columns: Sequence[_Column], nodes: Sequence[FakeNode]) -> Table:
 
 
 def _table(node: FakeNode, name: str) -> Table | None:
-    """Return the columns of a table, and its rows as mappings."""
+    """Return (columns, rows) of a table; None if the node has no such table."""
     if name == "system.local":
         return _described(_LOCAL, [node])
     if name == "system.peers":
@@ -175,7 +176,7 @@ def _refusal(text: str) -> Message:
 
 
 def answer_to(node: FakeNode, request: Request) -> Message | None:
-    """Return the answer to a SELECT from a system table, or None if `request` is not one."""
+    """Return the answer to a SELECT from a system table; None for any other request."""
     match = _SELECT.match(request.query or "")
     if match is None:
         return None
@@ -191,10 +192,11 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
         if selection == "*"
         else [part.strip().lower() for part in selection.split(",")]
     )
-    # As on a real server: drivers react to this error and read other tables or columns.
+    # A real server raises this error too. Drivers react to it by reading other tables or columns.
     unknown = [column for column in names if column not in by_name]
     if unknown:
         return _refusal(f"Undefined column name {unknown[0]} in table {name}")
+    # Filter the rows by the conditions of WHERE.
     bound = iter(request.values)
     for text in _AND.split(match["where"].strip()) if match["where"] else ():
         condition = _CONDITION.match(text.strip())
@@ -205,7 +207,7 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
             _bound(next(bound, None), by_name[column]) if value == "?" else _unquoted(value)
             for value in _VALUE.findall(condition[2])
         }
-        # Compare strings, because a literal in the WHERE clause has no type here.
+        # Compare values as strings, because we do not convert the literals of the WHERE clause.
         content = [row for row in content if str(row.get(column)) in values]
     return paged(
         [(column, by_name[column]) for column in names],
@@ -216,7 +218,7 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
 
 
 def _bound(value: object, kind: str) -> str | None:
-    """Return the value of a bind marker as a literal without quotes, or None if it is missing."""
+    """Return a bound value as a literal without quotes; None if it is null, unset or missing."""
     if not isinstance(value, bytes):
         return None
     if kind == "uuid":

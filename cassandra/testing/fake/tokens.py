@@ -1,8 +1,8 @@
-"""Tokens and shards, computed independently of the driver.
+"""Computes tokens and shards without the driver's code, so that tests find errors in it.
 
-The token is the signed first half of MurmurHash3's 128 bits. Cassandra's variant treats the bytes
-of the tail as signed. The shard follows ScyllaDB's docs/dev/protocol-extensions.md, "Intranode
-sharding".
+The token is the first half of MurmurHash3's 128 bits, as a signed number. Cassandra's variant
+treats the bytes after the last block of 16 bytes as signed. The shard follows ScyllaDB's
+docs/dev/protocol-extensions.md, "Intranode sharding".
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ def _signed_tail(data: bytes) -> int:
 
 def token_of(key: bytes) -> int:
     """Return the token of a serialized partition key."""
+    # The blocks of 16 bytes.
     first = second = 0
     blocks_end = len(key) // 16 * 16
     for offset in range(0, blocks_end, 16):
@@ -44,6 +45,7 @@ def token_of(key: bytes) -> int:
         first = (_rotated(first, 27) + second) * 5 + 0x52DCE729 & _MASK
         second ^= _rotated(high * _C2 & _MASK, 33) * _C1 & _MASK
         second = (_rotated(second, 31) + first) * 5 + 0x38495AB5 & _MASK
+    # The rest, and the finalization.
     second ^= _rotated(_signed_tail(key[blocks_end + 8 :]) * _C2 & _MASK, 33) * _C1 & _MASK
     first ^= (
         _rotated(_signed_tail(key[blocks_end : blocks_end + 8]) * _C1 & _MASK, 31) * _C2 & _MASK
@@ -55,11 +57,11 @@ def token_of(key: bytes) -> int:
     first, second = _mixed(first), _mixed(second)
     first = first + second & _MASK
     token = first - (1 << 64) if first >> 63 else first
-    # The smallest number is not the token of any key.
+    # The smallest number is not used as a token: Cassandra replaces it by the largest one.
     return (1 << 63) - 1 if token == -(1 << 63) else token
 
 
 def shard_of(token: int, shards: int, ignore_msb: int) -> int:
-    """Return the shard that owns `token` on a node with this sharding."""
+    """Return the shard that has the partitions with `token`, on a node with so many shards."""
     biased = (token + (1 << 63) << ignore_msb) & _MASK
     return biased * shards >> 64

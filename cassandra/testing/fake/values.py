@@ -1,4 +1,4 @@
-"""CQL types given as strings, and values in their wire formats.
+"""Parses CQL types, and encodes values of these types for rows.
 
 See native_protocol_v5.spec, sections 4.2.5.2, 5 and 6.
 """
@@ -54,10 +54,11 @@ Columns = Sequence[Column]
 
 
 class Type(NamedTuple):
-    """One type.
+    """A parsed CQL type.
 
-    `option` describes the type for a protocol version, `encode` encodes a value, `class_name` is
-    the server's class, and `width` is the fixed size of a value in a vector, or None.
+    `option` is called with a protocol version, and returns the [option] that describes the type in
+    column metadata. `encode` encodes a value. `class_name` is the name of the server's Java class.
+    `width` is the size of a value in a vector; None if it varies.
     """
 
     option: Callable[[int], bytes]
@@ -71,7 +72,7 @@ def _packed(layout: str) -> Callable[[Any], bytes]:
 
 
 def _varint(number: int) -> bytes:
-    # The shortest two's complement, as servers write it: -128 fits in one byte, 128 does not.
+    # The shortest two's complement: -128 fits into one byte, 128 does not.
     length = (number + (number < 0)).bit_length() // 8 + 1
     return number.to_bytes(length, "big", signed=True)
 
@@ -79,8 +80,8 @@ def _varint(number: int) -> bytes:
 def _decimal(number: decimal.Decimal | int | float | str) -> bytes:
     sign, digits, exponent = decimal.Decimal(number).as_tuple()
     assert isinstance(exponent, int)
-    # The scale in CQL is the negated exponent. We use the digits, because arithmetic of `decimal`
-    # would round to the context's precision.
+    # The scale in CQL is the negated exponent. We join the digits, because arithmetic of `decimal`
+    # would round them to the precision of its context.
     unscaled = int("".join(map(str, digits)))
     return struct.pack(">i", -exponent) + _varint(-unscaled if sign else unscaled)
 
@@ -120,12 +121,14 @@ def _duration(value: Sequence[int]) -> bytes:
 
 
 class _Scalar(NamedTuple):
+    """A type without parameters. `option` is its id in column metadata."""
+
     option: int
     encode: Callable[[Any], bytes]
     class_name: str
-    # The fixed size in a vector; None if each element is preceded by its length.
+    # The size of an element in a vector; None if each element is preceded by its length.
     width: int | None = None
-    # The first protocol version that has an option for the type.
+    # The first protocol version that knows the id. Earlier versions name the Java class instead.
     since: int = 3
 
 
@@ -155,6 +158,7 @@ _SCALARS = {
 
 
 def _custom(class_name: str) -> bytes:
+    """Return the option of a custom type, which is known by its Java class."""
     return b"\0\0" + string(class_name)
 
 
@@ -172,6 +176,7 @@ def _scalar(name: str) -> Type:
 
 
 def _cell(kind: Type, value: object) -> bytes:
+    """Return a value with its length; the length of null is -1."""
     if value is None:
         return b"\xff\xff\xff\xff"
     return long_bytes(value.data if isinstance(value, Encoded) else kind.encode(value))
@@ -253,8 +258,8 @@ def _udt(udt: Udt) -> Type:
 def _vector(element: Type, dimensions: int) -> Type:
     """Return a vector type.
 
-    A vector is sent as a custom type. Elements of fixed length are packed; other elements are
-    preceded by an unsigned vint.
+    In column metadata, a vector is a custom type. Elements of a type with a fixed size follow each
+    other directly; each other element follows its length, an unsigned vint.
     """
 
     def encode(values: Collection[Any]) -> bytes:
@@ -315,7 +320,7 @@ def parse_type(kind: str | Udt) -> Type:
 def check_columns(columns: Any) -> None:
     """Raise TypeError if `columns` are not (name, type) pairs."""
     for column in (columns,) if isinstance(columns, str) else columns:
-        # A string of two characters would pass as a pair.
+        # A string of two characters is also a sequence of two items.
         if isinstance(column, str) or not isinstance(column, Sequence) or len(column) != 2:
             raise TypeError(f"columns are (name, type) pairs: [('k', 'int')], not {column!r}")
 
@@ -326,10 +331,10 @@ def encode_row(
     row: Mapping[str, Any] | Sequence[Any],
     index: int = 0,
 ) -> bytes:
-    """Encode one row, given as a sequence in column order or a mapping by name (section
-    4.2.5.2).
+    """Encode one row (native_protocol_v5.spec, section 4.2.5.2).
 
     :param kinds: the parsed types of `columns`.
+    :param row: the values, as a sequence in column order or a mapping by column name.
     :param index: the position of the row in the result, for errors.
     :raises TypeError: if a value has another type than its column.
     :raises ValueError: if a column cannot hold a value of this type.
@@ -356,7 +361,7 @@ def _unencodable(index: int, column: Column, value: object, fault: Exception) ->
         f"row {index}, column {name} ({kind.name if isinstance(kind, Udt) else kind}): "
         f"{value!r} ({type(value).__name__}) cannot be encoded"
     )
-    # `struct` raises the same error for another type and for a number that is out of range.
+    # `struct.error` means a value of another type, or an int that is out of range.
     if isinstance(fault, (TypeError, AttributeError)) or (
         isinstance(fault, struct.error) and not isinstance(value, int)
     ):

@@ -1,10 +1,11 @@
-"""`SimulatedLoop`: an asyncio event loop in virtual time, with all random choices made by a seed.
+"""`SimulatedLoop`: an asyncio event loop in virtual time, whose seed makes all random choices.
 
-The loop is its own selector. When nothing is ready, `select` jumps to the next timer or I/O event
-immediately, so an hour of waiting takes no time. Where asyncio guarantees an order, so does this
-loop: callbacks of `call_soon` run in order, and the events of each connection arrive in order.
-Where asyncio guarantees nothing, the seed decides: which of several ready connections comes first,
-which of two equal timers fires first, and how late a timer fires.
+The loop is its own selector: asyncio calls `select` to wait for I/O. When nothing is ready,
+`select` sets the virtual time to that of the next timer or I/O event and returns at once, so an
+hour of waiting takes no real time. Where asyncio guarantees an order, so does this loop: callbacks
+of `call_soon` run in order, and the events of each connection arrive in order. Where asyncio
+guarantees no order, the seed decides: which of several ready connections comes first, which of two
+equal timers fires first, and how late a timer fires.
 
 If something is still awaited but no timer or I/O event is left, the loop raises `Stalled`. If it
 iterates without letting time pass, it raises `Livelocked`. A real loop would hang in both cases.
@@ -34,23 +35,25 @@ _BEGINNING = 1_000.0  # seconds; not 0, which some code treats as "never"
 _EPOCH = 1_767_225_600 * 10**9  # nanoseconds: the wall clock shows 2026 when virtual time is 0
 _TURN = 1e-6  # minimum seconds of each iteration of the loop
 _LATENESS = 2e-5  # maximum seconds that a timer may be late
-_BUSY_SHARE = 0.02  # the share of jumps that go too far because the process was busy
+# In this share of jumps the process was busy: the loop continues up to _BUSY seconds late.
+_BUSY_SHARE = 0.02
 _BUSY = 0.005  # seconds
 
+# More than _MOST_TURNS iterations within _TURNS_TIME virtual seconds are a livelock.
 _MOST_TURNS = 300_000
-_TURNS_TIME = 5.0  # seconds; that many iterations within this time are a livelock
+_TURNS_TIME = 5.0
 
 
 class Stalled(RuntimeError):
-    """Nothing will ever happen again, but something is still awaited."""
+    """Something is still awaited, but no timer and no I/O event is left that could wake it."""
 
 
 class Livelocked(RuntimeError):
-    """The loop iterates, but time does not pass."""
+    """The loop iterates again and again, but its virtual time hardly passes."""
 
 
 class _Clock:
-    """The common time of several loops."""
+    """The virtual time and the wall clock, which all loops of a simulation share."""
 
     __slots__ = ("ids", "now", "wall_offset")
 
@@ -63,30 +66,31 @@ class _Clock:
 class SimulatedLoop(asyncio.BaseEventLoop):
     """An event loop in virtual time. Its seed determines everything that it does.
 
-    :param seed: an int or a string. The same seed gives the same run, with the same implementation
-        of the driver and the same Python version.
+    :param seed: an int or a string. The same seed gives the same run if the implementation of the
+        driver (compiled or Python) and the Python version are the same.
     """
 
     network: Network
-    """The network of its connections. `Network` sets it."""
+    """The network of the loop's connections, which the constructor of `Network` sets."""
 
     def __init__(self, seed: int | str = 0) -> None:
         super().__init__()
         self.seed = seed
         self.random = random.Random(f"{seed}/loop")
-        self.turns = 0
+        self.turns = 0  # iterations of the loop
         self.faults: list[dict[str, Any]] = []
-        """The contexts passed to the loop's exception handler."""
+        """The contexts that were passed to the loop's exception handler: unhandled exceptions."""
         self.threads: SimulatedThreads | None = None
-        """The threads that take turns with the loop's own thread; None if there are none."""
+        """The simulated threads, which take turns with the thread of the loop; None for none."""
         self.children: list[SimulatedLoop] = []
         """The loops of other threads, in the order of their creation."""
         self._clock = _Clock(seed)
-        self._stall = 0.0
+        self._stall = 0.0  # seconds that must pass before the next event; see `stall`
         self._is_told_to_end = False
+        # A heap of I/O events: (time, random tie-breaker, number, connection, callback).
         self._io: list[tuple[float, float, int, object, Callable[[], object]]] = []
         self._numbers = itertools.count()
-        self._watch_from = (_BEGINNING, 0)
+        self._watch_from = (_BEGINNING, 0)  # (time, turns) since when we look for a livelock
         self._selector = self
         self._clusters = itertools.count(1)
         self._task_numbers = itertools.count(1)
@@ -106,7 +110,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return clock.wall_offset + int(clock.now * 1e9)
 
     def step_wall_clock(self, seconds: float) -> None:
-        """Set the wall clock, as an administrator or NTP does. Timers are not affected.
+        """Move the wall clock, as an administrator or NTP does. Timers are not affected.
 
         :param seconds: how far to move the clock ahead; a negative number moves it back.
         """
@@ -126,18 +130,18 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
         :param when: the virtual time, in seconds.
         :param callback: the function to call.
-        :param context: the context of the call.
-        :param args: its arguments.
+        :param args: the arguments of the call.
+        :param context: the context (`contextvars`) of the call.
         """
         late = self.random.random() * _LATENESS
         return super().call_at(when + late, callback, *args, context=context)
 
     def call_io(self, when: float, key: object, callback: Callable[[], object]) -> None:
-        """Call `callback` at a virtual time, for the network.
+        """Call `callback` at a virtual time, as an I/O event of the network.
 
         :param when: the virtual time, in seconds.
-        :param callback: the function to call.
         :param key: the connection. Events of one connection keep their order.
+        :param callback: the function to call.
         """
         tie = self.random.random()
         heapq.heappush(self._io, (when, tie, next(self._numbers), key, callback))
@@ -153,6 +157,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         clock = self._clock
         stall, self._stall = self._stall, 0.0
         if self.threads is not None:
+            # With other threads, these run until this loop has work; time passes there.
             clock.now += _TURN
             self.threads.turn(self, stall)
         else:
@@ -178,7 +183,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._clock.now = max(self._clock.now, target + self.busy_seconds())
 
     def busy_seconds(self) -> float:
-        """Return the random number of seconds that the process is late, which is usually 0."""
+        """Return how many seconds the process is late: usually 0, sometimes a random number."""
         if self.random.random() < _BUSY_SHARE:
             return self.random.random() * _BUSY
         return 0.0
@@ -186,11 +191,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     # -- together with other threads ---------------------------------------------------------------
 
     def has_work(self) -> bool:
-        """Return True if the next iteration would call something now."""
+        """Return True if the loop has a callback that can run now."""
         return bool(self._ready) or self._stopping  # type: ignore[attr-defined]
 
     def next_time(self) -> float | None:
-        """Return the virtual time of the next timer or I/O event, or None."""
+        """Return the virtual time of the next timer or I/O event; None if there is none."""
         times = [handle._when for handle in self._scheduled[:1]]  # type: ignore[attr-defined]
         if self._io:
             times.append(self._io[0][0])
@@ -199,7 +204,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def new_child(self, name: str) -> SimulatedLoop:
         """Return a loop for another thread, with the same network and time.
 
-        :param name: distinguishes the loop's random numbers from those of other loops.
+        :param name: a name that no other child has. It becomes a part of the child's seed.
         """
         child = type(self)(f"{self.seed}/{name}")
         child.share(self)
@@ -207,7 +212,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return child
 
     def share(self, parent: SimulatedLoop) -> None:
-        """Share the time, network and threads of another loop.
+        """Adopt the time, the network and the threads of another loop.
 
         :param parent: the other loop.
         """
@@ -221,11 +226,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Any = None
     ) -> asyncio.Handle:
-        """Call `callback` in the loop's thread, which may run immediately.
+        """Call `callback` in the thread of the loop. That thread may run before this returns.
 
         :param callback: the function to call.
-        :param context: the context of the call.
-        :param args: its arguments.
+        :param args: the arguments of the call.
+        :param context: the context (`contextvars`) of the call.
         """
         handle = super().call_soon_threadsafe(callback, *args, context=context)
         if self.threads is not None:
@@ -233,6 +238,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return handle
 
     def _check_progress(self) -> None:
+        """Raise Livelocked if the loop iterates, but time does not pass."""
         self.turns += 1
         began, turns = self._watch_from
         now = self._clock.now
@@ -242,7 +248,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             raise Livelocked(f"{_MOST_TURNS} turns of the loop took less than {_TURNS_TIME} s")
 
     def _process_events(self, events: list[tuple[object, Callable[[], object]]]) -> None:
+        """Called by asyncio with the result of `select`: schedule the callbacks."""
         if len(events) > 1:
+            # Shuffle the connections, but keep the order of the events of each.
             by_key: dict[int, list[Callable[[], object]]] = {}
             for key, callback in events:
                 by_key.setdefault(id(key), []).append(callback)
@@ -255,14 +263,14 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             self._ready.append(asyncio.Handle(callback, (), self))  # type: ignore[attr-defined]
 
     def _write_to_self(self) -> None:
-        """Nobody needs to be woken, because `select` never waits."""
+        """Do nothing. asyncio calls this to wake up `select`, which never waits here."""
 
     # -- methods of asyncio's loops ----------------------------------------------------------------
 
     def run_in_executor(  # type: ignore[override]
         self, executor: object, function: Callable[..., T], *args: Any
     ) -> asyncio.Future[T]:
-        """Call a function in a simulated thread, or immediately without `SimulatedThreads`.
+        """Call a function in a simulated thread; without `SimulatedThreads`, call it immediately.
 
         :param executor: ignored.
         :param function: the function.
@@ -279,9 +287,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return future
 
     def new_executor(self, name: str) -> InlineExecutor:
-        """Return an executor for the parts of the driver that read sources in a thread.
+        """Return an executor for the driver, which reads the source of a load in a thread.
 
-        :param name: the name that its threads would have.
+        :param name: the name of the thread. Here it is not used.
         """
         return InlineExecutor()
 
@@ -295,7 +303,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         proto: int = 0,
         flags: int = 0,
     ) -> list[Any]:
-        """Resolve a name by `Network.names`.
+        """Resolve a host name by `Network.names`.
 
         :param host: the host.
         :param port: the port.
@@ -358,11 +366,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return listener
 
     def cassandra_environment(self) -> SimulatedEnvironment:
-        """Return the environment (time, random numbers, connections) of one more cluster."""
+        """Return an environment (time, random numbers, connections) for a new `Cluster`."""
         return SimulatedEnvironment(self, f"{self.seed}/cluster {next(self._clusters)}")
 
     def cassandra_id(self) -> uuid.UUID:
-        """Return a random id for the driver."""
+        """Return a random id, for the driver's ids. The seed determines it."""
         return uuid.UUID(int=self._clock.ids.getrandbits(128), version=4)
 
     # -- runs --------------------------------------------------------------------------------------
@@ -384,6 +392,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             self.close()
 
     def _abandon_tasks(self) -> None:
+        """Cancel the tasks that still run after the main coroutine."""
         self._watch_from = (self._clock.now, self.turns)
         unfinished = sorted(asyncio.all_tasks(self), key=hash)
         for task in unfinished:
@@ -397,10 +406,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
 
 class InlineExecutor(Executor):
-    """Calls each function immediately in `submit`."""
+    """An executor without threads: `submit` calls the function itself."""
 
     def submit(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Call the function, and return a future with its outcome.
+        """Call the function now, and return a finished future with its outcome.
 
         :param function: the function.
         :param args: its arguments.
@@ -414,7 +423,10 @@ class InlineExecutor(Executor):
 
 
 class _Task(asyncio.Task[Any]):
-    """A task whose position in a set does not depend on its address."""
+    """A task whose hash is a number, not its address in memory.
+
+    asyncio keeps tasks in sets. With addresses, their order would differ from run to run.
+    """
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any], number: int, **settings: Any) -> None:
         self._number = number
@@ -496,7 +508,7 @@ class SimulatedEnvironment:
         )
 
     async def connect_unix(self, make_protocol: Any, path: str, *, tls: dict[str, Any]) -> None:
-        """Raise an error: the simulated network only has IP addresses.
+        """Raise OSError: the simulated network has no Unix sockets.
 
         :param make_protocol: creates the protocol.
         :param path: the path.
@@ -505,7 +517,7 @@ class SimulatedEnvironment:
         raise OSError(2, f"there is no {path} in a simulation")
 
     async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call the function a moment later, in the event loop.
+        """Call the function a moment later in the event loop, since there is no thread.
 
         :param function: the function.
         :param args: its arguments.

@@ -1,14 +1,15 @@
 """A TCP network in memory, with the faults of real networks.
 
-A connection is a `Link`, which has two transports, and so two directions. A direction has a socket
-buffer of a random size, so that a slow reader slows down the sender as in a real network. Bytes
-travel in segments. Segments arrive in order, after a latency with a heavy tail, and a reader may
-get any number of bytes at a time. FIN follows the data. RST overtakes the data, and discards unread
-bytes.
+A connection is a `Link` with a `SimulatedTransport` at each end. Each direction has a socket buffer
+of a random size, so that a slow reader slows down the sender as in a real network. Bytes travel in
+segments. Segments arrive in order, after a random latency that is sometimes much longer than usual,
+and a read may return any number of bytes. FIN arrives after the data that was sent before it. RST
+overtakes the data, and makes the receiver discard unread bytes.
 
-The path between two addresses can be cut, in one direction or both. Segments then wait until the
-path is mended, and arrive late, as TCP's retransmissions do. A host can lose power: its connections
-vanish silently, and reply with RST only when the host is back.
+A test can cut the path between two addresses, in one direction or both. Segments then wait until
+the path is mended, and arrive late, like retransmissions of TCP. A host can lose power: then it
+sends nothing, not even FIN or RST. When it is back, it has no connections, and replies to their
+segments with RST.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Link", "Listener", "Network", "SimulatedTransport"]
 
-CLIENT = "10.1.0.1"
+CLIENT = "10.1.0.1"  # the address of the driver
 
 _SMALLEST_BUFFER, _LARGEST_BUFFER = 2 << 10, 256 << 10  # bytes
-_HIGH_WATER = 64 << 10  # as in asyncio
+_HIGH_WATER = 64 << 10  # unsent bytes at which a protocol must pause writing, as in asyncio
 _READ = 256 << 10  # the most bytes that a transport reads at a time, as in asyncio
 _SYN_TIMEOUT = 127.0  # seconds, as in Linux with six retransmissions
 
@@ -39,10 +40,10 @@ class Network:
     """The hosts, the paths between them, and their connections.
 
     :param loop: the event loop of the network. It gets the network as its attribute `network`.
-    :param latency: the usual seconds that a segment takes in one direction.
-    :param tail: the share of segments that take up to `slowest` seconds.
-    :param slowest: the longest latency in seconds.
-    :param fragments: the share of reads that return only a part of the available bytes.
+    :param latency: the usual latency of a segment, in seconds for one direction.
+    :param tail: the share of segments that take longer, by up to `slowest` seconds.
+    :param slowest: the longest additional latency of these segments, in seconds.
+    :param fragments: the share of reads that return at most a few kilobytes.
     """
 
     def __init__(
@@ -61,21 +62,21 @@ class Network:
         self.slowest = slowest
         self.fragments = fragments
         self.names: dict[str, list[str]] = {}
-        """The addresses of host names."""
+        """The IP addresses by host name, which a test sets."""
         self.links: list[Link] = []
-        """The connections that are open at either end."""
-        self.opened = 0
+        """The connections of which at least one end is open."""
+        self.opened = 0  # connections since the beginning
         self._listeners: dict[tuple[str, int], Listener] = {}
-        self._cut: set[tuple[str, str]] = set()
-        self._dead: set[str] = set()
-        self._hanging: set[str] = set()
+        self._cut: set[tuple[str, str]] = set()  # (source, target) of blocked directions
+        self._dead: set[str] = set()  # hosts without power
+        self._hanging: set[str] = set()  # hosts that do not respond to SYN
         self._next_port = 32_768
         loop.network = self
 
     # -- faults ------------------------------------------------------------------------------------
 
     def cut(self, one: str, other: str, *, both_ways: bool = True) -> None:
-        """Block all segments from one address to another until `mend` is called.
+        """Block all segments between two addresses until `mend` is called.
 
         :param one: an address.
         :param other: another address.
@@ -86,7 +87,7 @@ class Network:
             self._cut.add((other, one))
 
     def mend(self, one: str, other: str) -> None:
-        """Undo `cut`. Segments that were sent in the meantime arrive now.
+        """Undo `cut`. Segments that were sent in the meantime are delivered now.
 
         :param one: an address.
         :param other: another address.
@@ -96,14 +97,14 @@ class Network:
             link.resend()
 
     def mend_all(self) -> None:
-        """Undo all faults of the network, but not the faults of hosts."""
+        """Undo `cut` and `drop_syns` for all addresses. Hosts without power stay off."""
         self._cut.clear()
         self._hanging.clear()
         for link in list(self.links):
             link.resend()
 
     def drop_syns(self, address: str) -> None:
-        """Let new connections to an address hang. Open connections are not affected.
+        """Let attempts to connect to an address hang. Open connections are not affected.
 
         :param address: the IP address.
         """
@@ -117,7 +118,7 @@ class Network:
         self._hanging.discard(address)
 
     def lose_power(self, address: str) -> None:
-        """Let a host vanish silently: it sends neither FIN nor RST.
+        """Turn a host off: it closes its connections without sending FIN or RST.
 
         :param address: the IP address.
         """
@@ -128,7 +129,7 @@ class Network:
                     end.vanish()
 
     def regain_power(self, address: str) -> None:
-        """Bring a host back, without its connections: it replies to their segments with RST.
+        """Undo `lose_power`. The host replies to segments of its former connections with RST.
 
         :param address: the IP address.
         """
@@ -147,10 +148,10 @@ class Network:
     # -- connections -------------------------------------------------------------------------------
 
     async def resolve(self, name: str) -> list[str]:
-        """Return the addresses of a name, or the address itself.
+        """Return the addresses of a host name.
 
-        :param name: the name.
-        :raises OSError: if the name is not known.
+        :param name: the name, which must be in `names`, or an IP address.
+        :raises OSError: for any other name.
         """
         if name in self.names:
             await asyncio.sleep(self.delay())
@@ -207,11 +208,11 @@ class Network:
         :param make_protocol: creates the protocol.
         :param address: the IP address.
         :param port: the port.
+        :param source: the address of the client.
         :param local_port: the local port; None for any.
         :param tls: the TLS context; None for no TLS.
-        :param server_hostname: the name that TLS expects.
+        :param server_hostname: the name that the server's certificate must have.
         :param on_reached: called when the peer has accepted, before the TLS handshake.
-        :param source: the address of the client.
         :raises OSError: if the connection is refused, the host is unreachable, or there is no
             response within 127 seconds.
         """
@@ -220,7 +221,7 @@ class Network:
         while (
             self.is_cut(source, address) or self.is_cut(address, source) or address in self._hanging
         ):
-            # SYN is sent again after one second, two, four...
+            # TCP sends SYN again after 1, 2, 4 ... seconds.
             pause = max(waited, 1.0)
             if waited + pause > _SYN_TIMEOUT:
                 raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
@@ -228,6 +229,7 @@ class Network:
             waited += pause
         listener = self._listeners.get((address, port))
         if listener is None:
+            # The RST takes time, too.
             await asyncio.sleep(self.delay())
             raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
         link = Link(self, (source, local_port or self._free_port()), (address, port))
@@ -249,7 +251,7 @@ class Network:
 
 
 class Listener:
-    """A bound port. It accepts connections between `listen` and `stop`.
+    """A bound port. It accepts connections from `listen` until `close`.
 
     :param network: the network.
     :param address: the IP address.
@@ -263,7 +265,7 @@ class Listener:
         self.tls: ssl_module.SSLContext | None = None
 
     def getsockname(self) -> tuple[str, int]:
-        """Return the address and the port."""
+        """Return (address, port)."""
         return self._where
 
     def listen(
@@ -287,16 +289,16 @@ class Listener:
 
 
 class Link:
-    """A connection. The client's end is ``ends[0]``.
+    """A connection. ``ends[0]`` is the transport of the client, ``ends[1]`` that of the server.
 
     :param network: the network.
-    :param client: address and port of the client.
-    :param server: address and port of the server.
+    :param client: (address, port) of the client.
+    :param server: (address, port) of the server.
     """
 
     def __init__(self, network: Network, client: tuple[str, int], server: tuple[str, int]) -> None:
         self.network = network
-        # The client's loop may belong to another thread.
+        # The client may run on another loop than the network, in another thread.
         client_loop = cast("SimulatedLoop", asyncio.get_running_loop())
         first = SimulatedTransport(self, client, client_loop)
         second = SimulatedTransport(self, server, network.loop)
@@ -304,12 +306,12 @@ class Link:
         self.ends = (first, second)
 
     def resend(self) -> None:
-        """Send the segments again that were blocked."""
+        """Send blocked segments again, in both directions."""
         for end in self.ends:
             end.resend()
 
     def forget(self) -> None:
-        """Called when one end is closed."""
+        """Called when an end is closed: remove the link from the network if both are."""
         if all(end.is_over for end in self.ends) and self in self.network.links:
             self.network.links.remove(self)
 
@@ -321,11 +323,11 @@ _FIN, _RST = "FIN", "RST"
 
 
 class SimulatedTransport(asyncio.Transport):
-    """One end of a connection, which behaves like asyncio's transport for a socket.
+    """One end of a connection. It behaves like asyncio's transport for a socket.
 
     :param link: the connection.
-    :param name: the address and port of this end.
-    :param loop: the event loop of its protocol.
+    :param name: (address, port) of this end.
+    :param loop: the event loop of the protocol at this end.
     """
 
     peer: SimulatedTransport
@@ -340,43 +342,44 @@ class SimulatedTransport(asyncio.Transport):
         self.is_reset = False
         self._loop = loop
         draws = self.network.random
-        # Sending: bytes that the socket has not accepted, and bytes that the peer has not read.
+        # Sending. `_buffer` has the bytes that the socket has not accepted yet, because the peer
+        # has left `_unread` bytes of at most `_window` bytes unread.
         self._buffer = bytearray()
         self._window = int(
             _SMALLEST_BUFFER * (_LARGEST_BUFFER / _SMALLEST_BUFFER) ** draws.random()
         )
         self._unread = 0
-        self._arrival = 0.0
-        self._held: list[bytes | str] = []
+        self._arrival = 0.0  # when the last segment arrives at the peer
+        self._held: list[bytes | str] = []  # segments to the peer that were blocked
         self._high, self._low = _HIGH_WATER, _HIGH_WATER // 4
         self._protocol_paused = False
-        self._sends_fin = False
-        # Receiving: segments that have arrived.
+        self._sends_fin = False  # True if FIN follows when the buffer is empty
+        # Receiving: segments that have arrived, but were not read yet.
         self._inbox: deque[bytes | str] = deque()
         self._reading = False
-        self._read_due = False
+        self._read_due = False  # True if a call of `_read` is scheduled
         self._protocol: asyncio.BaseProtocol | None = None
-        self._closing = False
-        self._lost = False
-        self._gone = False  # the host has lost its power
+        self._closing = False  # True after `close`, while the buffer is being sent
+        self._lost = False  # True when nothing is sent or received any more
+        self._gone = False  # True after the host has lost its power
 
     # -- start -------------------------------------------------------------------------------------
 
     def begin(self, protocol: asyncio.BaseProtocol, tls: ssl_module.SSLContext | None) -> None:
-        """Connect the server's protocol.
+        """Connect the protocol of a server.
 
         :param protocol: the protocol.
         :param tls: the TLS context; None for no TLS.
         """
         if tls is not None:
-            waiter: Any = None  # nobody waits for the server's handshake
+            waiter: Any = None  # we need not know when the server's handshake is complete
             protocol = sslproto.SSLProtocol(self._loop, protocol, tls, waiter, server_side=True)
         self._adopt(protocol)
 
     async def begin_client(
         self, protocol: asyncio.BaseProtocol, tls: Any, server_hostname: str | None
     ) -> asyncio.Transport:
-        """Connect the client's protocol, and wait until it is ready.
+        """Connect the protocol of a client, and wait for the TLS handshake if there is one.
 
         :param protocol: the protocol.
         :param tls: the TLS context; None for no TLS.
@@ -411,7 +414,7 @@ class SimulatedTransport(asyncio.Transport):
             self._read_soon()
 
     def give_up(self) -> None:
-        """Close an end that its owner does not need any more."""
+        """Close the client's end after `Network.connect` has failed."""
         if self._protocol is None:
             self._end()
             self._segment(_RST)
@@ -437,19 +440,19 @@ class SimulatedTransport(asyncio.Transport):
             self._loop.call_io(self._loop.time(), self, self._read)
 
     def _read(self) -> None:
-        """Pass the protocol the bytes that one ``recv`` would return."""
+        """Pass bytes that have arrived to the protocol, as many as one ``recv`` would return."""
         self._read_due = False
         if not self._inbox or not self._reading or self._lost:
             return
         item = self._inbox[0]
-        if isinstance(item, str):
+        if isinstance(item, str):  # FIN
             self._inbox.popleft()
             self._on_fin()
             return
         limit = _READ
         draws = self.network.random
         if draws.random() < self.network.fragments:
-            limit = 1 + int(draws.random() ** 3 * 4096)
+            limit = 1 + int(draws.random() ** 3 * 4096)  # mostly few bytes
         protocol: Any = self._protocol
         buffer: Any = None
         if isinstance(protocol, asyncio.BufferedProtocol):
@@ -465,6 +468,7 @@ class SimulatedTransport(asyncio.Transport):
         self._read_soon()
 
     def _take(self, limit: int) -> bytes:
+        """Remove up to `limit` bytes from the inbox, and return them."""
         parts: list[bytes] = []
         size = 0
         inbox = self._inbox
@@ -490,32 +494,34 @@ class SimulatedTransport(asyncio.Transport):
     def _segment(self, content: bytes | str) -> None:
         """Send a segment to the peer: bytes, FIN or RST."""
         if self.network.is_cut(self.address, self.peer.address):
+            # Keep it for `resend`. A host without power forgets what it would have sent.
             if self.address not in self.network._dead:
                 self._held.append(content)
             return
         arrival = self._loop.time() + self.network.delay()
         if content != _RST:
-            # RST does not wait for the data before it.
+            # After all earlier segments. Only RST may overtake them.
             arrival = max(arrival, self._arrival + 1e-7)
             self._arrival = arrival
         self.peer._loop.call_io(arrival, self.peer, lambda: self.peer._arrive(content))
 
     def resend(self) -> None:
-        """Send the blocked segments, if the path is open now."""
+        """Send the blocked segments again, if the path to the peer is open now."""
         if self._held and not self.network.is_cut(self.address, self.peer.address):
             segments, self._held = self._held, []
             for content in segments:
                 self._segment(content)
 
     def _arrive(self, content: bytes | str) -> None:
+        """Receive a segment from the peer."""
         if self.address in self.network._dead:
-            # TCP sends the segment again until the host responds.
+            # The peer's TCP sends it again until the host responds.
             self.peer._held.append(content)
             return
         if content == _RST:
             self._on_rst()
         elif self._gone or self._lost or self._closing:
-            # Nobody will read the data. A close with data in transit ends with RST.
+            # This end was closed, so nobody will read the data: reply with RST.
             if content != _FIN:
                 self._segment(_RST)
             elif not self._gone:
@@ -533,7 +539,7 @@ class SimulatedTransport(asyncio.Transport):
             self._force_close(ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"))
 
     def _acknowledge(self, size: int) -> None:
-        """Called when the peer has read `size` bytes."""
+        """Called when the peer has read `size` bytes: send more of the buffer."""
         self._unread -= size
         if self._buffer:
             self._loop.call_io(self._loop.time() + self.network.delay(), self, self._send_buffer)
@@ -555,10 +561,11 @@ class SimulatedTransport(asyncio.Transport):
         self.write(b"".join(list_of_data))
 
     def _send_some(self) -> None:
-        room = self._window - self._unread
-        if room <= 0 or not self._buffer:
+        """Send as much of the buffer as fits into the peer's socket buffer."""
+        free = self._window - self._unread
+        if free <= 0 or not self._buffer:
             return
-        data = bytes(self._buffer[:room])
+        data = bytes(self._buffer[:free])
         del self._buffer[: len(data)]
         self._unread += len(data)
         self._segment(data)
@@ -626,25 +633,33 @@ class SimulatedTransport(asyncio.Transport):
         self._force_close(None)
 
     def reset(self) -> None:
-        """Close immediately, by RST."""
+        """Close immediately, and send RST."""
         if not self._lost:
             self._segment(_RST)
-        self._force_close(None, tells=False)
+        self._force_close(None, notifies_peer=False)
 
-    def _force_close(self, error: Exception | None, *, tells: bool = True) -> None:
+    def _force_close(self, error: Exception | None, *, notifies_peer: bool = True) -> None:
+        """Close without sending the buffer.
+
+        :param notifies_peer: True sends FIN or RST to the peer, unless there is an error.
+        """
         if self._lost:
             return
         unsent = bool(self._buffer)
         self._buffer.clear()
         self._closing = True
         self._reading = False
-        if error is not None or not tells:
+        if error is not None or not notifies_peer:
             self._lose(error, None)
         else:
-            # The system closes a socket with unread bytes by RST.
+            # If bytes are unread or unsent, the system sends RST.
             self._lose(None, _RST if self._inbox or unsent else _FIN)
 
     def _lose(self, error: Exception | None, goodbye: str | None = _FIN) -> None:
+        """End the connection at this end, and call the protocol's `connection_lost`.
+
+        :param goodbye: the last segment to the peer, FIN or RST; None for none.
+        """
         if self._lost:
             return
         self._lost = True
@@ -681,7 +696,7 @@ class SimulatedTransport(asyncio.Transport):
 
     def _call_soon(self, function: Callable[..., object], error: Exception | None) -> None:
         if self._loop.is_closed():
-            self._end()  # there is no protocol to notify
+            self._end()  # the protocol's loop is closed, so the protocol cannot be notified
         else:
             self._loop.call_soon(function, error)
 

@@ -16,7 +16,7 @@ __all__ = ["SimulatedThread"]
 
 T = TypeVar("T")
 
-_POLL = 0.001  # virtual seconds between two checks of a node
+_POLL = 0.001  # virtual seconds between two calls of a predicate
 
 
 class SimulatedThread(NodeThread):
@@ -28,7 +28,7 @@ class SimulatedThread(NodeThread):
     is_simulated = True
 
     def __init__(self, loop: SimulatedLoop) -> None:
-        # We do not call the base constructor, which would start a thread.
+        # The constructor of the base class is not called, because it starts a thread.
         self.loop = loop
         self.number = itertools.count().__next__
 
@@ -47,7 +47,7 @@ class SimulatedThread(NodeThread):
         return function(*args)
 
     def post(self, function: Callable[..., Any], *args: Any) -> None:
-        """Call the function soon.
+        """Call the function soon, in the loop.
 
         :param function: the function.
         :param args: its arguments.
@@ -61,7 +61,9 @@ class SimulatedThread(NodeThread):
         """Do nothing: this object does not own the loop."""
 
     def wait_for(self, predicate: Callable[[], Any], timeout: float) -> Any:
-        """Wait in virtual time, in a simulated thread, and return the predicate's value.
+        """Wait in virtual time until a predicate is true; return its value.
+
+        Only a simulated thread can wait. Any other caller gets the present value.
 
         :param predicate: a function without arguments.
         :param timeout: virtual seconds.
@@ -73,13 +75,13 @@ class SimulatedThread(NodeThread):
         return predicate()
 
     async def wait_until(self, predicate: Callable[[], Any], timeout: float) -> None:
-        """Wait in virtual time, on the simulated loop.
+        """Wait in virtual time until a predicate is true, in a coroutine on the simulated loop.
 
         :param predicate: a function without arguments.
         :param timeout: virtual seconds.
         """
         end = self.loop.time() + timeout
-        # The predicate may depend on anything, so we have to poll it.
+        # We have to poll, because no event tells when the value of the predicate changes.
         while not predicate() and self.loop.time() < end:  # noqa: ASYNC110
             await asyncio.sleep(_POLL)
 
@@ -98,7 +100,7 @@ class SimulatedThread(NodeThread):
         make_protocol: Callable[[], asyncio.Protocol],
         tls: ssl.SSLContext | None,
     ) -> None:
-        """Accept connections.
+        """Accept connections at a bound port.
 
         :param listener: the port.
         :param make_protocol: creates the protocol of each connection.

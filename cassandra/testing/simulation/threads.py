@@ -1,10 +1,12 @@
 """`SimulatedThreads`: application threads that take turns, in the virtual time of a loop.
 
-The blocking API is used by threads, and has its own thread with an event loop. In a simulation
-these are real threads, but only one of them runs at a time. A thread runs until it waits: for a
-response, for a lock, for the end of another thread, or, if it runs a loop, for the next event. Then
-the seed decides which of the threads that can continue runs next. If no thread can continue, time
-jumps to the next event.
+Application threads use the blocking API, which runs an event loop in a thread of its own. In a
+simulation all of these are real threads, but only one of them runs at a time. A thread runs until
+it waits: for a response, for a lock, for the end of another thread, or, if it runs a loop, for the
+next event. Then the seed decides which of the threads that can continue runs next. If no thread can
+continue, virtual time jumps to the next event.
+
+A simulated thread is a `_Strand`, and a `_Carrier` is the real thread that runs it.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from cassandra.testing.simulation.loop import SimulatedLoop, Stalled
 
 __all__ = ["SimulatedThreads"]
 
-# the share of calls into another thread's loop that switch to that thread immediately
+# After this share of calls of `call_soon_threadsafe`, another thread may run at once.
 _SWITCH_SHARE = 0.25
 _PATIENCE = 300.0  # real seconds that a thread waits for its turn
 _END_PATIENCE = 10.0  # real seconds that a remaining thread may take to end
@@ -44,10 +46,11 @@ def _no_time() -> float | None:
 
 
 class _Carrier:
-    """A real thread, which runs several strands one after the other.
+    """A real thread, which runs several strands (simulated threads) one after the other.
 
-    Python reuses the identities of ended threads for new threads, in an order that the seed does
-    not determine. Carriers make the identities deterministic.
+    If each strand had a new real thread, its identity (`threading.get_ident`) could be that of an
+    ended thread or not, which the seed does not determine. Reusing the real threads makes this
+    deterministic.
     """
 
     def __init__(self) -> None:
@@ -57,6 +60,7 @@ class _Carrier:
         self.thread.start()
 
     def run(self, work: Callable[[], None] | None, name: str = "idle") -> None:
+        """Run `work` in the thread. None ends the thread."""
         self._work = work
         self.thread.name = name
         self._is_due.release()
@@ -77,14 +81,16 @@ class _Strand:
         self._threads = threads
         self._target = target
         self.name = name
+        # Held while other strands run: releasing this lock gives the strand its turn.
         self.turn = threading.Lock()
         self.turn.acquire()
+        # When a waiting strand can continue: if `is_ready` is true, or at the time of `wakes_at`.
         self.is_ready: Callable[[], bool] = _always
         self.wakes_at: Callable[[], float | None] = _no_time
         self.result: Any = None
         self.error: BaseException | None = None
         self.has_ended = threading.Event()
-        """Set when the strand ends, so that the simulation can wait in real time."""
+        """Set when the strand ends: `SimulatedThreads` waits for it in real time."""
         self._is_alive = False
         self.ident: int | None = None
         self.carrier: _Carrier | None = None
@@ -123,8 +129,8 @@ class _Strand:
 
 
 class _Waiter:
-    """Waits for one event, like `cassandra._threads.Waiter`. It is also a lock, which may be free
-    at first.
+    """A lock whose `acquire` lets other simulated threads run. It replaces `threading.Lock`, and
+    `cassandra._threads.Waiter`, which is a lock that is held at first.
     """
 
     def __init__(self, threads: SimulatedThreads, is_free: bool) -> None:
@@ -157,23 +163,25 @@ class _Waiter:
 
 
 class SimulatedThreads:
-    """The threads of an application, and the threads of the driver's blocking API.
+    """The threads of an application, and of the driver's blocking API, in a simulation.
 
-    :param loop: the simulated loop of the nodes and the network. You may also run coroutines on it.
+    :param loop: the simulated loop that runs the nodes and the network. You may also run coroutines
+        on it.
     """
 
     def __init__(self, loop: SimulatedLoop) -> None:
         self.loop = loop
         loop.threads = self
-        self.is_over = False
+        self.is_over = False  # True once all remaining threads have to end
         self._random = random.Random(f"{loop.seed}/threads")
-        self._loops = 0
+        self._loops = 0  # child loops, to number them
         self.idle: list[_Carrier] = []
+        # The thread that runs `loop`, which is not started here.
         self._main = _Strand(self, _never, "main")
         self._strands = [self._main]
         self._by_ident: dict[int | None, _Strand] = {}
-        self._is_stalled = False
-        self._ended: asyncio.Event | None = None
+        self._is_stalled = False  # True makes the main strand raise Stalled
+        self._ended: asyncio.Event | None = None  # set when a thread ends
 
     # -- for applications --------------------------------------------------------------------------
 
@@ -182,7 +190,7 @@ class SimulatedThreads:
 
         :param programs: functions without arguments, which use the blocking API.
         :param timeout: virtual seconds.
-        :returns: their results, in order.
+        :returns: the results of the functions, in order.
         :raises Exception: the error of the first function that failed.
         :raises Stalled: if all threads wait for something that can never happen.
         :raises TimeoutError: after `timeout` seconds.
@@ -194,7 +202,7 @@ class SimulatedThreads:
         loop.
 
         :param programs: functions without arguments.
-        :returns: their results, in order.
+        :returns: the results of the functions, in order.
         :raises Exception: the error of the first function that failed.
         """
         async with self:
@@ -211,8 +219,8 @@ class SimulatedThreads:
         return [strand.result for strand in strands]
 
     async def __aenter__(self) -> SimulatedThreads:
-        """Let threads run concurrently with the coroutine, which starts them, for example by
-        ``asyncio.to_thread``.
+        """Begin the simulation of threads. The calling coroutine may then start threads, for
+        example by ``asyncio.to_thread``.
         """
         _threads.run_simulation(self)
         self._main.ident = threading.get_ident()
@@ -256,7 +264,7 @@ class SimulatedThreads:
     def call_in_thread(
         self, future: asyncio.Future[Any], function: Callable[..., Any], *arguments: Any
     ) -> None:
-        """Call a function in its own thread, and set its outcome on a future.
+        """Call a function in a new simulated thread, and set its outcome on a future.
 
         :param future: a future of a simulated loop.
         :param function: the function.
@@ -265,7 +273,7 @@ class SimulatedThreads:
         loop = future.get_loop()
 
         def settle(result: Any, error: BaseException | None) -> None:
-            if future.done():  # cancelled: nobody waits for the result
+            if future.done():  # it was cancelled, so nobody waits for the result
                 return
             if error is None:
                 future.set_result(result)
@@ -286,7 +294,7 @@ class SimulatedThreads:
     def alive(self) -> list[str]:
         """The names of the threads that have not ended, except the thread of the simulation's loop.
 
-        After `run`, these are the threads that it had to end.
+        After `run`, these are the threads that `run` had to end.
         """
         return [strand.name for strand in self._strands if strand is not self._main]
 
@@ -297,12 +305,12 @@ class SimulatedThreads:
         return threading.get_ident() in self._by_ident
 
     def new_waiter(self) -> _Waiter:
-        """Return a held lock, to wait for."""
-        return _Waiter(self, False)
+        """Return a held lock: a thread that acquires it waits until another releases it."""
+        return _Waiter(self, is_free=False)
 
     def new_lock(self) -> _Waiter:
         """Return a free lock."""
-        return _Waiter(self, True)
+        return _Waiter(self, is_free=True)
 
     def new_thread(self, target: Callable[[], None], name: str) -> _Strand:
         """Return a thread that is not started yet.
@@ -320,17 +328,16 @@ class SimulatedThreads:
     # -- turns -------------------------------------------------------------------------------------
 
     def deadline(self, seconds: float | None) -> float | None:
-        """Return the virtual time after some seconds, or None for no limit.
+        """Return the virtual time that is `seconds` from now; None for None, which means no limit.
 
         :param seconds: virtual seconds.
         """
         return None if seconds is None else self.loop.time() + seconds
 
     def wait(self, is_ready: Callable[[], bool], deadline: float | None) -> bool:
-        """Let other threads run until `is_ready` or the deadline. Return False if the deadline
-        passed first.
+        """Let other threads run until `is_ready()` is true; return False at the deadline instead.
 
-        :param is_ready: called often, by any thread.
+        :param is_ready: a function without arguments, which any thread may call at any time.
         :param deadline: a virtual time; None for no limit.
         """
         while not is_ready():
@@ -342,10 +349,10 @@ class SimulatedThreads:
         return True
 
     def turn(self, loop: SimulatedLoop, stall: float) -> None:
-        """Let other threads run until a loop has work, and at least for the duration of a stall.
+        """Let other threads run until the loop of this thread has work to do.
 
         :param loop: the loop of the calling thread.
-        :param stall: virtual seconds that the loop is blocked.
+        :param stall: virtual seconds for which the loop is blocked, and does no work.
         """
         if self.is_over or not self.is_current():
             self._turn_alone(loop)
@@ -358,9 +365,13 @@ class SimulatedThreads:
             self._turn_alone(loop)
 
     def _is_ended(self) -> bool:
-        return self.is_over  # another thread may have set this in the meantime
+        return self.is_over  # a method, as type checkers do not expect another thread to set it
 
     def _turn_alone(self, loop: SimulatedLoop) -> None:
+        """Let time pass until the loop has work, without letting other threads run.
+
+        A loop of another thread is stopped if the simulation is over.
+        """
         if self.is_over and loop is not self.loop and not loop._is_told_to_end:
             loop._is_told_to_end = True
             loop.stop()
@@ -368,9 +379,9 @@ class SimulatedThreads:
             loop.jump(loop.next_time())
 
     def on_call(self, loop: SimulatedLoop) -> None:
-        """Called when a thread has called into a loop; may let other threads run.
+        """Called by `call_soon_threadsafe`. With some probability, let other threads run now.
 
-        :param loop: the loop whose thread makes the call.
+        :param loop: the loop that got the callback.
         """
         strand = self._by_ident.get(threading.get_ident())
         if strand is None or self.is_over or asyncio._get_running_loop() is loop:
@@ -381,6 +392,11 @@ class SimulatedThreads:
     def _give_turn(
         self, is_ready: Callable[[], bool], wakes_at: Callable[[], float | None]
     ) -> None:
+        """Let the next strand run, and wait until this one gets its turn again.
+
+        :param is_ready: true when this strand can continue.
+        :param wakes_at: returns the virtual time at which it continues in any case; None for never.
+        """
         strand = self._by_ident[threading.get_ident()]
         strand.is_ready, strand.wakes_at = is_ready, wakes_at
         chosen = self._next()
@@ -392,7 +408,7 @@ class SimulatedThreads:
             raise Stalled(f"nothing will happen any more, at {self.loop.time():.6f} s")
 
     def _next(self) -> _Strand:
-        """Return the strand that runs next. Let time pass until a strand is ready."""
+        """Return the strand that runs next. If none is ready, let time pass until one is."""
         clock = self.loop._clock
         while True:
             ready, times = [], []
@@ -405,6 +421,7 @@ class SimulatedThreads:
             if ready:
                 return ready[0] if len(ready) == 1 else self._random.choice(ready)
             if not times:
+                # No strand can ever continue: the main strand reports this.
                 self._is_stalled = True
                 return self._main
             clock.now = max(clock.now, min(times) + self.loop.busy_seconds())
@@ -420,7 +437,7 @@ class SimulatedThreads:
         self._strands.append(strand)
 
     def remove(self, strand: _Strand) -> None:
-        """Remove a strand that is ending, in its thread, and let another strand run.
+        """Remove a strand that has ended, and let another one run. Called in the ended thread.
 
         :param strand: the strand.
         """
@@ -440,6 +457,7 @@ class SimulatedThreads:
         try:
             for strand in [*self._strands]:
                 if strand.carrier is not None:
+                    # It finds `is_over`, and raises _Abandoned.
                     strand.turn.release()
                     if strand.has_ended.wait(_END_PATIENCE):
                         self.idle.append(strand.carrier)
