@@ -1,4 +1,4 @@
-"""Converters between application values and CQL values; see `Converter`."""
+"""Converters between an application's values and CQL values: see `CodecRegistry`."""
 
 from cassandra._foreign import check_files
 from cassandra.codecs.converter import Converter

@@ -16,15 +16,16 @@ C = TypeVar("C")
 
 
 class Converter(Generic[P, C]):
-    """Converts values of one CQL type, or of one column, to and from an application's class.
+    """A pair of functions that convert between an application's values and CQL values.
 
-    It is immutable, and threads may share it. Both functions must be free of side effects and must
-    not block. They never get None: a null stays null.
+    Register it for a CQL type, a column or a class by `CodecRegistry`. It is immutable, and threads
+    may share it. The functions must have no side effects and must not block. They are never called
+    with None: a null stays null.
 
-    :param to_cql: converts a bound value to the value that the driver writes. None writes bound
-        values unchanged.
-    :param from_cql: converts the value in a row to the application's value. None leaves values in
-        rows unchanged.
+    :param to_cql: called with a bound value; returns the value that the driver writes. None writes
+        bound values unchanged.
+    :param from_cql: called with the CQL value in a row; returns the application's value. None
+        leaves values in rows unchanged.
     :raises TypeError: if a function is not callable.
     :raises ValueError: if both are None.
 
@@ -51,14 +52,12 @@ class Converter(Generic[P, C]):
 
     @property
     def to_cql(self) -> Callable[[P], C] | None:
-        """Converts a bound value to the written value. None if bound values are written
-        unchanged.
-        """
+        """The function that converts bound values; None if they are written unchanged."""
         return self._to_cql
 
     @property
     def from_cql(self) -> Callable[[C], P] | None:
-        """Converts the value in a row. None if values in rows stay unchanged."""
+        """The function that converts values in rows; None if they stay unchanged."""
         return self._from_cql
 
     def __repr__(self) -> str:
@@ -81,7 +80,7 @@ def to_native(to_cql: Callable[[Any], Any], value: object, kind: str) -> Any:
 
     :param to_cql: the function of the converter.
     :param value: the bound value, which must not be None.
-    :param kind: the target of the value, for the error message, such as ``text``.
+    :param kind: the CQL type of the result, for the error message: ``text``, for example.
     :raises EncodeTypeError: if the function raises a TypeError.
     :raises EncodeValueError: if it raises another error, or returns None or `UNSET_VALUE`.
     """
@@ -106,7 +105,7 @@ def from_native(from_cql: Callable[[Any], Any], value: object, kind: str) -> Any
 
     :param from_cql: the function of the converter.
     :param value: the CQL value, which must not be None.
-    :param kind: the CQL type.
+    :param kind: the CQL type of the value, for the error message.
     :raises DecodeError: if the function raises an error.
     """
     try:

@@ -1,4 +1,7 @@
-"""Literals of classes with a converter, for parameters that are interpolated into CQL."""
+"""Writes CQL literals for values of classes with a converter.
+
+The driver writes such literals if a statement with ``%s`` has parameters.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,11 @@ __all__ = ["write_literals"]
 
 
 class _ClassLiteral:
-    """Writes the literals of one class. It is an entry of `Encoder.mapping`.
+    """A value of `Encoder.mapping`: the function that writes the literals of one class.
 
-    :param encoder: writes the converted value.
+    :param encoder: the encoder, which writes the converted value.
     :param cls: the class.
-    :param to_cql: the function of the converter.
+    :param to_cql: converts a value of the class to a CQL value.
     """
 
     __slots__ = ("cls", "encoder", "previous", "to_cql")
@@ -27,29 +30,30 @@ class _ClassLiteral:
         self.encoder = encoder
         self.cls = cls
         self.to_cql = to_cql
-        # The entry that it replaces, or None.
+        # The function in the mapping that this object replaces; None if there is none.
         self.previous: Callable[[Any], str] | None = encoder.mapping.get(cls)
 
     def __call__(self, value: object) -> str:
         converted = to_native(self.to_cql, value, "a value of CQL")
         write = self.encoder._method(type(converted))
-        # A converter returns a CQL value, which must not be converted again.
+        # The converter has returned a CQL value. If its class has a converter, too, do not call it.
         while isinstance(write, _ClassLiteral):
             write = write.previous or self.encoder.cql_encode_object
         return write(converted)
 
 
 def write_literals(encoder: Encoder, classes: Mapping[type, Callable[[Any], Any]]) -> None:
-    """Let `encoder` convert values of exactly these classes.
+    """Make `encoder` convert values of these classes, and of no others.
 
-    If the application has replaced one of our entries in the meantime, its entry stays.
+    Functions that the application has put into `Encoder.mapping` are not removed.
 
     :param encoder: the encoder.
-    :param classes: the functions by class.
+    :param classes: the functions of the converters, by class.
     """
     mapping: Any = getattr(encoder, "mapping", None)
     if mapping is None:
         return
+    # Remove our entries for other classes, and restore what they have replaced.
     for cls, entry in list(mapping.items()):
         if isinstance(entry, _ClassLiteral) and classes.get(cls) is not entry.to_cql:
             if entry.previous is None:

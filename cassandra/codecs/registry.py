@@ -1,13 +1,14 @@
-"""The converters of a cluster or a session, and the objects to notify of changes.
+"""`CodecRegistry`: the converters of a cluster or a session.
 
-A registry keeps its converters in tables that are replaced, never changed. Its `converters` is an
-immutable snapshot of these tables, merged with the parent registry (a session's parent is the
-cluster). It is None if there are no converters at all, so that plans need no further check.
+A registry keeps its converters in dicts that are replaced by each change, and never modified. Its
+attribute `converters` is an immutable snapshot of these dicts, merged with those of the parent
+registry: the parent of a session's registry is that of its cluster. The snapshot is None if there
+are no converters at all, so that code without converters only has to check for None.
 
-Bind plans and row plans are built from a snapshot. Prepared statements follow the registry of the
-session that prepared them: after each change they rebuild their plans. Values that were bound
-earlier stay as they are. A statement's plan is replaced by a single assignment, so that a row is
-never bound or read with two snapshots.
+The plans that bind values and read rows are built from a snapshot. A prepared statement follows the
+registry of the session that prepared it: after each change, the registry calls its `renew_codecs`,
+which builds new plans. Values that were bound before stay as they are. A statement replaces a plan
+by a single assignment, so a row is never bound or read with two different snapshots.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ ColumnKey = tuple[str, str, str]
 AnyConverter = Converter[Any, Any]
 ToCql = Callable[[Any], Any]
 
-_CACHED_TYPES = 4096
+_CACHED_TYPES = 4096  # the maximum size of `Converters.cached_types`
 
-# Held while a registry changes, and while a statement or an encoder registers to follow it.
+# Held while a registry changes, and in `follow` and `serve`.
 _changing = Lock()
 
 
@@ -52,18 +53,18 @@ def _renew_lock() -> None:
 
 
 class Follower(Protocol):
-    """A prepared statement."""
+    """What a registry notifies of changes: a prepared statement."""
 
     def renew_codecs(self) -> None:
-        """Rebuild the plans."""
+        """Build the plans of the statement again, with the present converters."""
 
 
 class Converters:
-    """An immutable snapshot of converters, which threads share.
+    """An immutable snapshot of all converters that apply to a session, or to a cluster.
 
     :param types: the converters by type.
     :param columns: the converters by column.
-    :param classes: the functions by class of the bound value.
+    :param classes: the functions that convert bound values, by class.
     """
 
     __slots__ = ("cached_types", "classes", "columns", "types")
@@ -77,18 +78,18 @@ class Converters:
         self.types = sorted(types.items(), key=lambda item: -item[0].precision)
         self.columns = columns
         self.classes = classes
-        # The types that plans have built from these converters: see `cassandra.protocol.converted`.
+        # A cache of types with converters, which `cassandra.protocol.converted` makes for plans.
         self.cached_types: Bounded[Any, Any] = Bounded(_CACHED_TYPES, 1 << 24)
 
     def of_type(self, cql_type: Any) -> AnyConverter | None:
-        """Return the converter of a type, or None."""
+        """Return the converter that was registered for a CQL type; None if there is none."""
         for pattern, converter in self.types:
             if pattern.matches(cql_type):
                 return converter
         return None
 
     def of_class(self, cls: type) -> ToCql | None:
-        """Return the function for values of a class, or of its nearest parent class, or None."""
+        """Return the function for a class or its nearest parent class; None if there is none."""
         classes = self.classes
         for parent in cls.__mro__:
             to_cql = classes.get(parent)
@@ -101,13 +102,13 @@ class CodecRegistry:
     """The converters of a cluster (`Cluster.codecs`) or of one session (`Session.codecs`).
 
     A session uses the converters of its cluster, and overrides them with its own. Registering a
-    converter again replaces the previous one. You may register in any thread. Statements that are
-    already prepared are updated: values that are bound, and rows that arrive, from then on are
-    converted. Guide: :doc:`/guides/codecs`.
+    converter again replaces the previous one. You may register in any thread. A change also applies
+    to statements that are already prepared, for all values that they bind and rows that they return
+    from then on. Guide: :doc:`/guides/codecs`.
 
     :param parent: the registry of the session's cluster; None for the registry of a cluster.
-    :param metadata: the schema of the cluster, to warn of names that it does not have. A session's
-        registry uses that of its parent.
+    :param metadata: the metadata of the cluster, to warn of columns and types that do not exist. A
+        session's registry uses the metadata of its parent.
 
     .. versionadded:: 4.0
     """
@@ -117,7 +118,7 @@ class CodecRegistry:
     ) -> None:
         self._parent = parent
         self._metadata: Metadata | None = metadata if parent is None else parent._metadata
-        self._unchecked: set[TypePattern | ColumnKey] = set()
+        self._unchecked: set[TypePattern | ColumnKey] = set()  # see `check_names`
         self._types: Mapping[TypePattern, AnyConverter] = {}
         self._columns: Mapping[ColumnKey, AnyConverter] = {}
         self._classes: Mapping[type, ToCql] = {}
@@ -135,7 +136,7 @@ class CodecRegistry:
     def register_type(self, cql_type: str | type, converter: AnyConverter) -> None:
         """Convert the values of a CQL type, in all columns and inside all other types.
 
-        If several types match, the outermost type with a converter is used: with converters for
+        Inside a type with a converter, no other converter of types is used: with converters for
         ``list<text>`` and ``text``, the former gets lists of plain strings. Tables in the server's
         own keyspaces (``system``, ``system_schema``, ...) are not affected.
 
@@ -154,11 +155,11 @@ class CodecRegistry:
         self.check_names()
 
     def register_column(self, column: str | tuple[str, str, str], converter: AnyConverter) -> None:
-        """Convert the values of a column. This takes precedence over converters of types and
-        classes.
+        """Convert the values of one column.
 
-        In results it applies to the column under its own name, but not if a query renames it by
-        ``AS`` or applies a function to it.
+        This takes precedence over converters of types and classes. In results it applies to the
+        column under its own name, but not if a query renames it by ``AS`` or applies a function to
+        it.
 
         :param column: ``keyspace.table.column`` in CQL, where names without quotes are lower case;
             or a tuple of the three names as the server stores them.
@@ -230,9 +231,9 @@ class CodecRegistry:
             self._classes = _without(self._classes, cls, f"the class {cls!r}")
 
     def check_names(self) -> None:
-        """Warn of converters for columns and user-defined types that the schema does not have.
+        """Warn of converters for columns and user-defined types that do not exist.
 
-        Each is checked once, as soon as the schema is known.
+        Each converter is checked once, as soon as the driver knows the schema.
         """
         keyspaces = self._metadata.keyspaces if self._metadata is not None else {}
         if not self._unchecked or not keyspaces:
@@ -255,19 +256,19 @@ class CodecRegistry:
 
     @property
     def types(self) -> Mapping[str, AnyConverter]:
-        """The converters registered here, by CQL type, without the cluster's converters."""
+        """The converters that this registry itself has, by CQL type."""
         return MappingProxyType(
             {str(pattern): converter for pattern, converter in self._types.items()}
         )
 
     @property
     def columns(self) -> Mapping[ColumnKey, AnyConverter]:
-        """The converters registered here, by (keyspace, table, column)."""
+        """The converters that this registry itself has, by (keyspace, table, column)."""
         return MappingProxyType(self._columns)
 
     @property
     def classes(self) -> Mapping[type, Callable[[Any], Any]]:
-        """The functions registered here, by class."""
+        """The functions that this registry itself has, by class."""
         return MappingProxyType(self._classes)
 
     def __repr__(self) -> str:
@@ -282,7 +283,7 @@ class CodecRegistry:
     # -- followers ---------------------------------------------------------------------------------
 
     def follow(self, prepared: Follower) -> None:
-        """Let a statement rebuild its plans after each change.
+        """Call the statement's `renew_codecs` after each change of the converters.
 
         :param prepared: the statement. The registry does not keep it alive.
         """
@@ -290,8 +291,9 @@ class CodecRegistry:
             self._followers.add(prepared)
 
     def serve(self, encoder: Encoder) -> None:
-        """Let an encoder write the literals of registered classes. It replaces the previous
-        encoder.
+        """Make an encoder convert values of registered classes, now and after each change.
+
+        This encoder replaces that of an earlier call.
 
         :param encoder: the encoder of a session. The registry does not keep it alive.
         """
@@ -301,9 +303,7 @@ class CodecRegistry:
 
     @contextmanager
     def _change(self) -> Iterator[None]:
-        """Publish the changes made in the block, and update the followers. No other change can
-        interleave.
-        """
+        """A context manager for a change: hold the lock in the block, then publish the change."""
         with _changing:
             yield
             followers = self._publish()
@@ -312,9 +312,9 @@ class CodecRegistry:
             prepared.renew_codecs()
 
     def _publish(self) -> list[Follower]:
-        """Replace the snapshots here and in the child registries.
+        """Replace the snapshots of this registry and its children.
 
-        :returns: the statements that must rebuild their plans.
+        :returns: the statements whose `renew_codecs` must be called.
         """
         self._take_snapshot()
         self._write_literals()
@@ -324,12 +324,12 @@ class CodecRegistry:
         return followers
 
     def _take_snapshot(self) -> None:
-        above = self._parent.converters if self._parent is not None else None
+        inherited = self._parent.converters if self._parent is not None else None
         types, columns, classes = self._types, self._columns, self._classes
-        if above is not None:
-            types = {**dict(above.types), **types}
-            columns = {**above.columns, **columns}
-            classes = {**above.classes, **classes}
+        if inherited is not None:
+            types = {**dict(inherited.types), **types}
+            columns = {**inherited.columns, **columns}
+            classes = {**inherited.classes, **classes}
         has_any = types or columns or classes
         self.converters = Converters(types, columns, classes) if has_any else None
 

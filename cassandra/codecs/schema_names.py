@@ -1,4 +1,4 @@
-"""Finds names of converters that the schema does not have, which are probably misspelt."""
+"""Finds converters whose column or type does not exist, for a warning: it is probably misspelt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["missing_column", "missing_type"]
 
 
 def missing_column(key: tuple[str, str, str], keyspaces: Mapping[str, Any]) -> str | None:
-    """Return what the schema lacks of a column, or None if it has the column.
+    """Return a message if a column, its table or its keyspace does not exist; otherwise None.
 
     :param key: (keyspace, table, column).
     :param keyspaces: the metadata of the keyspaces, by name.
@@ -34,9 +34,9 @@ def missing_column(key: tuple[str, str, str], keyspaces: Mapping[str, Any]) -> s
 
 
 def missing_type(pattern: TypePattern, keyspaces: Mapping[str, Any]) -> str | None:
-    """Return what the schema lacks of a type, or None if it has the type.
+    """Return a message if a user-defined type in a pattern does not exist; otherwise None.
 
-    :param pattern: the type. Only user-defined types, also inside other types, may be missing.
+    :param pattern: the type.
     :param keyspaces: the metadata of the keyspaces, by name.
     """
     for parameter in pattern.parameters:

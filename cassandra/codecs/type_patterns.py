@@ -1,7 +1,7 @@
-"""CQL types as keys of a registry: parsed from their names, and matched against column types.
+"""Parses the names of CQL types and columns for which converters are registered.
 
-``frozen`` is ignored, because it does not change values. A user-defined type may be named with or
-without its keyspace. Without a keyspace it matches the types with this name in all keyspaces.
+A `TypePattern` matches the types of columns. ``frozen`` is ignored, because it does not change
+values. A user-defined type without a keyspace matches the types with this name in all keyspaces.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cassandra.util.cql_text import protect_name
 __all__ = ["TypePattern", "bare", "column_key", "pattern_of"]
 
 _ALIASES = {"varchar": "text"}
-# The number of parameters of a type; None for any number.
+# The number of parameters in angle brackets; None for any number.
 _PARAMETERS: dict[str, int | None] = {"list": 1, "set": 1, "map": 2, "tuple": None, "vector": 2}
 _COUNTED = {1: "one type", 2: "two types", None: "its types"}
 _WRAPPERS = frozenset({"frozen", "reversed"})
@@ -32,7 +32,7 @@ class TypePattern(NamedTuple):
         types.
     :param parameters: the patterns of the type's parameters.
     :param dimension: the dimension of a vector, otherwise 0.
-    :param is_user_type: True if the name is a user-defined type.
+    :param is_user_type: True if this is a user-defined type.
     """
 
     name: str
@@ -42,7 +42,7 @@ class TypePattern(NamedTuple):
     is_user_type: bool = False
 
     def matches(self, cql_type: Any) -> bool:
-        """Return True if `cql_type`, a class of `cassandra.cqltypes`, matches."""
+        """Return True if the pattern matches `cql_type`, a class of `cassandra.cqltypes`."""
         cql_type = bare(cql_type)
         if issubclass(cql_type, UserType):
             return (
@@ -64,8 +64,9 @@ class TypePattern(NamedTuple):
 
     @property
     def precision(self) -> int:
-        """The number of keyspaces in the pattern. If two patterns match, the more precise one is
-        used.
+        """The number of keyspaces in the pattern.
+
+        If two patterns match a type, the registry uses the one with the higher precision.
         """
         return (self.keyspace is not None) + sum(
             parameter.precision for parameter in self.parameters
@@ -89,7 +90,7 @@ def bare(cql_type: Any) -> Any:
 
 
 def _name_of(cql_type: Any) -> str:
-    # A type from a server plug-in is named by its class, in quotes.
+    # A type of a server plug-in has no CQL name: CQL names its Java class, in quotes.
     name = cql_type.typename or f"'{cql_type.cass_parameterized_type(full=True)}'"
     return _ALIASES.get(name, name)
 
@@ -131,13 +132,16 @@ def _pattern_of_class(cql_type: Any) -> TypePattern:
 
 
 def _patterns(parsed: list[Any], text: str) -> list[TypePattern]:
-    """Return the patterns for a list of names, in which a name may be followed by the list of its
-    parameters.
+    """Return the patterns for parsed types.
+
+    :param parsed: names, each followed by the list of its parameters if it has any: ``map<text,
+        list<int>>`` is ["map", ["text", "list", ["int"]]].
+    :param text: the CQL, for errors.
     """
     patterns: list[TypePattern] = []
     items: list[Any] = []
     for item in parsed:
-        # A quoted keyspace and the following name are two tokens.
+        # The parser returns a quoted keyspace and the name after it as two items: join them.
         if isinstance(item, str) and items and item.startswith("."):
             items[-1] += item
         else:
@@ -212,13 +216,13 @@ _SCALARS = (
 
 
 def _names(text: str) -> list[str]:
-    """Split a name with dots into its parts, according to the rules of CQL."""
+    """Split CQL at its dots into names: 'ks."My Type"' -> ["ks", "My Type"]."""
     parts: list[str] = []
     rest = text
     while rest:
         if rest.startswith('"'):
             end = 1
-            # Two quotes in a row are an escaped quote.
+            # Two quotes in a row mean one quote in the name.
             while (end := rest.find('"', end)) >= 0 and rest[end + 1 : end + 2] == '"':
                 end += 2
             if end < 0:

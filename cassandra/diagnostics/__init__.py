@@ -1,5 +1,6 @@
-"""The state of a cluster as the driver sees it. ``python -m cassandra.doctor`` queries the cluster
-instead.
+"""`Cluster.report`: the state of a cluster, as the driver sees it without asking the servers.
+
+``python -m cassandra.doctor`` queries the cluster instead.
 """
 
 from cassandra._foreign import check_files

@@ -1,7 +1,7 @@
 """A readable summary of a cluster, as the driver sees it: `Cluster.report`.
 
-The report only contains what the driver already knows, and sends no queries. It never contains
-passwords, keys or certificates.
+The report has what the driver already knows: it sends no queries. It never has passwords, keys or
+certificates.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from cassandra.observability.counters import ClusterGauges, HostGauges
 
 __all__ = ["ClusterReport", "HostReport", "report_of"]
 
-# Values of other types may contain secrets, or show nothing useful, so only their class is shown.
+# Settings of these types are shown. Other objects may contain secrets, so only their class is
+# shown.
 _PLAIN = (bool, int, float, str, type(None))
 _LONGEST = 200  # maximum characters of an error, or of a setting
 
@@ -27,20 +28,21 @@ _LONGEST = 200  # maximum characters of an error, or of a setting
 class HostReport:
     """A host, and the connections of all sessions to it.
 
-    :param address: its end point.
-    :param state: "up", "down", "draining" (it will stop soon, and finishes requests in flight) or
-        "unknown".
-    :param datacenter: its data centre, or None.
-    :param rack: its rack, or None.
-    :param version: the release that it runs, or None.
-    :param connections: the number of open connections.
-    :param in_flight: requests that wait for a response.
-    :param waiting: requests that wait for a free stream.
-    :param orphans: streams whose response nobody waits for any more.
+    :param address: the address and port of the host.
+    :param state: "up", "down", "draining" (it has announced that it will stop, and only finishes
+        requests in flight) or "unknown".
+    :param datacenter: the data centre of the host; None if unknown.
+    :param rack: the rack of the host; None if unknown.
+    :param version: the release of the server; None if unknown.
+    :param connections: the number of open connections to the host.
+    :param in_flight: the number of requests that wait for a response.
+    :param waiting: the number of requests that wait for a free stream.
+    :param orphans: the number of streams whose request was given up before the response came.
     :param shards: the number of shards of a ScyllaDB node; None for other servers.
     :param is_control: True if the control connection uses this host.
-    :param error: why a pool to it could not be opened, or was lost; None if there is no such error.
-    :param down_since: when the driver noticed that it is down, in UTC (ISO 8601); None if it is up.
+    :param error: why a session has no connections to the host; None if there is no such error.
+    :param down_since: when the driver noticed that the host is down, in UTC (ISO 8601); None if it
+        is up.
     """
 
     address: str
@@ -64,17 +66,19 @@ class ClusterReport:
 
     :param driver: name and version of the driver.
     :param implementation: "c" for the compiled modules, "python" for the pure Python modules.
-    :param fallback_reason: why the Python modules are used instead of the compiled ones, or None.
+    :param fallback_reason: why the compiled modules could not be loaded; None if they are used, or
+        if the Python modules were requested.
     :param python: implementation and version of Python.
     :param cluster: the cluster's name; None before `connect`.
     :param state: "connected", "not connected" or "shut down".
-    :param protocol_version: the negotiated version, or the version to start with.
+    :param protocol_version: the protocol version that the connections use; before `connect`, the
+        version that the driver will try first.
     :param hosts: all known hosts.
-    :param sessions: the keyspace of each open session, or None.
+    :param sessions: for each open session its keyspace; None for a session without one.
     :param prepared_statements: the number of prepared statements in use.
     :param tablets: the number of known ScyllaDB tablets.
-    :param settings: settings that differ from their defaults, by name. Objects are represented by
-        their class.
+    :param settings: settings that differ from their defaults, by name. An object is represented by
+        the name of its class.
     """
 
     driver: str
@@ -91,13 +95,14 @@ class ClusterReport:
     settings: dict[str, Any]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the report as dicts, lists, strings and numbers, which JSON can represent."""
+        """Return the report as JSON values."""
         report = asdict(self)
         report["hosts"] = list(report["hosts"])
         report["sessions"] = list(report["sessions"])
         return report
 
     def _facts(self) -> list[tuple[str, str]]:
+        """Return (label, text) of the lines above the table of hosts."""
         lane = "compiled" if self.implementation == "c" else "pure Python"
         if self.fallback_reason is not None:
             lane += f" ({self.fallback_reason})"
@@ -114,14 +119,14 @@ class ClusterReport:
         return facts
 
     def _outage(self) -> str:
-        """Return what follows the state if no host is up."""
+        """Return a text to append to the state if no host is up; otherwise ""."""
         hosts = self.hosts
         if self.state != "connected" or not hosts or any(host.state == "up" for host in hosts):
             return ""
         if any(host.state == "unknown" for host in hosts):
             return ", but no host is known to be up"
         which = f"all {len(hosts)} hosts are" if len(hosts) > 1 else "its only host is"
-        # All of them are down only since the last one went down.
+        # All hosts are down since the time when the last one went down.
         times = [host.down_since for host in hosts if host.down_since is not None]
         return f", but {which} down" + (f" since {max(times)}" if times else "")
 
@@ -177,6 +182,7 @@ _HEADINGS = (
     "connections", "in flight", "waiting", "orphans", "shards",
 )  # fmt: skip
 _TEXTS = 5  # the first columns are strings; the others are numbers
+# HTML attributes of the row of a host with an error.
 _TITLE = ' title="{}" style="color:#c0392b"'
 
 
@@ -199,7 +205,7 @@ def report_of(cluster: Any, table: Mapping[str, Any]) -> ClusterReport:
     """Return the report of a cluster. You may call this in any thread, at any time.
 
     :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
-    :param table: the cluster's settings by name, each with its default.
+    :param table: the descriptions of all settings by name, which have the defaults.
     """
     core = cluster._core
     gauges = ClusterGauges.of(cluster)
@@ -258,8 +264,8 @@ def _settings(cluster: Any, table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: object) -> Any:
-    """Return a representation without secrets: plain values themselves, other objects as their
-    class.
+    """Return a value to show: a plain value itself, and only the class of any other object, which
+    may contain secrets.
     """
     if isinstance(value, _PLAIN):
         return _short(value) if isinstance(value, str) else value
@@ -276,5 +282,5 @@ def _short(text: str) -> str:
 
 
 def _shown(value: object) -> str:
-    # Class names are written without quotes.
+    # `_plain` represents objects as "<Class>", which needs no quotes.
     return value if isinstance(value, str) and value.startswith("<") else repr(value)

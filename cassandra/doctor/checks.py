@@ -1,4 +1,7 @@
-"""Checks that use a connected session."""
+"""The checks of ``python -m cassandra.doctor`` that use a connected session.
+
+Each check is a function of a session and a timeout (seconds for each query), and yields findings.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,17 @@ from cassandra.query.statement import SimpleStatement
 
 __all__ = ["CHECKS"]
 
-_ROUNDS = 10
-_SLOW = 0.1  # maximum seconds of a round trip
-_SKEW = 0.5  # maximum difference between clocks, in seconds
-# Keyspaces that are local to each node, or that applications do not write to.
+_ROUNDS = 10  # queries to measure the latency of a host
+_SLOW = 0.1  # warn of a median round trip longer than this many seconds
+_SKEW = 0.5  # warn of a clock that differs by more than this many seconds
+# Keyspaces whose replication is not checked, because each node has its own data in them.
 _LOCAL = {"system", "system_schema", "system_views", "system_virtual_schema"}
-# Keyspaces that the server creates with its own replication factor, regardless of the cluster.
+# Keyspaces that the server creates with a fixed replication factor, whatever the cluster's size is.
 _AS_THEY_COME = {"system_distributed", "system_distributed_everywhere", "system_traces"}
 
 
 def hosts(session: Session, timeout: float) -> Iterator[Finding]:
-    """Check which hosts are up and connected."""
+    """Check that all hosts are up, and that the session has connections to them."""
     pools = session.get_pool_state()
     all_hosts = session.cluster.metadata.all_hosts()
     for host in sorted(all_hosts, key=lambda host: str(host.endpoint)):
@@ -47,7 +50,7 @@ def hosts(session: Session, timeout: float) -> Iterator[Finding]:
 
 
 def versions(session: Session, timeout: float) -> Iterator[Finding]:
-    """Check if all hosts run the same release."""
+    """Check that all hosts run the same release."""
     all_hosts = session.cluster.metadata.all_hosts()
     counts = Counter(host.release_version for host in all_hosts if host.release_version)
     if len(counts) > 1:
@@ -60,7 +63,7 @@ def versions(session: Session, timeout: float) -> Iterator[Finding]:
 
 
 def schema(session: Session, timeout: float) -> Iterator[Finding]:
-    """Check if the hosts agree on the schema."""
+    """Check that all hosts have the same schema version."""
     by_version: dict[Any, list[str]] = defaultdict(list)
     for host, row in _each(session, "SELECT schema_version FROM system.local", timeout):
         by_version[row.schema_version].append(str(host.endpoint))
@@ -79,8 +82,8 @@ def schema(session: Session, timeout: float) -> Iterator[Finding]:
 
 
 def clocks(session: Session, timeout: float) -> Iterator[Finding]:
-    """Check how much the hosts' clocks differ from this machine's clock."""
-    # CAST and toTimestamp are in every release since 2.2.
+    """Compare the clock of each host with the clock of this machine."""
+    # toTimestamp exists since Cassandra 2.2.
     query = "SELECT toTimestamp(now()) AS now FROM system.local"
     for host in _connected(session):
         began = time.time()
@@ -88,7 +91,8 @@ def clocks(session: Session, timeout: float) -> Iterator[Finding]:
         ended = time.time()
         if row is None:
             continue
-        # The server read its clock between these two times, in milliseconds.
+        # The server has read its clock at some time between `began` and `ended`, and has rounded it
+        # to milliseconds.
         unsure = (ended - began) / 2 + 0.001
         there = row.now.timestamp() if row.now.tzinfo else _utc(row.now)
         skew = there - (began + ended) / 2
@@ -106,7 +110,7 @@ def clocks(session: Session, timeout: float) -> Iterator[Finding]:
 
 
 def latency(session: Session, timeout: float) -> Iterator[Finding]:
-    """Measure the round trip time."""
+    """Measure the round trip time of a query to each host."""
     for host in _connected(session):
         durations = []
         try:
@@ -134,7 +138,7 @@ def latency(session: Session, timeout: float) -> Iterator[Finding]:
 
 
 def ring(session: Session, timeout: float) -> Iterator[Finding]:
-    """Check the tokens of the hosts."""
+    """Report how many tokens the hosts have, and which hosts have none."""
     token_map = session.cluster.metadata.token_map
     if token_map is None or not token_map.token_to_host_owner:
         yield finding(WARNING, "ring", "no tokens are known", "is token_metadata_enabled off?")
@@ -151,7 +155,7 @@ def ring(session: Session, timeout: float) -> Iterator[Finding]:
 
 
 def replication(session: Session, timeout: float) -> Iterator[Finding]:
-    """Check if there are enough nodes for the replicas of each keyspace, and enough replicas."""
+    """Check that each keyspace has more than one replica, and enough nodes for its replicas."""
     metadata = session.cluster.metadata
     nodes = Counter(host.datacenter for host in metadata.all_hosts() if host.datacenter)
     fine = 0
@@ -166,6 +170,10 @@ def replication(session: Session, timeout: float) -> Iterator[Finding]:
 
 
 def _faults_of(name: str, strategy: Any, nodes: Counter[str]) -> Iterator[Finding]:
+    """Yield what is wrong with the replication of a keyspace.
+
+    :param nodes: the number of nodes by data centre.
+    """
     subject = f"keyspace {name}"
     total = sum(nodes.values())
     if name in _AS_THEY_COME:
@@ -195,7 +203,8 @@ def _faults_of(name: str, strategy: Any, nodes: Counter[str]) -> Iterator[Findin
             elif factor:
                 yield from _too_many(subject, factor, nodes[datacenter], datacenter)
         factors = [factor for factor in strategy.dc_replication_factors.values() if factor]
-        # Logins only read from the local data centre.
+        # A login only reads from the local data centre. So for the keyspace of roles, a single
+        # replica in any data centre is too few.
         of_login = name == "system_auth" and 1 in factors
         if (sum(factors) == 1 or of_login) and total > 1:
             yield _single(subject)
@@ -226,7 +235,7 @@ def _single(subject: str) -> Finding:
 
 
 def shards(session: Session, timeout: float) -> Iterator[Finding]:
-    """Check the connections to the shards of ScyllaDB nodes."""
+    """Check that each shard of each ScyllaDB node has a connection."""
     for address, state in sorted(session.cluster.shard_aware_stats().items()):
         shard_count, open_ = state["shards_count"], state["connected"]
         if open_ < shard_count:
@@ -245,7 +254,7 @@ def _connected(session: Session) -> list[Host]:
 
 
 def _ask(session: Session, query: str, host: Host, timeout: float) -> Any:
-    """Return the row that `host` responds with, or None."""
+    """Return the first row of a query to `host`; None if the query fails."""
     try:
         return _answer(session, query, host, timeout)
     except Exception:  # the check `latency` reports the error
@@ -257,6 +266,7 @@ def _answer(session: Session, query: str, host: Host, timeout: float) -> Any:
 
 
 def _each(session: Session, query: str, timeout: float) -> Iterator[tuple[Host, Any]]:
+    """Send a query to each connected host; yield (host, first row) of each that responds."""
     for host in _connected(session):
         row = _ask(session, query, host, timeout)
         if row is not None:

@@ -46,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code.
 
-    :param arguments: the command line arguments, by default those of the process.
+    :param arguments: the arguments of the command; None for ``sys.argv[1:]``.
     """
     parser = _parser()
     options = parser.parse_args(arguments)
@@ -70,6 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         findings.append(result)
         if not options.json:
             _print(result)
+    # Any problem makes the exit code 1; with --strict, any warning, too.
     levels = [result.level for result in findings]
     problems, warnings = levels.count(PROBLEM), levels.count(WARNING)
     if options.json:
@@ -99,7 +100,7 @@ def _print(result: Finding) -> None:
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    # All data centres are checked, not only the local one.
+    # The session must connect to all data centres, not only to the local one.
     profile = ExecutionProfile(RoundRobinPolicy(), request_timeout=options.timeout)
     return {
         "execution_profiles": {EXEC_PROFILE_DEFAULT: profile},
@@ -133,7 +134,7 @@ def _examine(
         for check in CHECKS:
             try:
                 yield from check(session, options.timeout)
-            except Exception as error:  # an error in one check: continue with the other checks
+            except Exception as error:  # if a check fails, continue with the others
                 text = f"could not be looked at: {type(error).__name__}: {error}"
                 yield finding(WARNING, check.__name__, text)
     finally:
@@ -141,6 +142,7 @@ def _examine(
 
 
 def _advice(error: BaseException) -> str:
+    """Return what to do if the session cannot connect; "" if we do not know."""
     text = str(error)
     if "authentication" in text or "login" in text:
         return "give --user, and --password-env or --password-file"

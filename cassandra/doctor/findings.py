@@ -1,4 +1,4 @@
-"""The findings of the doctor."""
+"""The results of the checks of ``python -m cassandra.doctor``."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ PROBLEM = "problem"
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of a check.
+    """One result of a check.
 
-    :param level: `OK`, `NOTE` (information), `WARNING` (it works, but should be checked) or
-        `PROBLEM`.
-    :param subject: the checked item, in a word or two.
+    :param level: `OK`, `NOTE` (information), `WARNING` (the cluster can be used, but somebody
+        should look at it) or `PROBLEM`.
+    :param subject: what was checked: the address of a host, or a word such as "schema".
     :param text: the result.
-    :param do: the recommended action, or an empty string.
+    :param do: what to do about it; "" if there is nothing to do.
     """
 
     level: str
@@ -30,7 +30,7 @@ class Finding:
 
 
 def finding(level: str, subject: str, text: str, do: str = "") -> Finding:
-    """Return a finding, with its text joined to a single line.
+    """Make a finding. Line ends and repeated blanks in its text become single blanks.
 
     :param level: as in `Finding`.
     :param subject: as in `Finding`.

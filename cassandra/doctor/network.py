@@ -1,4 +1,6 @@
-"""Checks that need no session: the installation, names, ports, TLS."""
+"""The checks of ``python -m cassandra.doctor`` that need no session: installation, names, ports,
+TLS.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ _SOON = 30
 
 
 def installation() -> Iterator[Finding]:
-    """Check the driver itself."""
+    """Report the version of the driver, and check that its compiled modules are used."""
     if _impl.implementation == "c":
         yield from _build()
     text = f"{DRIVER_NAME} {__version__}"
@@ -45,7 +47,7 @@ def installation() -> Iterator[Finding]:
 
 
 def _build() -> Iterator[Finding]:
-    """Check if the compiled modules of a source tree belong to its sources."""
+    """In a source checkout, check that the compiled modules were built from the present sources."""
     if not _build_stamp.has_sources():
         return
     changed = _build_stamp.changed_files(thorough=True)
@@ -63,7 +65,7 @@ def _build() -> Iterator[Finding]:
 def reach(
     host: str, port: int, timeout: float, context: ssl.SSLContext | None
 ) -> Iterator[Finding]:
-    """Resolve a contact point and connect to its port, with TLS if there is a context.
+    """Check a contact point: resolve its name, and connect to its port (by TLS if configured).
 
     :param host: a name or an address.
     :param port: the port of the native protocol.
@@ -86,6 +88,7 @@ def reach(
 
 
 def _resolved(host: str, port: int, timeout: float) -> list[str]:
+    """Return the IP addresses of a host; raise `Late` if that takes longer than `timeout`."""
     answer: Future[Any] = Future()
 
     def ask() -> None:
@@ -94,7 +97,8 @@ def _resolved(host: str, port: int, timeout: float) -> list[str]:
         except BaseException as error:
             answer.set_exception(error)
 
-    # A resolver has no time limit. Nobody waits for this thread, not even at exit.
+    # getaddrinfo has no timeout, so call it in a thread. As a daemon, the thread does not keep the
+    # process from ending.
     Thread(target=ask, name="cassandra-doctor", daemon=True).start()
     return list(dict.fromkeys(str(result[4][0]) for result in answer.result(timeout)))
 

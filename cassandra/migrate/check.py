@@ -19,11 +19,11 @@ from cassandra.migrate.table import DIFFERENCES
 class Finding:
     """A difference at one location in the application.
 
-    :param location: the file name; for a notebook, with the number of the cell.
-    :param line: the line, from 1.
-    :param column: the column, from 1.
+    :param location: the file name. In a notebook, the number of the cell in brackets follows.
+    :param line: the number of the line, from 1.
+    :param column: the number of the column, from 1.
     :param severity: ``breaks``, ``differs`` or ``note``.
-    :param code: the application's code, shortened.
+    :param code: the application's code that shows the difference, shortened.
     :param difference: the entry of the table.
     """
 
@@ -37,11 +37,11 @@ class Finding:
 
 @dataclass
 class Report:
-    """The findings of a check.
+    """The result of a check.
 
-    :param findings: the differences, by file and line.
-    :param unread: files that could not be read.
-    :param count: the number of files.
+    :param findings: the differences, in the order of files, lines and columns.
+    :param unread: the files that could not be read or parsed.
+    :param count: the number of all files, including these.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -65,6 +65,7 @@ def check(paths: Iterable[Path]) -> Report:
     program = Program()
     sources = []
     seen: set[str] = set()
+    # First read all files: whether a fact is a difference may depend on another file.
     for root in paths:
         for path in files.walk(root):
             if os.path.realpath(path) in seen:
@@ -87,8 +88,10 @@ def check(paths: Iterable[Path]) -> Report:
 
 
 def _own_modules(path: Path) -> list[str]:
-    """Return the modules that a file defines if it is in the application's own package
-    ``cassandra``.
+    """Return the modules that a file defines if it is in a folder ``cassandra``.
+
+    An application may have such a folder of its own: src/cassandra/my/part.py defines cassandra.my
+    and cassandra.my.part.
     """
     parts = path.with_suffix("").parts
     starts = [start for start, part in enumerate(parts[:-1]) if part == PACKAGE]
@@ -98,6 +101,7 @@ def _own_modules(path: Path) -> list[str]:
 
 
 def _findings(source: files.Source, program: Program) -> list[Finding]:
+    # Several facts may show the same difference in the same code: keep one finding of them.
     findings_by_key = {}
     for fact in reader.read(source.tree):
         for difference in DIFFERENCES:
@@ -112,11 +116,12 @@ def _findings(source: files.Source, program: Program) -> list[Finding]:
 def _finding(
     source: files.Source, program: Program, fact: Fact, difference: Difference
 ) -> Finding | None:
+    """Return the finding if a fact shows a difference; otherwise None."""
     for matcher in difference.matchers:
         code = matcher.match(fact, program)
         if not code:
             continue
-        cell = getattr(fact.node, "cell", None)
+        cell = getattr(fact.node, "cell", None)  # set in notebooks only
         location = source.location if cell is None else f"{source.location}[{cell}]"
         severity = NOTE if fact.is_guarded else matcher.severity
         return Finding(

@@ -28,7 +28,7 @@ is nothing to read, or a file could not be read
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code.
 
-    :param arguments: the command line arguments, by default those of the process.
+    :param arguments: the arguments of the command; None for ``sys.argv[1:]``.
     """
     parser = argparse.ArgumentParser(prog="python -m cassandra.migrate", description=DESCRIPTION)
     commands = parser.add_subparsers(dest="command", metavar="check")
@@ -42,8 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--format", choices=("text", "json"), default="text", help="how findings are printed"
     )
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    # The likely mistake is to leave `check` out. argparse would only call the path an invalid
-    # choice.
+    # If the user has left out `check`, argparse would only report the path as an invalid choice.
     if arguments and arguments[0] != "check" and _is_path(arguments[0]):
         words = ["python", "-m", "cassandra.migrate", "check", *arguments]
         parser.error(f"write {shlex.join(words)}")
@@ -61,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"there are no Python files in {', '.join(map(str, options.paths))}")
     print(as_json(report) if options.format == "json" else as_text(report))
     if report.unread:
-        # More may break in these files, so the check is not complete.
+        # The check is not complete: there may be differences in these files.
         number = len(report.unread)
         files = "1 file was" if number == 1 else f"{number} files were"
         print(f"{parser.prog}: {files} not read, so the exit code is 2", file=sys.stderr)
@@ -76,7 +75,7 @@ def _is_path(argument: str) -> bool:
 
 
 def as_text(report: Report) -> str:
-    """Return a report as human-readable lines. Each difference is explained at its first finding.
+    """Return a report as text. Each difference is explained once, after its first finding.
 
     :param report: the findings.
     """

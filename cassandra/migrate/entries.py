@@ -12,12 +12,11 @@ from cassandra.migrate.matchers import Matcher
 class Difference:
     """A difference between another Python driver (cassandra-driver, scylla-driver) and this driver.
 
-    :param key: the name of the difference, used by findings and by the table in the documentation.
-    :param what: the difference, in reStructuredText.
-    :param why: the reason, in reStructuredText.
-    :param do: the remedy, in reStructuredText. Empty if there is nothing to do.
-    :param matchers: find the difference in source code. None for differences that only show at run
-        time.
+    :param key: the name of the difference, in findings and in the documentation.
+    :param what: what differs, in reStructuredText.
+    :param why: why it differs, in reStructuredText.
+    :param do: what an application has to do, in reStructuredText; "" for nothing.
+    :param matchers: they find the difference in source code. () if it only shows at run time.
     """
 
     key: str

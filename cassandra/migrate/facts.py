@@ -1,7 +1,8 @@
-"""Facts about an application's use of the driver, read from its source. `matchers` check them.
+"""Facts: what the source of an application shows about its use of the driver.
 
-Names are dotted. A class of the driver has the name of the module that defines it, even if the
-application imported it from another module: ``cassandra.cluster.Session``.
+`reader` collects the facts, and `matchers` decide which of them show a difference. Names of
+modules, classes and functions are full, dotted names. A class of the driver always has the same
+name, even if the application imported it from another module: ``cassandra.cluster.Session``.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Program:
-    """Facts about all files together.
+    """What is known about all files of the application together.
 
-    :param imports: top-level modules that any file imports.
+    :param imports: the top-level modules that some file imports.
     :param defined: names of the application's own functions and classes.
-    :param stored: names of attributes that the application sets.
-    :param lists: names of cqlengine columns that are lists.
-    :param other_columns: names of all other cqlengine columns.
+    :param stored: names of variables and attributes that the application assigns.
+    :param lists: names of columns of cqlengine models that are lists.
+    :param other_columns: names of all other columns of cqlengine models.
     :param own_modules: modules that the application itself adds to the package ``cassandra``.
-    :param forks: True if processes may be started by fork; False if the application starts new
-        interpreters.
+    :param forks: True if child processes may be forks of their parent; False if the application
+        sets another start method of `multiprocessing`.
     """
 
     imports: set[str] = field(default_factory=set)
@@ -36,11 +37,11 @@ class Program:
 
 @dataclass
 class Fact:
-    """A fact at one location of a file.
+    """The base class of facts. Each is at one location of a file.
 
-    :param node: the syntax node.
-    :param is_guarded: True if the application handles a failure: the node is in a ``try`` with a
-        suitable handler, or only type checkers read it.
+    :param node: the syntax node that shows the fact.
+    :param is_guarded: True if the application can deal with a failure of this code: it is in a
+        ``try`` with a suitable handler, or only type checkers read it.
     """
 
     node: ast.expr | ast.stmt | ast.alias
@@ -49,11 +50,12 @@ class Fact:
 
 @dataclass
 class Name(Fact):
-    """A name in the driver's modules and classes that is imported, or used as an attribute.
+    """A name of the driver that the application imports, or uses as an attribute of a module or
+    class.
 
-    :param name: the name, as the application writes it.
-    :param is_there: True if this driver has the name. None if we cannot know.
-    :param is_import: True if an import statement names it.
+    :param name: the full name by which the application refers to it.
+    :param is_there: True if this driver has the name, False if not, None if we cannot know.
+    :param is_import: True if an import statement has the name.
     """
 
     name: str
@@ -65,7 +67,7 @@ class Name(Fact):
 class Module(Fact):
     """An import of a module that is not part of the driver.
 
-    :param name: the module.
+    :param name: the name of the module.
     """
 
     name: str
@@ -77,9 +79,9 @@ class Attribute(Fact):
 
     :param owner: the object's class.
     :param name: the attribute.
-    :param is_there: True if objects of the class have the attribute in this driver. None if we
-        cannot know.
-    :param is_own: True if the object's class is a user's class derived from `owner`.
+    :param is_there: True if objects of the class have the attribute in this driver, False if not,
+        None if we cannot know.
+    :param is_own: True if the object is of an application's class that is derived from `owner`.
     """
 
     owner: str
@@ -94,8 +96,9 @@ class Stored(Fact):
 
     :param owner: the object's class.
     :param name: the attribute.
-    :param value: the assigned value. None if it is not known.
-    :param is_refused: True if the driver rejects the name as a misspelt setting.
+    :param value: the assigned expression; None if it is not known.
+    :param is_refused: True if this driver would raise an error, because it takes the name for a
+        misspelt setting.
     """
 
     owner: str
@@ -108,11 +111,11 @@ class Stored(Fact):
 class Call(Fact):
     """A call of a function, class or method.
 
-    :param callee: the name of the called function, empty if it is not known.
-    :param method: the last part of the name, as the application writes it.
+    :param callee: the full name of the called function; "" if it is not known.
+    :param method: the last part of the name that the application writes before the brackets.
     :param arguments: the positional arguments.
-    :param keywords: the arguments by name.
-    :param unknown: names of arguments that this driver's function does not accept.
+    :param keywords: the keyword arguments by name.
+    :param unknown: the names of keyword arguments that this driver's function does not accept.
     """
 
     callee: str
@@ -127,7 +130,8 @@ class Text(Fact):
     """A string literal in the source.
 
     :param value: the string.
-    :param callee: the function that the string is passed to, or an empty string.
+    :param callee: the function that gets the string as an argument; for a keyword argument,
+        "function:keyword". "" if the string is not an argument.
     """
 
     value: str
@@ -136,9 +140,9 @@ class Text(Fact):
 
 @dataclass
 class ClassAttribute(Fact):
-    """A name that is defined in a user's class.
+    """A name that is defined in the body of an application's class.
 
-    :param bases: the driver's classes that the class is derived from.
+    :param bases: the classes of the driver from which that class is derived.
     :param name: the name.
     """
 
@@ -148,7 +152,7 @@ class ClassAttribute(Fact):
 
 @dataclass
 class Derived(Fact):
-    """A user's class that is derived from a class of the driver.
+    """An application's class that is derived from a class of the driver.
 
     :param base: the class of the driver.
     """
@@ -158,9 +162,9 @@ class Derived(Fact):
 
 @dataclass
 class Noticed(Fact):
-    """A pattern that only several expressions together show.
+    """A fact that only several expressions together show, such as a blocking callback.
 
-    :param kind: the name of the pattern, which matchers look for.
+    :param kind: the kind of fact, for `NoticedAs`.
     :param code: the application's code, shortened.
     """
 
@@ -168,7 +172,7 @@ class Noticed(Fact):
     code: str
 
 
-LONGEST = 50  # characters of code that a finding shows
+LONGEST = 50  # the maximum number of characters of code in a finding
 
 
 def short(node: ast.AST) -> str:

@@ -15,15 +15,16 @@ from pathlib import Path
 SKIPPED = {"node_modules", "site-packages", "dist-packages", "venv", "__pycache__", "virtualenv"}
 # A file without any of these words does not use a driver, and need not be parsed.
 WORDS = re.compile(r"cassandra|scylla|acsylla|eventlet|uvloop|CASS_DRIVER", re.I)
+# Lines of a notebook that are not Python: %magic, !command, ?help.
 MAGIC = re.compile(r"^(\s*)[%!?].*$", re.M)
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file, or one of a notebook's cells.
+    """A file that was parsed. All cells of a notebook are one source.
 
     :param location: the file name, as findings show it.
-    :param tree: its syntax tree.
+    :param tree: the syntax tree.
     """
 
     location: str
@@ -32,10 +33,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Unread:
-    """A file that cannot be read.
+    """A file, or a cell of a notebook, that cannot be read or parsed.
 
-    :param location: the file name.
-    :param line: the line of the error, 0 if there is none.
+    :param location: the file name, with the number of the cell in brackets.
+    :param line: the line of the error, from 1; 0 if the error has no line.
     :param reason: why the file cannot be read.
     """
 
@@ -45,9 +46,9 @@ class Unread:
 
 
 def walk(path: Path) -> Iterator[Path]:
-    """Yield the files to read: `path` itself, or the files in it.
+    """Yield the files to read: `path` itself, or all Python files and notebooks in it.
 
-    Hidden folders, virtual environments and installed packages are left out.
+    Hidden files, hidden folders, virtual environments and installed packages are left out.
 
     :param path: a file or folder.
     """
@@ -68,7 +69,7 @@ def walk(path: Path) -> Iterator[Path]:
 
 
 def read(path: Path) -> Iterator[Source | Unread]:
-    """Yield the content of a file, or the reason why it cannot be read.
+    """Yield the parsed file, or why it cannot be read. Yield nothing if it uses no driver.
 
     :param path: the file.
     """
@@ -87,7 +88,7 @@ def read(path: Path) -> Iterator[Source | Unread]:
 def _parsed(location: str, text: str) -> Source | Unread:
     try:
         with warnings.catch_warnings():
-            # for example, about invalid escapes in the application's source
+            # The parser warns of invalid escapes in the application's strings, for example.
             warnings.simplefilter("ignore")
             return Source(location, ast.parse(text, location))
     except SyntaxError as error:
@@ -97,10 +98,10 @@ def _parsed(location: str, text: str) -> Source | Unread:
 
 
 def _notebook(path: Path) -> Iterator[Source | Unread]:
-    """Yield all cells of a notebook as one source, because the cells share their names.
+    """Yield all code cells of a notebook as one source, because a cell uses names of earlier cells.
 
-    We parse each cell separately and join the syntax trees, so that line numbers count from the
-    beginning of a cell.
+    We parse each cell separately, and then join the syntax trees. So line numbers count from the
+    beginning of a cell. Each node gets the number of its cell as the attribute `cell`.
     """
     location = str(path)
     try:
@@ -112,7 +113,7 @@ def _notebook(path: Path) -> Iterator[Source | Unread]:
     notebook = ast.Module(body=[], type_ignores=[])
     for number, text in enumerate(texts, 1):
         if text.startswith("%%"):
-            continue  # usually another language
+            continue  # a cell magic: such a cell is mostly in another language
         cell = _parsed(f"{location}[{number}]", MAGIC.sub(r"\1pass", text))
         if isinstance(cell, Unread):
             yield cell

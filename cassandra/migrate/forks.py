@@ -1,4 +1,7 @@
-"""Finds clusters and sessions that are used in a fork of the process which created them."""
+"""Finds code in which a forked child process uses a cluster or session of its parent.
+
+The connections of a cluster only work in the process that has created it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ PROCESSES = {
     "multiprocessing.context.ForkProcess",
     "multiprocessing.context.Process",
 }
-# Calls whose first argument runs in another process.
+# By class, the methods whose first argument is a function that runs in another process.
 STARTS = {
     POOL: (
         "apply", "apply_async", "imap", "imap_unordered", "map", "map_async", "starmap",
@@ -37,19 +40,21 @@ STARTS = {
     ),
     EXECUTOR: ("map", "submit"),
 }  # fmt: skip
+# Keyword arguments that are such functions.
 FUNCTION = ("target", "func", "fn", "initializer")
-# Methods that a child may call on its parent's cluster, because they do nothing there.
+# A child may use these attributes of its parent's cluster: they do no harm.
 HARMLESS = {"shutdown", "is_shutdown"}
 
 
 def in_call(node: ast.Call, called: Value, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
-    """Yield a call that starts a process, if the process uses a cluster or session of its parent.
+    """Yield a fact if a call starts a process that uses a cluster or session of its parent.
 
     :param node: the call.
     :param called: the value of the called expression.
     :param scopes: the file's scopes.
     :param scope: the scope of the call.
     """
+    # Collect the functions that the call runs in another process.
     functions = [word.value for word in node.keywords if word.arg in FUNCTION]
     if isinstance(called, Named) and called.name in PROCESSES:
         functions += node.args[1:2]
@@ -63,7 +68,7 @@ def in_call(node: ast.Call, called: Value, scopes: Scopes, scope: Scope) -> Iter
     elif isinstance(called, Method) and called.name in STARTS.get(called.owner, ()):
         functions += node.args[:1]
     else:
-        # The `initializer` of a pool is called in each process.
+        # The constructor of a pool: each process calls its `initializer`.
         instance = scopes.value(node, scope)
         if not isinstance(instance, Instance) or instance.owner not in STARTS:
             return
@@ -78,8 +83,7 @@ def in_call(node: ast.Call, called: Value, scopes: Scopes, scope: Scope) -> Iter
 
 
 def in_class(node: ast.ClassDef, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
-    """Yield a subclass of Process whose method `run` uses a cluster or session of the parent
-    process.
+    """Yield a fact for a subclass of Process whose method `run` uses a cluster of the parent.
 
     :param node: the class.
     :param scopes: the file's scopes.
@@ -96,12 +100,13 @@ def in_class(node: ast.ClassDef, scopes: Scopes, scope: Scope) -> Iterator[Notic
 
 
 def in_if(node: ast.If, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
-    """Yield the ``if`` after an ``os.fork`` if its child branch uses a cluster or session.
+    """Yield a fact if the child of an ``os.fork`` uses a cluster or session of its parent.
 
-    :param node: the ``if`` that distinguishes parent and child.
+    :param node: an ``if``, which may test the result of ``os.fork``: 0 in the child.
     :param scopes: the file's scopes.
     :param scope: the scope of the ``if``.
     """
+    # Find out which branch the child runs: `if not pid`, `if pid == 0`, or the `else` of `if pid`.
     test = node.test
     is_child = False
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
@@ -121,6 +126,7 @@ def in_if(node: ast.If, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
 
 
 def _is_fork(test: ast.expr, scopes: Scopes, scope: Scope) -> bool:
+    """Return True if an expression is a call of ``os.fork``, or a name for its result."""
     if isinstance(test, ast.NamedExpr):
         test = test.value
     if isinstance(test, ast.Name):
@@ -135,15 +141,16 @@ def _is_fork(test: ast.expr, scopes: Scopes, scope: Scope) -> bool:
 
 
 def _used_by(function: UserDefined, scopes: Scopes) -> str:
-    """Return the name of the first cluster or session in a function that was created before the
-    fork.
+    """Return the first cluster or session that a function uses, and that is older than the fork.
+
+    Return "" if there is none.
     """
     if isinstance(function.node, ast.ClassDef):
         return ""
     inner = scopes.by_node[function.node]
     for name, bindings in _uses(list(own_nodes(function.node)), scopes, inner):
-        # It was created when the module was imported, or in `__init__`. We ignore those created in
-        # a function that the child may call.
+        # Only if it is created in the module or in `__init__`, which have run before the fork. The
+        # child itself may call other functions to create one.
         if name not in inner.globals and all(
             binding.scope is scopes.root or getattr(binding.scope.node, "name", "") == "__init__"
             for binding in bindings
@@ -155,7 +162,7 @@ def _used_by(function: UserDefined, scopes: Scopes) -> str:
 def _uses(
     nodes: Iterable[ast.AST], scopes: Scopes, scope: Scope
 ) -> Iterator[tuple[str, list[Binding]]]:
-    """Yield the name of each cluster and session that the nodes use, with its bindings."""
+    """Yield (name, bindings) of each cluster and session that the nodes use."""
     nodes = list(nodes)
     harmless = {
         id(attribute.value)

@@ -1,4 +1,4 @@
-"""Dicts whose content is visible in the source, such as arguments passed as ``**settings``."""
+"""Finds the content of dicts in the source, for arguments that are passed as ``**settings``."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 from cassandra.migrate.scopes import Scope, Scopes
 
-# Methods that do not change a dict.
+# Methods of a dict that do not change it.
 READS = {"copy", "get", "items", "keys", "values"}
 
 
 def arguments(node: ast.Call, scopes: Scopes, scope: Scope) -> dict[str, ast.expr]:
-    """Return a call's keyword arguments by name, including those in dicts with known content.
+    """Return the keyword arguments of a call by name, including those in ``**`` dicts that we know.
 
     :param node: the call.
     :param scopes: the file's scopes.
@@ -28,9 +28,9 @@ def arguments(node: ast.Call, scopes: Scopes, scope: Scope) -> dict[str, ast.exp
 
 
 def content(node: ast.expr, scopes: Scopes, scope: Scope) -> Mapping[str, ast.expr]:
-    """Return the entries that a dict is certain to have, by their string keys.
+    """Return the entries of a dict that the source shows for certain, by their string keys.
 
-    :param node: the expression that creates or names the dict.
+    :param node: an expression that creates the dict, or its name.
     :param scopes: the file's scopes.
     :param scope: the scope of the expression.
     """
@@ -45,25 +45,26 @@ def content(node: ast.expr, scopes: Scopes, scope: Scope) -> Mapping[str, ast.ex
         definition = (
             bindings[0].node if len(bindings) == 1 and bindings[0].kind == "value" else None
         )
-        # We do not follow the name of another dict, because code may change that dict under the
-        # other name.
+        # If the dict has a second name, code may change it by that name. So we only accept a name
+        # that is bound to the expression that creates the dict.
         if isinstance(definition, (ast.Dict, ast.Call)) and not _changes(scopes, node.id):
             return content(definition, scopes, bindings[0].scope)
     return {}
 
 
 def _displayed(node: ast.Dict) -> dict[str, ast.expr]:
+    """Return the entries of a dict that is written as ``{...}``."""
     by_key: dict[str, ast.expr] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
-            by_key.clear()  # an unpacked dict may override these keys
+            by_key.clear()  # an unpacked dict (**other) may override these entries
         elif isinstance(key, ast.Constant) and isinstance(key.value, str):
             by_key[key.value] = value
     return by_key
 
 
 def _changes(scopes: Scopes, name: str) -> bool:
-    """Return True if code may change the dict with this name, or may pass it to other code."""
+    """Return True if code of the file may change the dict, or pass it to code that may."""
     nodes = list(ast.walk(scopes.root.node))
     harmless = {id(read) for node in nodes for read in _reads(node)}
     return any(
@@ -76,7 +77,7 @@ def _changes(scopes: Scopes, name: str) -> bool:
 
 
 def _reads(node: ast.AST) -> list[ast.expr]:
-    """Return the expressions that a node reads without changing them."""
+    """Return the child expressions that a node only reads: a dict among them is not changed."""
     if isinstance(node, ast.keyword) and node.arg is None:
         return [node.value]
     if isinstance(node, ast.Dict):

@@ -1,8 +1,8 @@
-"""Matchers: they find differences in the facts about an application.
+"""Matchers decide which facts about an application show a difference between the drivers.
 
-Each matcher decides whether a fact shows its difference, and how severe it is. A match returns the
-code in short. If a matcher is not sure, it does not match: a false alarm costs more than a missed
-difference.
+The method `match` of a matcher returns the application's code, shortened, if a fact shows the
+difference; otherwise "". If a matcher cannot be sure, it does not match: a false alarm costs more
+than a missed difference.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SEVERITIES = (BREAKS, DIFFERS, NOTE)
 
 
 def constant(value: ast.expr | None) -> object:
-    """Return the value of a constant, or `...` for any other expression.
+    """Return the value of a constant; `...` (Ellipsis) for any other expression.
 
     :param value: the expression.
     """
@@ -45,7 +45,9 @@ def constant(value: ast.expr | None) -> object:
 
 
 def named_text(value: ast.expr) -> str:
-    """Return the last part of a dotted name, or an empty string for any other expression.
+    """Return the last part of a dotted name: "QUORUM" for ``ConsistencyLevel.QUORUM``.
+
+    Return "" for any other expression.
 
     :param value: the expression.
     """
@@ -54,9 +56,9 @@ def named_text(value: ast.expr) -> str:
 
 @functools.cache
 def definition_names(callees: tuple[str, ...]) -> frozenset[str]:
-    """Return the full names under which functions and methods of the driver are defined.
+    """Return the names of functions and methods in the modules that define them.
 
-    :param callees: the public names, which applications use.
+    :param callees: the public names, by which applications use them.
     """
     definitions = set()
     for callee in callees:
@@ -68,29 +70,29 @@ def definition_names(callees: tuple[str, ...]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Matcher:
-    """Finds a difference in a source.
+    """The base class of matchers.
 
-    :param severity: ``breaks``, ``differs`` or ``note``.
+    :param severity: the severity of the findings: ``breaks``, ``differs`` or ``note``.
     """
 
     severity: str
 
     def match(self, fact: Fact, program: Program) -> str:
-        """Return the code in short if a fact shows this difference, or an empty string.
+        """Return the code, shortened, if a fact shows the difference; otherwise "".
 
         :param fact: the fact.
-        :param program: the facts about all files together.
+        :param program: what is known about all files of the application.
         """
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class MissingName(Matcher):
-    """A name that this driver does not have.
+    """Matches a name that this driver does not have.
 
-    :param is_private: True to match only private names: the last part, or its module, begins with
-        an underscore.
-    :param besides: names that other entries of the table handle.
+    :param is_private: True matches private names only: some part of the dotted name begins with an
+        underscore. False matches public names only.
+    :param besides: names that do not match, because other entries of the table handle them.
     """
 
     is_private: bool
@@ -102,9 +104,8 @@ class MissingName(Matcher):
             return ""
         parts = fact.name.split(".")
         if parts[-1] in program.stored and not fact.is_import:
-            return ""  # the application has added the attribute itself
-        # An application may add its own modules to the package, for example backends of a
-        # framework.
+            return ""  # the application may have set this attribute itself
+        # The application may have added modules to the package, such as a backend of a framework.
         if any(".".join(parts[:end]) in program.own_modules for end in range(2, len(parts) + 1)):
             return ""
         is_private = any(part.startswith("_") for part in parts)
@@ -113,10 +114,10 @@ class MissingName(Matcher):
 
 @dataclass(frozen=True)
 class NameOf(Matcher):
-    """A name that this driver treats differently.
+    """Matches names of the driver.
 
-    :param names: the names.
-    :param is_import: True to match only imports, False to match all other uses.
+    :param names: the names. All names in such a module or class match, too.
+    :param is_import: True matches imports only, False matches all other uses only.
     """
 
     names: tuple[str, ...]
@@ -132,10 +133,10 @@ class NameOf(Matcher):
 
 @dataclass(frozen=True)
 class ModuleOf(Matcher):
-    """An import of a module that is not part of the driver.
+    """Matches the import of a module that is not part of the driver.
 
-    :param names: the modules.
-    :param is_alone: True to match even if the application does not import the driver.
+    :param names: the modules. Modules and names in them match, too.
+    :param is_alone: True matches even if the application does not import the driver.
     """
 
     names: tuple[str, ...]
@@ -143,7 +144,7 @@ class ModuleOf(Matcher):
 
     def match(self, fact: Fact, program: Program) -> str:
         """Return the name of the module if it is in `names`."""
-        # A third-party module matters only if the application also uses the driver.
+        # Most modules only matter if the application also imports the driver.
         if not isinstance(fact, Module) or not (self.is_alone or names.PACKAGE in program.imports):
             return ""
         matches = any(
@@ -154,9 +155,7 @@ class ModuleOf(Matcher):
 
 @dataclass(frozen=True)
 class PrivateAttribute(Matcher):
-    """A private attribute that another driver's objects have, and this driver's objects do not
-    have.
-    """
+    """Matches a private attribute that objects of this driver do not have."""
 
     def match(self, fact: Fact, program: Program) -> str:
         """Return the class and the attribute."""
@@ -170,7 +169,7 @@ class PrivateAttribute(Matcher):
         return f"{fact.owner.rpartition('.')[2]}.{fact.name}"
 
 
-# Attributes that only mocks have. Tests annotate mocks with classes of the driver.
+# Attributes of mocks. Tests annotate mocks with classes of the driver.
 OF_MOCKS = re.compile(
     "assert_.*|call_args(_list)?|call_count|called|configure_mock|attach_mock|method_calls|"
     "mock_add_spec|mock_calls|reset_mock|return_value|side_effect"
@@ -179,10 +178,10 @@ OF_MOCKS = re.compile(
 
 @dataclass(frozen=True)
 class MissingAttribute(Matcher):
-    """A public attribute that another driver's objects have, and this driver's objects do not have.
+    """Matches a public attribute that objects of this driver do not have.
 
-    :param owners: classes whose objects are always created by the driver. Objects of other classes,
-        such as policies, may be of a user's class with more attributes.
+    :param owners: the classes of these objects, which only the driver creates. An object of another
+        class, such as a policy, may be of an application's class with more attributes.
     """
 
     owners: tuple[str, ...]
@@ -200,14 +199,14 @@ class MissingAttribute(Matcher):
 
 @dataclass(frozen=True)
 class Setting(Matcher):
-    """An argument or attribute whose value this driver interprets differently.
+    """Matches an argument, or the assignment of an attribute, with certain values.
 
-    :param callees: the functions, classes or methods.
-    :param name: the argument's name.
-    :param values: the constants to match. If empty, all values match except those in `harmless`.
-    :param members: names of enumeration members to match as well.
+    :param callees: the functions, classes or methods that have the argument.
+    :param name: the name of the argument.
+    :param values: the constants that match. If it is empty, all values match except `harmless`.
+    :param members: the names of enumeration members that match, too.
     :param harmless: constants that do not match.
-    :param is_stored: True to match an assignment to the attribute of that name, too.
+    :param is_stored: True also matches an assignment to the attribute with this name.
     """
 
     callees: tuple[str, ...]
@@ -241,18 +240,18 @@ class Setting(Matcher):
         position = names.position(call.callee, self.name)
         if position is None or len(call.arguments) <= position:
             return None
-        # The source does not show the content of `*args`.
+        # With `*args` before it, we cannot know which argument has this position.
         is_known = not any(
             isinstance(argument, ast.Starred) for argument in call.arguments[: position + 1]
         )
         return call.arguments[position] if is_known else None
 
     def _is_concerned(self, argument: ast.expr) -> bool:
-        """Return True if the difference concerns this value."""
+        """Return True if the difference applies to the value of an argument."""
         value = constant(argument)
         if self.values:
             return named_text(argument) in self.members or any(
-                # In Python, True equals 1.
+                # Compare the types, too, because True equals 1 in Python.
                 type(value) is type(concerned) and value == concerned
                 for concerned in self.values
             )
@@ -261,7 +260,7 @@ class Setting(Matcher):
 
 @dataclass(frozen=True)
 class UnknownSetting(Matcher):
-    """An argument or attribute whose name is not a setting of this driver."""
+    """Matches a keyword argument or attribute that is not a setting of this driver."""
 
     def match(self, fact: Fact, program: Program) -> str:
         """Return the call with the arguments, or the assignment."""
@@ -274,11 +273,11 @@ class UnknownSetting(Matcher):
 
 @dataclass(frozen=True)
 class CallOf(Matcher):
-    """A call of a function or method.
+    """Matches a call of a function or method.
 
     :param callees: the functions and methods.
-    :param methods: method names that only this driver has. Calls on unknown objects match, too,
-        unless the application defines functions with that name.
+    :param methods: names of methods that nothing but a driver has. A call of such a method matches
+        even if we do not know the object, unless the application defines something with this name.
     """
 
     callees: tuple[str, ...] = ()
@@ -292,7 +291,7 @@ class CallOf(Matcher):
         is_method = (
             not fact.callee
             and fact.method in self.methods
-            # The application's own function of that name may be the called one.
+            # Otherwise the application may call its own function.
             and fact.method not in program.defined
             and isinstance(fact.node, ast.Call)
             and isinstance(fact.node.func, ast.Attribute)
@@ -302,12 +301,13 @@ class CallOf(Matcher):
 
 @dataclass(frozen=True)
 class TextOf(Matcher):
-    """A string literal in the source.
+    """Matches a string literal.
 
     :param pattern: a regular expression that must match the whole string.
-    :param callees: the functions that the string is passed to, by the ends of their names. If
-        empty, the string matches unless it is passed to a function in `not_of`.
-    :param not_of: functions that another entry handles.
+    :param callees: the ends of the names of functions. If it is not empty, only an argument of such
+        a function matches.
+    :param not_of: the ends of the names of functions whose arguments do not match, because other
+        entries of the table handle them.
     """
 
     pattern: str
@@ -327,9 +327,9 @@ class TextOf(Matcher):
 
 @dataclass(frozen=True)
 class AttributeOfClass(Matcher):
-    """A name that is defined in a subclass of one of the driver's classes.
+    """Matches a name that is defined in an application's subclass of a class of the driver.
 
-    :param base: the driver's class.
+    :param base: the class of the driver.
     :param name: the name.
     """
 
@@ -348,9 +348,9 @@ class AttributeOfClass(Matcher):
 
 @dataclass(frozen=True)
 class DerivedFrom(Matcher):
-    """A user's class that is derived, directly or not, from a class of the driver.
+    """Matches an application's class that is derived from a class of the driver, or its subclass.
 
-    :param base: the driver's class.
+    :param base: the class of the driver.
     """
 
     base: str
@@ -367,10 +367,10 @@ class DerivedFrom(Matcher):
 
 @dataclass(frozen=True)
 class NoticedAs(Matcher):
-    """A pattern that only several expressions together show.
+    """Matches a `Noticed`: a fact that only several expressions together show.
 
-    :param kind: the name of the pattern.
-    :param unless: returns True for applications that this does not concern.
+    :param kind: the kind of the fact.
+    :param unless: a function of the application; if it returns True, nothing matches.
     """
 
     kind: str
@@ -385,13 +385,13 @@ class NoticedAs(Matcher):
 
 @dataclass(frozen=True)
 class RemovedFromList(Matcher):
-    """``update(column__remove=...)`` for a column name that the application uses only for lists."""
+    """Matches ``update(column__remove=...)`` if all columns with this name are lists."""
 
     def match(self, fact: Fact, program: Program) -> str:
         """Return the call with the argument."""
         if not isinstance(fact, Noticed) or not fact.kind.startswith(LIST_REMOVE):
             return ""
         column = fact.kind.removeprefix(LIST_REMOVE)
-        # If an application has two models, the column may be a set in one of them.
+        # We do not know which model is updated, so the column must be a list in all models.
         is_list = column in program.lists and column not in program.other_columns
         return fact.code if is_list else ""

@@ -1,5 +1,6 @@
-"""Looks up names in this driver. Its modules are imported on demand; no other modules are
-imported.
+"""Looks up names in this driver: does a name exist, and which attributes and parameters has it?
+
+Modules of the driver are imported when they are needed. Modules of the application never are.
 """
 
 from __future__ import annotations
@@ -19,9 +20,8 @@ from cassandra._impl import TWINS
 PACKAGE = "cassandra"
 COMPILED = "cassandra._accel."
 
-MISSING = object()  # what `find` returns for a name that does not exist
-# what `find` returns if a module cannot be imported here, so that we cannot know
-UNKNOWN = object()
+MISSING = object()  # the result of `find` for a name that does not exist
+UNKNOWN = object()  # the result of `find` if a module cannot be imported on this machine
 
 
 def is_ours(name: str) -> bool:
@@ -34,7 +34,7 @@ def is_ours(name: str) -> bool:
 
 @functools.cache
 def find(name: str) -> object:
-    """Return the object of a dotted name, `MISSING` or `UNKNOWN`.
+    """Return the object with a dotted name; `MISSING` or `UNKNOWN` if there is none.
 
     :param name: a name in the driver's package.
     """
@@ -51,16 +51,15 @@ def find(name: str) -> object:
     except AttributeError:
         if isinstance(holder, ModuleType):
             return _module(name)
-        # A module may have the same name as an attribute of its package:
-        # ``cassandra.util.sortedset``.
+        # `holder` is a class or function with the same name as a module, which hides the module in
+        # its package: ``cassandra.util.sortedset``.
         return getattr(_module(parent), last, MISSING)
-    except Exception:  # a lazy name whose module needs a package that is not installed
+    except Exception:  # the name is imported on demand, and its module needs a missing package
         return UNKNOWN
 
 
 def _is_found(value: object) -> bool:
-    # We compare by identity, because some objects override ``==``: columns of cqlengine create
-    # filters.
+    # By identity, because some objects redefine ``==``: a column of cqlengine returns a filter.
     return value is not MISSING and value is not UNKNOWN
 
 
@@ -77,7 +76,9 @@ def _module(name: str) -> object:
 
 @functools.cache
 def home(name: str) -> str:
-    """Return the full name under which a class or function is defined; other names unchanged.
+    """Return the name of a class or function in the module that defines it.
+
+    Any other name is returned unchanged.
 
     :param name: a name in the driver's package.
     """
@@ -103,9 +104,9 @@ def is_there(name: str) -> bool | None:
 
 
 def public(module: str) -> list[str]:
-    """Return the names that ``from module import *`` binds. The module must belong to the driver.
+    """Return the names that ``from module import *`` binds; [] if it is no module of the driver.
 
-    :param module: the module.
+    :param module: the name of the module.
     """
     target = find(module) if is_ours(module) else None
     if not isinstance(target, ModuleType):
@@ -125,8 +126,8 @@ def has_attribute(owner: str, name: str) -> bool | None:
     cls = find(owner)
     if not isinstance(cls, type):
         return None
-    # Search the classes' dicts instead of calling hasattr: some attributes raise an error on a
-    # class.
+    # Search the dicts of the class and its bases. hasattr() would call descriptors, of which some
+    # raise an error for a class.
     line = [_python_twin(base) for base in cls.__mro__]
     if any(name in vars(base) for base in line):
         return True
@@ -140,10 +141,10 @@ def has_attribute(owner: str, name: str) -> bool | None:
 
 
 def _python_twin(cls: type) -> type:
-    """Return the Python twin of a compiled class, or the class itself if it is not compiled.
+    """Return the pure Python implementation of a compiled class; any other class unchanged.
 
-    The result must not depend on the running implementation, and only Python classes have a source
-    that we can read.
+    So the result of a check is the same with and without compiled modules. Also, only Python
+    classes have a source that we can read.
     """
     twin = TWINS.get(cls.__module__.removeprefix(COMPILED))
     python_twin = find(f"{twin}.{cls.__qualname__}") if twin is not None else cls
@@ -151,7 +152,7 @@ def _python_twin(cls: type) -> type:
 
 
 def _attributes_set_by(cls: type) -> frozenset[str] | None:
-    """Return the attributes that methods of a class assign, or None if we cannot know."""
+    """Return the attributes that the methods of a class assign; None if we cannot know."""
     methods = [
         attribute
         for attribute in vars(cls).values()
@@ -171,14 +172,14 @@ def _attributes_set_in_method(method: object) -> frozenset[str] | None:
     twin = TWINS.get(str(getattr(plain, "__module__", "")).removeprefix(COMPILED))
     if twin is not None:
         plain = find(f"{twin}.{getattr(plain, '__qualname__', '')}")
-    # Code objects of Cython have a .pyx file name relative to the repository, which may exist.
+    # A compiled function has a code object, too, but its file is Cython source.
     if not isinstance(plain, FunctionType):
         return None
     file = plain.__code__.co_filename
     if os.path.isfile(file):
         return _attributes_set_in_file(file)
-    # The driver generates some methods, such as the constructor of settings, which have no source.
-    # We return all names that the code uses, which include those that it assigns.
+    # The driver generates some methods at run time, which have no source. Return all names that the
+    # code uses: they include the attributes that it assigns.
     return frozenset(plain.__code__.co_names)
 
 
@@ -194,14 +195,13 @@ def _attributes_set_in_file(file: str) -> frozenset[str]:
     )
 
 
-# The parameter that accepts unknown arguments, for an error that names the right setting; see
-# `_unknown_options`.
+# The name of a ``**`` parameter that collects unknown arguments only to raise an error for them.
 _REFUSED = "_unknown"
 
 
 @functools.cache
 def parameters(name: str) -> frozenset[str] | None:
-    """Return the parameter names of a function or class, or None if it accepts any argument.
+    """Return the parameter names of a function or class; None if it accepts any argument.
 
     :param name: the function or class, or ``Class.method``.
     """
@@ -224,7 +224,7 @@ def parameters(name: str) -> frozenset[str] | None:
 
 @functools.cache
 def position(name: str, argument: str) -> int | None:
-    """Return the position of a parameter, or None if it cannot be passed by position.
+    """Return the position of a parameter, from 0; None if it can only be passed by keyword.
 
     :param name: the function or class, or ``Class.method``.
     :param argument: the name of the parameter.
@@ -248,7 +248,7 @@ def position(name: str, argument: str) -> int | None:
 
 @functools.cache
 def refuses(owner: str, name: str) -> bool:
-    """Return True if objects of a class reject an attribute name as a misspelt setting.
+    """Return True if assigning an attribute raises an error, because it seems a misspelt setting.
 
     :param owner: the class.
     :param name: the attribute.
@@ -260,10 +260,10 @@ def refuses(owner: str, name: str) -> bool:
         return False
     make: Any = cls.__new__
     try:
-        setattr(make(cls), name, None)  # the object is not initialized and only serves this check
+        # Try it with a new object, whose constructor is not called.
+        setattr(make(cls), name, None)
     except AttributeError as error:
-        # The error may have another cause, because attributes of the uninitialized object are
-        # missing.
+        # The object is not initialized, so the error may also be about a missing attribute.
         return repr(name) in str(error) and "setting" in str(error)
     except Exception:
         return False
@@ -276,8 +276,7 @@ def _callable(name: str) -> Callable[..., Any] | None:
 
 
 def _settings() -> frozenset[str]:
-    # Settings added in later releases are not in a signature, but all settings are attributes of
-    # the class.
+    # Some settings are not in the signature, but all are attributes of the class.
     cluster = find("cassandra.cluster.Cluster")
     signature = inspect.signature(cluster)  # type: ignore[arg-type]
     return frozenset(signature.parameters) | frozenset(dir(cluster))

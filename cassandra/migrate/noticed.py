@@ -1,4 +1,7 @@
-"""Facts that several expressions show: blocking callbacks, changed metadata. See also `forks`."""
+"""Finds facts that only several expressions together show; `forks` finds further ones.
+
+For example, a callback of a future that calls `Session.execute`, which waits for a response.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ from cassandra.migrate.scopes import (
     own_nodes,
 )
 
+# Kinds of facts.
 CALLBACK = "callback"
 CHANGE = "change"
 STRUCT = "struct"
@@ -29,6 +33,7 @@ EVENTLET = "eventlet"
 LIST_REMOVE = "list-remove "  # followed by the column's name
 
 ADDS_CALLBACKS = ("add_callback", "add_errback", "add_callbacks")
+# (class, method) of calls that wait for a response.
 BLOCKS = {
     (SESSION, "execute"),
     (SESSION, "prepare"),
@@ -37,6 +42,7 @@ BLOCKS = {
     (CLUSTER, "connect"),
     (CLUSTER, "refresh_schema_metadata"),
 }
+# Methods that change a dict, and (class, method) of calls that bind or send values.
 CHANGES = {"pop", "clear", "update", "setdefault", "popitem"}
 SENDS = {(SESSION, "execute"), (SESSION, "execute_async"), (PREPARED, "bind")}
 
@@ -54,9 +60,10 @@ def texts(nodes: Iterable[ast.AST]) -> list[str]:
 
 
 def handled(handler: ast.ExceptHandler) -> list[str]:
-    """Return the class names of the errors that a handler recovers from, without their modules.
+    """Return the errors that a handler recovers from: their class names, without modules.
 
-    :param handler: the handler. If it ends with ``raise`` or an exit, the result is empty.
+    :param handler: the handler. If it ends with ``raise`` or ``exit()``, it does not recover, and
+        the result is [].
     """
     last = handler.body[-1]
     if isinstance(last, ast.Raise) or "exit(" in ast.unparse(last):
@@ -68,7 +75,9 @@ def handled(handler: ast.ExceptHandler) -> list[str]:
 
 
 def struct_errors(node: ast.Try, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
-    """Yield handlers that catch only ``struct.error`` around a call that binds or sends values.
+    """Yield a fact if a ``try`` around a call that binds or sends values handles ``struct.error``.
+
+    There is no fact if another handler catches the errors that this driver raises instead.
 
     :param node: the ``try``.
     :param scopes: the file's scopes.
@@ -99,7 +108,7 @@ def _error_names(error_type: ast.expr | None) -> list[str]:
 
 
 def changes(node: ast.Subscript, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
-    """Yield an assignment to, or a deletion from, a mapping of the schema metadata.
+    """Yield a fact for ``mapping[key] = ...`` or ``del mapping[key]`` in the schema metadata.
 
     :param node: the subscript.
     :param scopes: the file's scopes.
@@ -117,14 +126,16 @@ def changes(node: ast.Subscript, scopes: Scopes, scope: Scope) -> Iterator[Notic
 def forwarded_arguments(
     constructor: ast.stmt, keywords: Mapping[str, ast.expr]
 ) -> dict[str, ast.expr] | None:
-    """Return the keyword arguments that a constructor only forwards to its base class; None if we
-    cannot know.
+    """Return the keyword arguments of a call that a constructor forwards to its base class.
 
-    :param constructor: the constructor.
+    None if we cannot know them.
+
+    :param constructor: the constructor of an application's class.
     :param keywords: the keyword arguments of the call.
     """
     if not isinstance(constructor, ast.FunctionDef) or constructor.args.kwarg is None:
         return None
+    # Its `**rest` must have a single use: in the call of the base class's constructor.
     rest = constructor.args.kwarg.arg
     uses = [
         name_node
@@ -154,11 +165,11 @@ def in_call(
     scopes: Scopes,
     scope: Scope,
 ) -> Iterator[Noticed]:
-    """Yield the patterns that a call shows.
+    """Yield the facts that a call shows.
 
     :param node: the call.
-    :param called: the value of the called expression.
-    :param keywords: the arguments by name.
+    :param called: what is called.
+    :param keywords: the keyword arguments by name.
     :param scopes: the file's scopes.
     :param scope: the scope of the call.
     """
@@ -188,9 +199,7 @@ def _of_method(node: ast.Call, called: Method, scopes: Scopes, scope: Scope) -> 
 
 
 def _blocking(function: UserDefined, scopes: Scopes) -> str:
-    """Return the name of the first call in a function that waits for the driver, or an empty
-    string.
-    """
+    """Return the first call in a function that waits for a response; "" if there is none."""
     scope = scopes.by_node.get(function.node)
     if scope is None or isinstance(function.node, ast.ClassDef):
         return ""
@@ -205,8 +214,9 @@ def _blocking(function: UserDefined, scopes: Scopes) -> str:
 
 
 def _is_new(method: ast.expr, scope: Scope) -> bool:
-    """Return True if the future was created in this function. Futures passed to callbacks are
-    done.
+    """Return True if a future is created in this function.
+
+    Only such a future makes `result` wait: a future that a callback gets from outside is done.
     """
     future = method.value if isinstance(method, ast.Attribute) else None
     if isinstance(future, ast.Name):

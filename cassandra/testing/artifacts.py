@@ -1,8 +1,9 @@
-"""Fetches Cassandra's jars from Maven Central into the user's cache directory.
+"""Downloads Cassandra's jars from Maven Central into the user's cache directory.
 
-The directory ``cassandra/<version>/jars`` exists only when it is complete: it is filled under
-another name, and then renamed. A lock makes processes that want it at the same time take turns. All
-but the first then find it complete.
+Maven writes the jars into a directory with another name, which we rename to
+``cassandra/<version>/jars`` at the end. So a directory with this name is always complete. If
+several processes need it at the same time, a lock lets one of them download it, and the others
+wait.
 """
 
 from __future__ import annotations
@@ -43,18 +44,18 @@ _POM = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 def version_directory(version: CassandraVersion) -> str:
-    """Return the directory for all files of one version."""
+    """Return the directory in the cache for all files of one version of Cassandra."""
     return cache_directory("cassandra", str(version))
 
 
 def ensure_jars(
     version: CassandraVersion, java: JavaRuntime, progress: Progress, watch: Callable[[], None]
 ) -> str:
-    """Return the directory with the version's jars. If necessary, fetch them first (some 70 MB).
+    """Return the directory with the jars of a version; download them first if they are missing.
 
-    :param watch: called repeatedly. It may raise an error to give up.
+    :param watch: called repeatedly while this waits. It may raise an error to give up.
     :raises MissingRequirement: if Maven is needed but missing.
-    :raises CommandFailed: if Maven could not fetch them.
+    :raises CommandFailed: if Maven could not download them (some 70 MB).
     """
     base = version_directory(version)
     jars = os.path.join(base, "jars")
@@ -63,7 +64,7 @@ def ensure_jars(
     lock = FileLock(os.path.join(base, "jars.lock"))
     lock.acquire(waiting=watch)
     try:
-        # Another process may have fetched them while we waited for the lock.
+        # Another process may have downloaded them while we waited for the lock.
         if not os.path.isdir(jars):
             _fetch(version, jars, java, progress, watch)
     finally:
@@ -85,18 +86,18 @@ def _maven(version: CassandraVersion) -> str:
 
 
 def _downloaded(log: str) -> int:
-    """Return how many jars Maven has fetched so far, according to its log."""
+    """Return the number of jars that Maven has downloaded so far, according to its log."""
     lines = read_text(log).splitlines()
     return sum("Downloaded from" in line and ".jar (" in line for line in lines)
 
 
-def _jars_in(filled: str, version: CassandraVersion) -> list[str]:
-    """Return the names of the fetched files. Raise LocalClusterError if Cassandra is not among
-    them.
+def _jars_in(folder: str, version: CassandraVersion) -> list[str]:
+    """Return the names of the jars that Maven has downloaded into `folder`.
+
+    :raises LocalClusterError: if Cassandra itself is missing. Maven may succeed with a mirror that
+        lacks it, and a node would only fail when it starts.
     """
-    names = os.listdir(filled) if os.path.isdir(filled) else []
-    # A mirror may report success but leave out a jar. Without this check, a node would fail much
-    # later.
+    names = os.listdir(folder) if os.path.isdir(folder) else []
     if f"cassandra-all-{version}.jar" not in names:
         raise LocalClusterError(
             f"Maven ended well, but brought no cassandra-all-{version}.jar "
@@ -117,26 +118,31 @@ def _fetch(
         tempfile.TemporaryDirectory(prefix="fetch-", dir=os.path.dirname(jars)) as work,
         Supervisor() as supervisor,
     ):
-        # Clean up even if this process is killed.
+        # The supervisor removes the directory even if this process is killed.
         supervisor.cleanup(work)
         pom, log = os.path.join(work, "pom.xml"), os.path.join(work, "mvn.log")
         with open(pom, "w", encoding="utf-8") as stream:
             stream.write(_POM.format(version=version))
-        filled = os.path.join(work, "jars")
+        folder = os.path.join(work, "jars")
         command = [maven, "-B", "-C", "-f", pom, _PLUGIN]
-        command += ["-DincludeScope=runtime", f"-DoutputDirectory={filled}"]
-        # Maven runs on Java, too. If the user has no Java for it, Maven gets ours.
-        own_java = "JAVA_HOME" in os.environ or shutil.which("java")
-        environment = {} if own_java else {"JAVA_HOME": java.home}
+        command += ["-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
+        # Maven needs a Java, too. If it would not find one, give it the Java of the nodes.
+        has_java = "JAVA_HOME" in os.environ or shutil.which("java")
+        environment = {} if has_java else {"JAVA_HOME": java.home}
         progress.begin(f"fetching Cassandra {version} from Maven Central (once)")
 
-        def follow() -> None:
+        def watch_with_progress() -> None:
             watch()
             progress.update(f"{_downloaded(log)} jars")
 
         try:
             supervisor.run(
-                command, cwd=work, output=log, timeout=_TIMEOUT_S, env=environment, watch=follow
+                command,
+                cwd=work,
+                output=log,
+                timeout=_TIMEOUT_S,
+                env=environment,
+                watch=watch_with_progress,
             )
         except CommandFailed as error:
             progress.abandon()
@@ -147,7 +153,7 @@ def _fetch(
                 code=error.code,
                 output=error.output,
             ) from error
-        names = _jars_in(filled, version)
-        # Rename last and in one step, so that the directory only exists when it is complete.
-        os.rename(filled, jars)
+        names = _jars_in(folder, version)
+        # Renaming is atomic, so a directory with this name is always complete.
+        os.rename(folder, jars)
         progress.done(f"{len(names)} jars")

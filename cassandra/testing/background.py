@@ -1,9 +1,10 @@
 """The background process that runs a cluster started from a shell.
 
-It is started as ``python -m cassandra.testing.background``. It holds the lock of the cluster's
-name, runs a `LocalCluster`, and accepts commands on a socket. It ends on the command ``stop`` or
-SIGTERM. While it starts, it prints its progress on the terminal of the command that started it. It
-sends the outcome to that command through a pipe.
+The command ``python -m cassandra.testing start`` starts it as ``python -m
+cassandra.testing.background``. The process holds the lock of the cluster's name, runs a
+`LocalCluster`, and accepts commands on a socket. The command ``stop``, or SIGTERM, ends it. While
+the cluster starts, the process prints its progress on the terminal of the command ``start``. Then
+it sends the outcome to that command through a pipe.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def describe(name: str, cluster: LocalCluster) -> dict[str, Any]:
         try:
             node.check()
         except NodeFailed:
-            pass  # its state shows that from now on
+            pass  # `check` has set the state of the node to "stopped"
     tls = cluster.tls
     return {
         "name": name,
@@ -68,15 +69,17 @@ def _describe_node(node: LocalNode) -> dict[str, Any]:
 
 
 class _Service:
-    """Answers commands. Each connection has a thread, but the cluster runs one command at a
-    time.
+    """Carries out the commands that arrive on the socket. Each connection has a thread.
+
+    :param entry: the name of the cluster, with its files.
+    :param cluster: the cluster.
     """
 
     def __init__(self, entry: Entry, cluster: LocalCluster) -> None:
         self.entry = entry
         self.cluster = cluster
-        self.ending = threading.Event()
-        self.waiting: list[socket.socket] = []
+        self.ending = threading.Event()  # set to end the process
+        self.waiting: list[socket.socket] = []  # the connections of commands `stop`
         self.commands: dict[str, Callable[..., Any]] = {
             "kill": cluster.kill,
             "pause": cluster.pause,
@@ -94,9 +97,8 @@ class _Service:
             try:
                 connection, _ = listener.accept()
             except OSError:
-                return  # the listener is closed: we are shutting down
-            # Use a thread for each connection: `status` must be answered while a `nodetool repair`
-            # runs.
+                return  # `main` has closed the listener, to end the process
+            # A thread for each connection, so that `status` works while `nodetool repair` runs.
             threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
 
     def answer(self, connection: socket.socket) -> None:
@@ -106,7 +108,7 @@ class _Service:
             return
         request = json.loads(line)
         if request["command"] == "stop":
-            # Answered after the shutdown is complete: the command `stop` waits for that.
+            # `main` responds when the cluster has stopped, which the command `stop` waits for.
             self.waiting.append(connection)
             self.ending.set()
             return
@@ -127,12 +129,13 @@ def _send(connection: socket.socket, reply: dict[str, Any]) -> None:
         try:
             connection.sendall(json.dumps(reply).encode() + b"\n")
         except OSError:
-            pass  # the command that asked has ended
+            pass  # the client has ended without waiting for the response
 
 
 def _acquire(entry: Entry) -> bool:
-    """Acquire the lock of the name. Commands that check its status hold the lock for a moment,
-    too.
+    """Acquire the lock of the name; return False if another cluster has it.
+
+    We try for half a second, because `Entry.running` also holds the lock for a moment.
     """
     for _ in range(10):
         if entry.lock.try_acquire():
@@ -142,18 +145,20 @@ def _acquire(entry: Entry) -> bool:
 
 
 def _leave_terminal(log_path: str) -> None:
-    """Redirect all further output to the log."""
+    """Redirect the output of this process from the terminal to its log."""
     descriptor = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for standard in (1, 2):
         os.dup2(descriptor, standard)
     os.close(descriptor)
-    # The directory in which the process was started may be removed.
+    # Leave the directory in which the process was started, which the user may want to remove.
     os.chdir("/")
 
 
 def main() -> int:
-    """Run a cluster. The arguments are its name, LocalCluster options as JSON, and a pipe's
-    descriptor.
+    """Run a cluster until it is stopped; return the exit code.
+
+    The arguments in ``sys.argv`` are the name of the cluster, the arguments of `LocalCluster` as
+    JSON, and the descriptor of the pipe for the outcome.
     """
     name, options, descriptor = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
     entry = Entry(name)
@@ -161,7 +166,7 @@ def main() -> int:
 
     def on_signal(number: int, frame: object) -> None:
         if not service:
-            # If LocalCluster is still starting, this exception makes it clean up.
+            # The cluster is still starting: this exception makes `start` clean up and fail.
             raise KeyboardInterrupt
         service[0].ending.set()
 
@@ -173,7 +178,8 @@ def main() -> int:
                     f"a cluster named {name!r} is running already: stop it first, "
                     "or give this one another --name"
                 )
-            # A killed process may have left its socket, and bind() fails if the path exists.
+            # Remove the files of an earlier process that was killed: bind() fails if its socket
+            # exists.
             entry.forget()
             cluster = LocalCluster(**options).start()
         except KeyboardInterrupt:
@@ -186,16 +192,16 @@ def main() -> int:
         threading.Thread(target=service[0].serve, args=(listener,), daemon=True).start()
         state = describe(name, cluster)
         entry.write(state)
-        # Closing the pipe after this write ends the command `start`.
+        # The command `start` reads the pipe to its end, and then returns.
         json.dump({"result": state}, outcome)
     _leave_terminal(entry.log_path)
     service[0].ending.wait()
-    # Refuse commands from here on, because the cluster is shutting down.
+    # Accept no commands while the cluster stops.
     listener.close()
     cluster.stop()
     entry.forget()
     entry.lock.release()
-    # Answer these last: the client of `stop` may start a cluster with the same name immediately.
+    # Respond to `stop` last, as its caller may then start another cluster with the same name.
     for connection in service[0].waiting:
         _send(connection, {"result": None})
     return 0

@@ -1,7 +1,7 @@
-"""``python -m cassandra.testing``: a local cluster that runs across shell commands.
+"""The command ``python -m cassandra.testing``, which runs local clusters in the background.
 
-``start`` starts a background process that runs the cluster, and returns when the cluster is ready.
-The other commands talk to that process.
+``start`` starts a background process (`cassandra.testing.background`) that runs the cluster, and
+returns when the cluster is ready. The other commands send requests to that process.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _yaml_keys(values: list[str]) -> dict[str, Any]:
             raise LocalClusterError(
                 f"--config {value}: expected KEY=VALUE, as in --config num_tokens=16"
             )
-        # Try JSON first, so that you can pass numbers, lists and null. Anything else is a string.
+        # Numbers, lists and null are JSON. A value that is not JSON is taken as a string.
         try:
             keys[key] = json.loads(text)
         except json.JSONDecodeError:
@@ -86,7 +86,7 @@ def _yaml_keys(values: list[str]) -> dict[str, Any]:
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of LocalCluster."""
+    """Return the keyword arguments of `LocalCluster`."""
     if arguments.dc and arguments.nodes is not None:
         raise LocalClusterError(
             "-n and --dc exclude each other: --dc NAME=NODES says how many nodes there are"
@@ -134,14 +134,14 @@ def _start(arguments: argparse.Namespace) -> None:
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr,
         pass_fds=(writing,),
-        # The process must survive this command, and Ctrl-C in this terminal.
+        # A new session, so that Ctrl-C in this terminal does not end the process.
         start_new_session=True,
     )
-    # Close our copy of the writing end. Otherwise reading would not end with the other process.
+    # Close our copy of the writing end: otherwise `read` below would never return.
     os.close(writing)
     try:
         with os.fdopen(reading) as stream:
-            # Read until the cluster is ready, or has failed.
+            # The process closes the pipe when the cluster is ready, or has failed.
             text = stream.read()
     except KeyboardInterrupt:
         process.send_signal(signal.SIGTERM)
@@ -155,7 +155,7 @@ def _start(arguments: argparse.Namespace) -> None:
     if "error" in reply:
         process.wait()
         raise LocalClusterError(reply["error"])
-    # The process stays in the background, so Popen must not warn that it is still running.
+    # The process goes on in the background. Without a return code, Popen would warn about that.
     process.returncode = 0
     _show(reply["result"], arguments.json)
 
@@ -164,14 +164,17 @@ def _stop(arguments: argparse.Namespace) -> None:
     entries = all_entries() if arguments.all else [Entry(arguments.name)]
     for entry in entries:
         if arguments.all and not entry.running:
-            _bury(entry)
+            _forget_ended(entry)
             continue
         entry.ask("stop")
         print(f"stopped {entry.name}")
 
 
-def _bury(entry: Entry) -> bool:
-    """Forget a cluster whose process has ended. Return False if the process runs after all."""
+def _forget_ended(entry: Entry) -> bool:
+    """Remove the files of a cluster whose process has ended unexpectedly.
+
+    Return False if a process has started in the meantime.
+    """
     if not entry.lock.try_acquire():
         return False
     entry.forget()
@@ -185,7 +188,7 @@ def _status(arguments: argparse.Namespace) -> None:
     for entry in entries:
         if entry.running:
             states.append(entry.ask("status"))
-        elif entry.read() is not None and _bury(entry):
+        elif entry.read() is not None and _forget_ended(entry):
             print(
                 f"{entry.name}: ended unexpectedly, its nodes with it; its log is {entry.log_path}",
                 file=sys.stderr,
@@ -198,7 +201,7 @@ def _status(arguments: argparse.Namespace) -> None:
         print("no cluster is running")
     else:
         for state in states:
-            _show(state, False)
+            _show(state, as_json=False)
 
 
 def _on_node(arguments: argparse.Namespace) -> None:
@@ -280,7 +283,7 @@ def _start_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _surroundings_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that define how the nodes run, rather than which nodes there are."""
+    """Add the options of ``start`` that say how the nodes run, not which nodes there are."""
     parser.add_argument(
         "--heap", default="512M", help="the most heap of each node (default: %(default)s)"
     )
@@ -318,14 +321,14 @@ def _parser() -> argparse.ArgumentParser:
     ) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         command.set_defaults(run=run)
-        # `status` without a name shows all clusters. The other commands need a name.
-        anywhere = (
+        # `status` shows all clusters by default, the other commands need one.
+        name_help = (
             "which cluster (default: all)"
             if name == "status"
             else "which cluster (default: %(default)s)"
         )
         command.add_argument(
-            "--name", default=None if name == "status" else "default", help=anywhere
+            "--name", default=None if name == "status" else "default", help=name_help
         )
         if node:
             command.add_argument("node", type=_positive, metavar="NODE", help="its number, from 1")
@@ -365,7 +368,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # `logs 1 | head`
-        # Replace stdout, so that the interpreter's last flush does not fail, too.
+        # Replace stdout: otherwise the interpreter would fail, too, when it flushes it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return 0

@@ -1,7 +1,7 @@
-"""The files that a node reads: cassandra.yaml, cassandra-rackdc.properties and logback.xml.
+"""Writes the files that a node reads: cassandra.yaml, cassandra-rackdc.properties and logback.xml.
 
-Values are written as JSON, which is also valid YAML. You can therefore set any key to any value as
-plain Python.
+The values of cassandra.yaml are written as JSON, which is also valid YAML. So a setting may have
+any value that JSON can represent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from cassandra.testing.versions import CassandraVersion
 
 __all__ = ["defaults", "logback_xml", "node_settings", "rackdc_properties", "render_yaml"]
 
-# Everything is small: many nodes share a machine, and tests have little data.
+# The default settings. Sizes and threads are few: several nodes share a machine, and tests have
+# little data.
 _BASE: dict[str, Any] = {
     "cluster_name": "local",
     "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
@@ -28,7 +29,7 @@ _BASE: dict[str, Any] = {
     "endpoint_snitch": "GossipingPropertyFileSnitch",
     "commitlog_sync": "periodic",
     "commitlog_sync_period": "10000ms",
-    # Segments are allocated at once, so large segments would slow down each start.
+    # A segment is allocated as a whole, so a large one would slow down each start.
     "commitlog_segment_size": "8MiB",
     "commitlog_total_space": "64MiB",
     "memtable_heap_space": "64MiB",
@@ -39,14 +40,14 @@ _BASE: dict[str, Any] = {
     "file_cache_size": "32MiB",
     "networking_cache_size": "16MiB",
     "concurrent_reads": 8,
-    # The graph of a vector index allows as many concurrent writers as there are processors, plus
-    # one. A further write fails.
+    # A vector index allows one more concurrent writer than there are processors. Further writes
+    # fail.
     "concurrent_writes": min(8, os.cpu_count() or 2),
     "concurrent_counter_writes": 4,
     "concurrent_compactors": 1,
     "native_transport_max_threads": 16,
     "disk_optimization_strategy": "ssd",
-    # Otherwise a dropped table would leave its data on the disk.
+    # Otherwise the data of a dropped table would stay on the disk.
     "auto_snapshot": False,
     "user_defined_functions_enabled": True,
     "materialized_views_enabled": True,
@@ -58,12 +59,11 @@ _FROM_5_0: dict[str, Any] = {
     "storage_compatibility_mode": "NONE",
 }
 _FROM_6_0: dict[str, Any] = {
-    # Nodes that start together search for each other for this long, even if they have found all
-    # nodes.
+    # At its start, a node always searches for other nodes for this long.
     "discovery_timeout": "2s",
 }
-# 4.1 introduced units in values and renamed options (CASSANDRA-15234). 4.0 only knows the old
-# names.
+# Cassandra 4.1 renamed options and introduced units in values (CASSANDRA-15234). For each new name:
+# the (name, value) of 4.0.
 _NAMES_OF_4_0: dict[str, tuple[str, Any]] = {
     "commitlog_sync_period": ("commitlog_sync_period_in_ms", 10000),
     "commitlog_segment_size": ("commitlog_segment_size_in_mb", 8),
@@ -86,7 +86,7 @@ _AUTHENTICATION: dict[str, Any] = {
 
 
 def defaults(version: CassandraVersion) -> dict[str, Any]:
-    """Return the default settings for this version, under the names that the version knows."""
+    """Return our default settings for a version of Cassandra, with the names of that version."""
     if version.line >= (6, 0):
         return {**_BASE, **_FROM_5_0, **_FROM_6_0}
     if version.line >= (5, 0):
@@ -99,6 +99,7 @@ def defaults(version: CassandraVersion) -> dict[str, Any]:
 class Network(NamedTuple):
     """The address of a node, and the seed nodes that it contacts.
 
+    :param address: the address that the node listens on.
     :param port: the port of the native protocol.
     :param seeds: the addresses of the seed nodes.
     """
@@ -120,9 +121,10 @@ def node_settings(
 ) -> dict[str, Any]:
     """Return all settings of one node.
 
-    :param tokens: the tokens of the node. With None, it bootstraps: it takes tokens and data from
-        other nodes.
-    :param overrides: override all other settings. A value of None removes the key, so that
+    :param tokens: the tokens of the node. None lets it bootstrap: it joins the ring of the other
+        nodes, chooses tokens, and fetches the data of these tokens.
+    :param encryption: the setting client_encryption_options; None for no TLS.
+    :param overrides: settings that replace all others. The value None removes a setting, so that
         Cassandra's own default applies.
     """
     settings = defaults(version)
@@ -149,7 +151,7 @@ def node_settings(
         settings |= _AUTHENTICATION
     if encryption is not None:
         settings["client_encryption_options"] = dict(encryption)
-    # Last, so that a test's own settings override everything.
+    # Last, so that the settings of the application replace all others.
     settings |= overrides
     return settings
 
@@ -157,8 +159,7 @@ def node_settings(
 def render_yaml(settings: Mapping[str, Any]) -> str:
     """Return the content of cassandra.yaml.
 
-    :raises TypeError: if a value can be written neither as JSON nor as YAML. The message names its
-        key.
+    :raises TypeError: if JSON cannot represent a value. The message names the setting.
     """
     lines = []
     for key, value in settings.items():
@@ -179,7 +180,7 @@ def rackdc_properties(location: NodeLocation) -> str:
 
 
 def logback_xml(path: str) -> str:
-    """Return the content of logback.xml: everything from INFO up is logged to the file `path`."""
+    """Return the content of logback.xml, which logs to the file `path` from level INFO on."""
     return f"""<configuration scan="false">
   <appender name="FILE" class="ch.qos.logback.core.FileAppender">
     <file>{path}</file>

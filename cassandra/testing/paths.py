@@ -1,4 +1,4 @@
-"""The directories of files that are kept between runs."""
+"""The cache directory, whose files are kept between runs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def cache_directory(*parts: str) -> str:
 
     The cache is ``TURBOCQL_CACHE``, or ``$XDG_CACHE_HOME/turbocql``, or ``~/.cache/turbocql``.
 
-    :raises LocalClusterError: if it cannot be created.
+    :raises LocalClusterError: if the directory cannot be created.
     """
     base = os.environ.get("TURBOCQL_CACHE")
     if not base:
         xdg = os.environ.get("XDG_CACHE_HOME", "")
-        # The XDG specification says to ignore a relative path.
+        # The XDG specification says that a relative path must be ignored.
         base = os.path.join(
             xdg if os.path.isabs(xdg) else os.path.expanduser("~/.cache"), "turbocql"
         )

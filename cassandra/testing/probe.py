@@ -1,4 +1,4 @@
-"""A minimal blocking CQL connection that checks if a node is ready."""
+"""A minimal blocking CQL connection, by which `readiness` checks if a node is ready."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from cassandra.testing import wire
 
 __all__ = ["NodeView", "Probe", "ProbeError"]
 
-# Section 3, [consistency].
+# Consistency levels (native_protocol_v4.spec, section 3).
 ONE, ALL = 0x0001, 0x0005
 
 
 class ProbeError(Exception):
-    """The response does not come from a ready node.
+    """The node is not ready: it sent an error, or a response that a ready node would not send.
 
-    `code` is the protocol's error code, if the node sent one.
+    `code` is the error code of the protocol; None if the node did not send an ERROR.
     """
 
     def __init__(self, message: str, code: int | None = None) -> None:
@@ -29,8 +29,10 @@ class ProbeError(Exception):
 
 
 class NodeView(NamedTuple):
-    """A node's schema version, and the schema version of each peer, by address, as this node sees
-    it.
+    """What one node reports about the cluster.
+
+    :param schema_version: its own schema version; None if it has none yet.
+    :param peers: the schema versions of its peers, by address.
     """
 
     schema_version: uuid.UUID | None
@@ -38,10 +40,10 @@ class NodeView(NamedTuple):
 
 
 class Probe:
-    """A connection that has logged in.
+    """A connection to a node. The constructor connects and logs in.
 
     :param timeout: seconds for connecting, and for each response.
-    :raises OSError: if the connection cannot be made or breaks (ssl.SSLError is one).
+    :raises OSError: if the connection cannot be made, or breaks. This includes ssl.SSLError.
     :raises WireError: if the node's bytes do not follow the specification.
     :raises ProbeError: if the node sends an error, or a response that a ready node would not send.
     """
@@ -67,16 +69,16 @@ class Probe:
             raise
 
     def query(self, statement: str, consistency: int = ONE) -> list[dict[str, bytes | None]]:
-        """Run a statement and return its rows as column name -> bytes."""
+        """Run a statement, and return its rows: {column name: value as bytes, or None}."""
         opcode, body = self._exchange(wire.QUERY, wire.query_body(statement, consistency))
         if opcode != wire.RESULT:
             raise ProbeError(f"an answer of opcode 0x{opcode:02x} to a QUERY")
         return wire.decode_rows(body)
 
     def view(self) -> NodeView:
-        """Return this node's view of itself and of its peers.
+        """Return what this node reports about itself and its peers.
 
-        Peers with incomplete information are left out.
+        A peer is left out while some of its columns are null.
         """
         local = self.query("SELECT schema_version FROM system.local")
         peers = self.query(
@@ -86,17 +88,17 @@ class Probe:
         peer_versions = {}
         for row in peers:
             address = row["rpc_address"]
-            # Gossip fills these columns one after the other.
+            # Gossip sets these columns one after the other.
             if address is not None and all(value is not None for value in row.values()):
                 peer_versions[str(ipaddress.ip_address(address))] = _uuid(row["schema_version"])
         return NodeView(_uuid(local[0]["schema_version"]) if local else None, peer_versions)
 
     def everybody_answers(self) -> None:
-        """Read a whole replicated table at ALL.
+        """Check that this node believes that all others are up, by a read with consistency ALL.
 
-        :raises ProbeError: if this node believes that another node of the ring is down.
+        :raises ProbeError: if it believes that a node of the ring is down.
         """
-        # Read the whole table: its ranges together need every node that holds roles.
+        # The whole table, because its partitions together have all nodes as replicas.
         self.query("SELECT role FROM system_auth.roles", ALL)
 
     def close(self) -> None:
@@ -118,7 +120,8 @@ class Probe:
         self._socket.sendall(wire.encode_frame(opcode, body))
         header = wire.decode_header(self._receive(wire.HEADER_LENGTH))
         answer = self._receive(header.length)
-        # 2.2: warnings, a [string list] before the body.
+        # native_protocol_v4.spec, section 2.2: with flag 0x08, warnings (a [string list]) precede
+        # the body.
         if header.flags & 0x08:
             reader = wire.Reader(answer)
             for _ in range(reader.short()):

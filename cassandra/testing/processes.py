@@ -1,5 +1,6 @@
-"""Our side of the supervisor: starts, signals and watches processes that must end with this
-process.
+"""Starts, signals and watches processes that must end when this process ends.
+
+`Supervisor` starts the script supervisor.py as a process, and sends it commands.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["Supervisor", "read_text", "tail"]
 _SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "supervisor.py")
 _POLL_S = 0.03
 _CLOSE_TIMEOUT_S = 60.0
-# These variables change the behaviour of every Java process that we start, or make it print more.
+# Environment variables that would change the behaviour of a Java process, or what it prints.
 _UNWANTED_VARIABLES = (
     "CLASSPATH",
     "JAVA_TOOL_OPTIONS",
@@ -35,7 +36,7 @@ _UNWANTED_VARIABLES = (
 
 
 def read_text(path: str) -> str:
-    """Return the whole file, in any encoding, or "" if the file does not exist."""
+    """Return the content of a file; "" if it does not exist. Invalid UTF-8 is replaced."""
     try:
         with open(path, encoding="utf-8", errors="replace") as stream:
             return stream.read()
@@ -44,18 +45,19 @@ def read_text(path: str) -> str:
 
 
 def tail(text: str, lines: int = 40) -> str:
-    """Return the last lines, for an error message."""
+    """Return the last lines of a text, for an error message."""
     return "\n".join(text.rstrip().splitlines()[-lines:])
 
 
 class Supervisor:
-    """A small process that starts other processes, and cleans up when this process ends.
+    """A small process that starts other processes for us, and outlives this process to clean up.
 
-    It then kills the processes and removes their directories. You may use it from any thread. Close
-    it, or use it as a context manager.
+    When this process has ended, the supervisor kills every process that it has started, and removes
+    the directories of `cleanup`. You may use it from any thread. Close it, or use it as a context
+    manager.
 
-    :param keep: descriptors, such as held locks, that the supervisor inherits and keeps until it
-        ends.
+    :param keep: file descriptors, such as those of locks, that the supervisor inherits and keeps
+        open until it ends.
     """
 
     def __init__(self, keep: Sequence[int] = ()) -> None:
@@ -63,14 +65,14 @@ class Supervisor:
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", _SCRIPT, str(child_end.fileno()), str(os.getpid())],
-                # All other descriptors are closed in the child, so no copy of `own_end` keeps the
-                # socket open.
+                # The child only inherits these descriptors. With a copy of `own_end`, it would
+                # never see the end of the socket.
                 pass_fds=(child_end.fileno(), *keep),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                # Ctrl-C in the terminal only signals the user's process, which then ends the
-                # supervisor.
+                # A new session, so that Ctrl-C in the terminal does not end the supervisor: it must
+                # outlive the user's process.
                 start_new_session=True,
                 cwd="/",
             )
@@ -78,7 +80,7 @@ class Supervisor:
             own_end.close()
             raise
         finally:
-            # Our copy would hide the end of file when the supervisor dies.
+            # With our copy of it open, we would not notice if the supervisor dies.
             child_end.close()
         self._channel = own_end
         self._buffer = b""
@@ -93,10 +95,12 @@ class Supervisor:
     def spawn(
         self, argv: Sequence[str], *, cwd: str, output: str, env: Mapping[str, str] | None = None
     ) -> int:
-        """Start a process in its own session.
+        """Start a process in its own session, and return its process id.
 
+        :param argv: the program and its arguments.
+        :param cwd: the working directory.
         :param output: the file to which stdout and stderr are appended.
-        :returns: its process id.
+        :param env: environment variables to add to ours.
         """
         variables = {
             key: value for key, value in os.environ.items() if key not in _UNWANTED_VARIABLES
@@ -108,19 +112,21 @@ class Supervisor:
         return pid
 
     def signal(self, pid: int, number: int) -> bool:
-        """Send a signal to the process group. Return False if the process has ended."""
+        """Send a signal to a process and its children. Return False if the process has ended."""
         return bool(self._ask(command="signal", pid=pid, signal=int(number)))
 
     def poll(self, pid: int) -> int | None:
-        """Return the exit status (negative: ended by that signal), or None if the process still
-        runs.
+        """Return the exit status of a process; None if it still runs.
+
+        A negative number -N means that signal N has ended the process.
         """
         code: int | None = self._ask(command="poll", pid=pid)
         return code
 
     def wait(self, pid: int, timeout: float) -> int | None:
-        """Wait up to `timeout` seconds for the process to end. Return None if it still runs
-        then.
+        """Wait until a process has ended, and return its exit status.
+
+        Return None if it still runs after `timeout` seconds.
         """
         deadline = time.monotonic() + timeout
         while (code := self.poll(pid)) is None:
@@ -130,7 +136,7 @@ class Supervisor:
         return code
 
     def cleanup(self, directory: str) -> None:
-        """Remove `directory`, with everything in it, when the supervisor ends."""
+        """Make the supervisor remove a directory, with everything in it, when it ends."""
         self._ask(command="cleanup", directory=directory)
 
     def run(
@@ -146,7 +152,8 @@ class Supervisor:
         """Run a command until it ends, and return its output.
 
         :param watch: called repeatedly while the command runs. If it raises an error, the command
-            is ended.
+            is killed.
+        :returns: the content of the file `output`.
         :raises CommandFailed: if the exit status is not 0, or if `timeout` seconds have passed.
         """
         pid = self.spawn(argv, cwd=cwd, output=output, env=env)
@@ -158,7 +165,7 @@ class Supervisor:
                     watch()
                 time.sleep(_POLL_S)
         finally:
-            # Even if `watch` has raised, no process is left behind.
+            # The command runs too long, or `watch` has raised an error: kill it.
             if code is None:
                 self.signal(pid, signal.SIGKILL)
                 self.wait(pid, _CLOSE_TIMEOUT_S)
@@ -175,30 +182,31 @@ class Supervisor:
         return text
 
     def close(self) -> None:
-        """End all processes, remove the directories, end the supervisor, and wait for all of
-        that.
+        """Kill all processes that the supervisor has started, and end the supervisor.
+
+        When this returns, all of them have ended, and the directories of `cleanup` are removed.
         """
         if self._closed:
             return
-        # Set this first: after an error below, a second call must not wait for a process that has
-        # ended.
+        # Set this first, so that after an error below a second call does nothing.
         self._closed = True
         try:
             self._ask(command="close")
         except LocalClusterError:
-            pass  # the supervisor was killed; the kernel has ended its children with it
+            pass  # the supervisor was killed, and the kernel has killed its children with it
         self._channel.close()
         try:
             self._process.wait(_CLOSE_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            # Its children die with it by PR_SET_PDEATHSIG, at least on Linux.
+            # On Linux, the kernel kills its children with it (PR_SET_PDEATHSIG).
             self._process.kill()
             self._process.wait()
 
     def _ask(self, **command: Any) -> Any:
+        """Send a command to the supervisor, and return the result; see supervisor.py."""
+        # One command at a time, because a response does not say which command it belongs to.
         with self._lock:
             try:
-                # Send one command at a time, because answers arrive in the order of the commands.
                 self._channel.sendall(json.dumps(command).encode() + b"\n")
                 while b"\n" not in self._buffer:
                     data = self._channel.recv(65536)

@@ -1,4 +1,4 @@
-"""Prints long steps on stderr."""
+"""Prints on stderr which long step is being done."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ _SILENCE_S = 10.0  # if stderr is not a terminal, print a line when a step takes
 
 
 class Progress:
-    """Prints the current step.
+    """Prints the step that is being done, and how long it takes.
 
-    On a terminal this is one line that is redrawn. Otherwise there is a line at the start of a
-    step, a line at its end, and a line every ten seconds in between.
+    On a terminal, this is a single line that is redrawn. Otherwise a line is printed at the
+    beginning of a step, at its end, and every ten seconds in between.
+
+    :param enabled: False prints nothing.
+    :param stream: where to print; None for stderr.
     """
 
     def __init__(self, enabled: bool = True, stream: TextIO | None = None) -> None:
@@ -54,14 +57,14 @@ class Progress:
             self._line(f"{line} ...")
 
     def done(self, result: str = "done") -> None:
-        """End the step."""
+        """End the step, and print its result and duration."""
         if self._step:
             seconds = time.monotonic() - self._began
             self._line(f"{self._step}: {result} in {seconds:.1f} s", over=True)
         self._step = ""
 
     def abandon(self) -> None:
-        """End a step that failed. The raised error has the reason."""
+        """End a step that failed. Print nothing, as an exception says why."""
         if self._live and self._step:
             self._write("\r\x1b[K")
         self._step = ""
@@ -75,5 +78,5 @@ class Progress:
         try:
             self._stream.write(text)
             self._stream.flush()
-        except (OSError, ValueError):  # stderr is closed, so nobody reads the output
+        except (OSError, ValueError):  # stderr is closed: print nothing from now on
             self._enabled = self._live = False

@@ -1,4 +1,4 @@
-"""The pytest plugin `turbocql_pytest`, under the path for ``pytest -p`` and ``pytest_plugins``."""
+"""The pytest plugin `turbocql_pytest`, under another name for ``-p`` and ``pytest_plugins``."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Decides if a cluster is ready, for which an open port is not enough.
+"""Waits until the nodes of a cluster are ready. That their ports are open is not enough.
 
-If a statement that changes the schema is sent too early, nodes may disagree forever. So a CQL login
-must work on each running node, each node must know all the others, and all must have the same
-schema version. If all nodes run, each of them must also succeed in a read at ALL: this shows that
-each node believes that all others are up.
+If an application changes the schema too early, nodes may disagree about it forever. So you must be
+able to log in to each running node, each node must list all the others, and all must have the same
+schema version. If all nodes run, a read with consistency ALL must succeed on each of them, which
+shows that the node believes that all others are up.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _POLL_S = 0.05
 
 
 class Login:
-    """Logs in to any node of a cluster."""
+    """How to log in to the nodes of a cluster. Call it with a node to get a `Probe`."""
 
     __slots__ = ("credentials", "port", "tls")
 
@@ -42,8 +42,13 @@ class Login:
 def _lacks(
     node: LocalNode, view: NodeView, running: Collection[LocalNode], members: Collection[str]
 ) -> str | None:
-    """Return what is missing in this node's view of the cluster, or None."""
-    # Two nodes without a schema version would seem to agree in the comparison below.
+    """Return what is missing in a node's view of the cluster; None if the node is ready.
+
+    :param view: what the node reports.
+    :param running: the nodes that run.
+    :param members: the addresses of all nodes that belong to the cluster.
+    """
+    # Otherwise two nodes without a schema version would seem to agree below.
     if view.schema_version is None:
         return "has no schema version yet"
     unseen = sorted(
@@ -51,7 +56,7 @@ def _lacks(
     )
     if unseen:
         return f"does not see {', '.join(unseen)}"
-    # Nodes that have left stay listed for a while.
+    # After a node has left, the others list it for a while.
     extra = sorted(set(view.peers) - set(members))
     if extra:
         return f"still lists {', '.join(extra)}"
@@ -68,15 +73,15 @@ def _lacks(
 def _look(
     nodes: Sequence[LocalNode], members: Collection[str], login: Login, everybody: bool
 ) -> dict[int, str]:
-    """Return what each node lacks, by node number. Empty if all nodes are ready.
+    """Return what each node lacks, by its number; {} if all nodes are ready.
 
-    Probes use new connections each time, because a node may restart in between.
+    :param everybody: True also checks that each node believes that all others are up.
     """
     missing: dict[int, str] = {}
     versions = set()
     for node in nodes:
         try:
-            # Open a new connection each time, because the node may have restarted in between.
+            # A new connection each time, because a node may restart between two calls.
             with login(node) as probe:
                 view = probe.view()
                 lacks = _lacks(node, view, nodes, members)
@@ -101,19 +106,22 @@ def await_ready(
     watch: Callable[[], None],
     report: Callable[[str], None],
 ) -> None:
-    """Wait until those of `nodes` that run are ready.
+    """Wait until all running nodes among `nodes` are ready.
 
-    :raises NodeFailed: as soon as a node ends.
+    :param timeout: seconds.
+    :param watch: called repeatedly. It may raise an error to give up.
+    :param report: called with the progress: "1 of 3 ready".
+    :raises NodeFailed: as soon as a node has ended.
     :raises NotReady: after `timeout` seconds.
     """
     deadline = time.monotonic() + timeout
     members = {node.address for node in nodes if node.state != "decommissioned"}
     running = [node for node in nodes if node.running]
-    # A read at ALL cannot succeed while a member is stopped on purpose.
+    # A read with consistency ALL fails while a node is stopped on purpose.
     everybody = len(running) == len(members)
     while True:
         watch()
-        # A process that has ended never becomes ready. Its log is more helpful than a timeout.
+        # Do not wait for a node whose process has ended: `check` raises an error with its log.
         for node in running:
             node.check()
         missing = _look(running, members, login, everybody)

@@ -1,8 +1,8 @@
-"""Clusters that were started from a shell: their names, and how to reach their processes.
+"""The clusters that run in the background: their names, their files, and how to send them commands.
 
-In ``<cache>/clusters`` a cluster NAME has ``NAME.lock`` (held while it runs), ``NAME.json`` (its
-state), ``NAME.sock`` (for commands) and ``NAME.log``. A command is one line of JSON, and so is the
-response.
+In ``<cache>/clusters`` a cluster NAME has ``NAME.lock`` (its process holds the lock while it runs),
+``NAME.json`` (its state), ``NAME.sock`` (the socket for commands) and ``NAME.log``. A command is
+one line of JSON, and so is the response.
 """
 
 from __future__ import annotations
@@ -37,22 +37,24 @@ def receive_line(connection: socket.socket) -> bytes:
 
 @contextlib.contextmanager
 def _inside(directory: str) -> Iterator[None]:
-    """Change to `directory`, because the path of a socket is limited to some hundred bytes.
+    """Change to `directory` in the block, so that a socket in it has a short path.
 
-    The path of a home directory may be longer.
+    The path of a socket is limited to some hundred bytes, which that of a home directory may
+    exceed. The working directory changes for the whole process, so use this in processes with one
+    thread.
     """
     before = os.getcwd()
     os.chdir(directory)
     try:
         yield
     finally:
-        # This changes the directory of the whole process, so only use it in commands with one
-        # thread.
         os.chdir(before)
 
 
 class Entry:
-    """A cluster name, with its files.
+    """The name of a cluster, and its files. The cluster need not run.
+
+    :param name: the name.
 
     :raises ValueError: if the name is not valid.
     """
@@ -72,30 +74,29 @@ class Entry:
 
     @property
     def log_path(self) -> str:
-        """The path of the background process's output."""
+        """The path of what the background process prints."""
         return self._path("log")
 
     @property
     def running(self) -> bool:
-        """True if a process holds the name."""
+        """True if a process runs the cluster: it holds the lock."""
         if not os.path.exists(self.lock.path):
             return False
         if not self.lock.try_acquire():
             return True
-        # This was only a probe. If we kept the lock, the name would look taken to the next command.
+        # Release the lock, so that the cluster does not seem to run.
         self.lock.release()
         return False
 
     def write(self, state: dict[str, Any]) -> None:
-        """Save the state. Readers see either the old or the new state."""
+        """Replace the state file, so that `read` returns either the old or the new state."""
         fresh = self._path("json.new")
         with open(fresh, "w", encoding="utf-8") as stream:
             json.dump(state, stream, indent=2)
-        # Replace the file in one step, so that readers never see a part of it.
         os.replace(fresh, self._path("json"))
 
     def read(self) -> dict[str, Any] | None:
-        """Return the state, or None if there is no state."""
+        """Return the state of the cluster; None if it has no state file."""
         try:
             with open(self._path("json"), encoding="utf-8") as stream:
                 state: dict[str, Any] = json.load(stream)
@@ -104,15 +105,15 @@ class Entry:
         return state
 
     def forget(self) -> None:
-        """Remove the state and the socket. You must hold the lock."""
+        """Remove the state file and the socket. The caller must hold the lock."""
         for kind in ("json", "sock"):
             with contextlib.suppress(FileNotFoundError):
                 os.remove(self._path(kind))
 
     def listen(self) -> socket.socket:
-        """Return the socket for commands, which only this user may open."""
+        """Return a listening socket for commands, to which only this user can connect."""
         listener = socket.socket(socket.AF_UNIX)
-        # The umask sets the mode of the socket at bind, so other users can never open it.
+        # The umask applies when bind() creates the socket, so other users can never connect.
         old = os.umask(0o177)
         try:
             with _inside(self.directory):
@@ -126,7 +127,7 @@ class Entry:
         return listener
 
     def ask(self, command: str, *arguments: Any) -> Any:
-        """Send a command to the running cluster and return its result.
+        """Send a command to the background process of the cluster, and return the result.
 
         :raises LocalClusterError: if the cluster does not run, or if it responds with an error.
         """
@@ -160,7 +161,7 @@ class Entry:
 
 
 def all_entries() -> list[Entry]:
-    """Return the entries of all names that have a state."""
+    """Return the entries of all clusters that have a state file."""
     names = sorted(
         name[: -len(".json")]
         for name in os.listdir(cache_directory("clusters"))

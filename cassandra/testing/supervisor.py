@@ -1,18 +1,21 @@
-"""The process between us and the nodes: it starts them, and ends them when our process has ended.
+"""The supervisor: a process that starts the nodes, and kills them when the user's process has
+ended.
 
-Theory of operation. A parent that is killed by SIGKILL cannot clean up, so another process must.
-This file is run as a script (``python -I -S supervisor.py FD PARENT``): a small process with one
-thread that uses only the standard library. It holds one end of a socket pair. Each incoming line is
-a command, and each outgoing line is the response.
+A process that is killed by SIGKILL cannot clean up, so another process must. The user's process
+(the parent) runs this file as a script, ``python -I -S supervisor.py FD PARENT``. The supervisor
+has one thread, and uses only the standard library. FD is its end of a socket pair: the parent sends
+commands as lines of JSON, and the supervisor responds to each by one line. PARENT is the parent's
+process id.
 
-It ends when the socket reads end-of-file. It also ends when its parent process has changed, because
-a forked child of the parent may hold a copy of the socket open. Then it kills every process that it
-started, with its whole group, and removes the registered directories.
+The supervisor ends when the parent has closed its end of the socket. It also ends when the parent
+has ended but the socket is still open, because a forked child of the parent has a copy of it. Then
+it kills every process that it has started, with all their children, and removes the registered
+directories.
 
-The processes ask the kernel for SIGKILL on their parent's death (Linux: PR_SET_PDEATHSIG), in case
-the supervisor itself is killed. That signal is bound to the *thread* that forked. The supervisor
-has only one thread. The user's process has threads that come and go, which is why it does not start
-nodes itself.
+The supervisor itself may be killed, too. For this case, each process that it starts asks the kernel
+for SIGKILL when its parent dies (PR_SET_PDEATHSIG, only on Linux). The kernel sends this signal
+when the *thread* that forked the process ends. This is why the user's process, whose threads come
+and go, does not start nodes itself.
 
 The commands are spawn, signal, poll, cleanup and close. See `_Supervisor.handle`.
 """
@@ -32,9 +35,9 @@ import sys
 import time
 from typing import Any
 
-_PARENT_CHECK_S = 1.0
+_PARENT_CHECK_S = 1.0  # how often we check if the parent has ended
 _PR_SET_PDEATHSIG = 1
-# Looked up before any fork, because the child may do very little between fork and exec.
+# Looked up now, because a child must do as little as possible between fork and exec.
 _prctl = getattr(ctypes.CDLL(None), "prctl", None) if sys.platform == "linux" else None
 
 
@@ -52,10 +55,9 @@ class _Supervisor:
         while self.open:
             readable, _, _ = select.select([self.channel], [], [], _PARENT_CHECK_S)
             if not readable:
-                # Compare with the given pid: in a container the new parent need not have pid 1.
+                # If the parent has ended, we have another one (not always pid 1). The socket is
+                # still open, because another process has a copy of it.
                 if os.getppid() != self.parent:
-                    # The parent has ended, but a copy of its socket is still open in another
-                    # process.
                     return
                 continue
             data = self.channel.recv(65536)
@@ -67,9 +69,10 @@ class _Supervisor:
                 self.channel.sendall(self.answer(line))
 
     def answer(self, line: bytes) -> bytes:
+        """Carry out a command, and return the response."""
         try:
             reply: dict[str, Any] = {"result": self.handle(**json.loads(line))}
-        # Return the error as the response: an error that ended this process would end all nodes.
+        # Send the error to the parent: if it ended this process, all nodes would be killed.
         except OSError as error:
             reply = {"error": f"{type(error).__name__}: {error}"}
         return json.dumps(reply).encode() + b"\n"
@@ -99,7 +102,7 @@ class _Supervisor:
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
-                # Create a new process group, which can be signalled as a whole.
+                # A new process group, so that we can signal the process with its children.
                 start_new_session=True,
                 preexec_fn=self.prepare_child,
             )
@@ -107,19 +110,20 @@ class _Supervisor:
         return child.pid
 
     def prepare_child(self) -> None:
-        """Prepare the child, between fork and exec."""
-        # Ignored signals stay ignored after exec, and Java would then not install a handler.
+        """Runs in the child, between fork and exec."""
+        # The supervisor ignores SIGINT. The child would inherit this, and Java would then install
+        # no handler.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         if _prctl is not None:
             _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            # The parent may have died before the request, and then no signal is sent.
+            # If the supervisor has died before the request, the kernel sends no signal.
             if os.getppid() != self.pid:
                 os._exit(127)
 
     def signal(self, pid: int, number: int) -> bool:
-        """Send a signal to the whole process group. Return False if the process has ended."""
+        """Send a signal to a process and its children. Return False if the process has ended."""
         child = self.children[pid]
-        # The kernel may assign the pid of a reaped process to another process.
+        # Do not signal the pid of a process that has ended: it may belong to another process now.
         if child.poll() is not None:
             return False
         try:
@@ -129,8 +133,9 @@ class _Supervisor:
         return True
 
     def end_all(self) -> None:
+        """Kill every process that this supervisor has started, and remove the directories."""
         for pid in self.children:
-            # Signal the group even if its leader has ended, because its children may still run.
+            # Kill the group even if the process itself has ended: its children may still run.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)
         for child in self.children.values():
@@ -141,7 +146,7 @@ class _Supervisor:
                 shutil.rmtree(directory, ignore_errors=True)
                 if not os.path.exists(directory):
                     break
-                # A last write of a grandchild has created a file in it again.
+                # A child of a killed process may have just created a file in it: try again.
                 time.sleep(0.1)
         self.directories.clear()
 
@@ -151,9 +156,9 @@ def _end(number: int, frame: object) -> None:
 
 
 def main() -> None:
-    """Watch the parent. When it has ended, end all processes that were started."""
+    """Carry out the parent's commands until it ends, then kill all processes and clean up."""
     descriptor, parent = int(sys.argv[1]), int(sys.argv[2])
-    # The parent handles Ctrl-C.
+    # Ctrl-C is for the parent, which then closes the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _end)
     signal.signal(signal.SIGHUP, _end)
@@ -163,7 +168,7 @@ def main() -> None:
     except (ConnectionError, BrokenPipeError):
         pass  # the parent has ended
     finally:
-        # The clean-up must not be interrupted.
+        # These signals must not interrupt the clean-up.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         supervisor.end_all()

@@ -1,9 +1,9 @@
 """Certificates for a local cluster: a CA, a server certificate for each node, a client certificate.
 
-Servers get PKCS#12 key stores, clients get PEM files. We create them with the package
-``cryptography``. The trust store has the CA's certificate with its key, because Java trusts the
-certificate of a key entry. The package cannot mark a bare certificate as trusted in a way that all
-versions of Java understand.
+The package ``cryptography`` creates them: PKCS#12 key stores for the nodes, and PEM files for
+clients. The nodes' trust store has the CA's certificate together with its key, because Java trusts
+the certificate of a key entry. ``cryptography`` could also write the certificate alone, but not in
+a form that all versions of Java trust.
 """
 
 from __future__ import annotations
@@ -28,17 +28,19 @@ __all__ = ["Authority", "TlsMaterial", "TlsMode", "check_tls_mode"]
 
 TlsMode: TypeAlias = Literal["required", "optional", "mutual"]
 
-# Java requires a password for key stores. It protects nothing, because the PEM files are in the
-# same directory.
+# Java requires a password for key stores. It need not be secret: the unencrypted PEM files are in
+# the same directory.
 _STORE_PASSWORD = "cassandra"
-# Identifies the client to servers that map SPIFFE IDs to roles.
+# The SPIFFE ID in the client's certificate. Servers can map it to a role.
 _IDENTITY = "spiffe://local-cluster/client"
 _DAY = datetime.timedelta(days=1)
 _LIFE = 3650 * _DAY
 
 
 def check_tls_mode(tls: TlsMode | bool | None) -> TlsMode | None:
-    """Return the mode. True means "required", False means None.
+    """Return the mode for the argument `tls` of `LocalCluster`; None for no TLS.
+
+    True means "required".
 
     :raises ValueError: if `tls` is not a mode.
     """
@@ -52,11 +54,9 @@ def check_tls_mode(tls: TlsMode | bool | None) -> TlsMode | None:
 
 
 class TlsMaterial:
-    """Paths of PEM files for clients.
+    """The certificates of a cluster. Its properties are the paths of PEM files for clients.
 
-    They are ``ca_certificate``, ``client_certificate`` and ``client_key`` (not encrypted).
-
-    :param directory: where the files are created.
+    :param directory: the directory of the files.
     :param mode: "required", "optional", or "mutual" if clients need a certificate, too.
     """
 
@@ -70,11 +70,9 @@ class TlsMaterial:
 
     @classmethod
     def make(cls, directory: str, mode: TlsMode) -> TlsMaterial:
-        """Write all files that do not belong to a single node.
+        """Write the certificates of the CA and the client, unless the directory has them already.
 
-        Existing certificates of an earlier cluster in the directory are reused.
-
-        :param directory: where to write them.
+        :param directory: the directory, which is created if necessary.
         :param mode: the `tls` argument of the cluster.
         """
         os.makedirs(directory, mode=0o700, exist_ok=True)
@@ -95,7 +93,7 @@ class TlsMaterial:
 
     @property
     def client_identity(self) -> str:
-        """The client's identity in its certificate: the SPIFFE ID in its alternative names.
+        """The SPIFFE ID in the client's certificate, among the alternative names.
 
         Cassandra's mutual TLS authenticators map it to a role (``ADD IDENTITY ... TO ROLE ...``).
         """
@@ -107,24 +105,22 @@ class TlsMaterial:
         return os.path.join(self.directory, "client.key")
 
     def client_context(self) -> ssl.SSLContext:
-        """Return a context that verifies the nodes and sends the client certificate.
+        """Return a TLS context for clients, which has the client certificate.
 
-        It verifies the certificate and the address of a node.
+        It verifies the certificate of a node, and that it is for the node's address.
         """
         context = self._authority.client()
         context.load_cert_chain(self.client_certificate, self.client_key)
         return context
 
     def server_options(self, address: str) -> dict[str, Any]:
-        """Return the client_encryption_options of the node at `address`.
+        """Return the client_encryption_options of a node. Create its certificate if necessary.
 
-        The node's certificate is created first if necessary.
-
-        :param address: the address as a string.
+        :param address: the address of the node.
         """
         store = os.path.join(self.directory, f"{address}.p12")
         if not os.path.exists(store):
-            # Clients verify the address that they connect to.
+            # The certificate must have the address, which clients verify.
             self._authority.issue(
                 address, "localhost", to=address, subject=f"local cluster {address}"
             )
@@ -141,14 +137,15 @@ class TlsMaterial:
 
 
 class Authority:
-    """A CA that writes certificates into a directory. If the directory already has a CA, it is
-    reused.
+    """A CA that writes certificates into a directory.
 
-    :param directory: the directory of all files. The CA's files are NAME.pem and NAME.key.
-    :param name: distinguishes several CAs in a directory.
+    If the directory has the files of a CA with this name, that CA is used; otherwise a new one is
+    created.
+
+    :param directory: the directory of all files.
+    :param name: the name of the CA, whose files are NAME.pem and NAME.key.
     :param bits: the size of RSA keys; None for elliptic curves.
-    :param password: the password of key stores, which are written in addition to the other files.
-        None writes no key stores.
+    :param password: also write PKCS#12 key stores with this password. None writes none.
     :raises MissingRequirement: if the package cryptography is not installed.
     """
 
@@ -185,8 +182,8 @@ class Authority:
         """Write a certificate and its key, and return the paths of both.
 
         :param names: addresses, host names, or URIs.
-        :param to: the name of the files: TO.pem and TO.key, and TO.p12 for a key store. By default
-            it contains the number of the certificate.
+        :param to: the name of the files: TO.pem, TO.key, and TO.p12 for a key store. By default the
+            name of the CA and a number.
         :param subject: the common name; the first of `names` by default.
         :param begins: when it becomes valid, relative to now. The default is a day ago, for
             machines whose clocks differ.
@@ -199,9 +196,7 @@ class Authority:
         return f"{stem}.pem", f"{stem}.key"
 
     def client(self) -> ssl.SSLContext:
-        """Return a client context that trusts only this CA, and verifies the name of the end
-        point.
-        """
+        """Return a TLS context for clients that trusts this CA only, and verifies host names."""
         return ssl.create_default_context(cafile=self.path)
 
     def _load(self) -> tuple[x509.Certificate, Any]:
@@ -229,7 +224,10 @@ class Authority:
         ends: datetime.timedelta,
         issuer: Authority | None,
     ) -> None:
-        """Write the files of a certificate. A certificate without an issuer is a CA certificate."""
+        """Create a certificate, and write its files.
+
+        :param issuer: the CA that signs it. None creates the certificate of a CA, signed by itself.
+        """
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes
         from cryptography.x509.oid import NameOID
@@ -249,8 +247,9 @@ class Authority:
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
         )
         if issuer is None:
-            # Allow digital signatures, and signing certificates and revocation lists: strict
-            # verification, the default of contexts since Python 3.13, requires that.
+            # Python's default contexts verify strictly since 3.13. They require a CA to declare its
+            # usage: digital signatures (1st argument), signing of certificates (6th) and of
+            # revocation lists (7th).
             usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
             certificate = builder.add_extension(usage, True).sign(key, hashes.SHA256())
         else:
@@ -280,7 +279,7 @@ class Authority:
                 f"{path}.p12",
                 pkcs12.serialize_key_and_certificates(to.encode(), key, certificate, chain, locked),
             )
-        # Write the certificate last: its existence means that the other files are there.
+        # Write the certificate last: if it exists, the other files are complete.
         _write(f"{path}.pem", certificate.public_bytes(pem))
 
 
@@ -296,6 +295,6 @@ def _general_name(text: str) -> x509.GeneralName:
 
 
 def _write(path: str, data: bytes) -> None:
-    # Set the mode when the file is opened: before a later chmod, other users could read it.
+    # Create the file with this mode: until a later chmod, other users could read it.
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
         stream.write(data)

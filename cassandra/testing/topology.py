@@ -29,7 +29,7 @@ def _counts(nodes: NodeCounts, datacenters: Sequence[str] | None) -> dict[str, i
     elif isinstance(nodes, int):
         names = list(datacenters or ["dc1"])
         share, rest = divmod(nodes, len(names))
-        # The first data centres get the remaining nodes.
+        # If the nodes cannot be divided evenly, the first data centres have one more.
         counts = {name: share + (index < rest) for index, name in enumerate(names)}
     else:
         names = list(datacenters or [f"dc{index}" for index in range(1, len(nodes) + 1)])
@@ -65,9 +65,10 @@ def _rack_names(racks: RackNames, datacenter: str) -> list[str]:
 def lay_out(
     nodes: NodeCounts, datacenters: Sequence[str] | None = None, racks: RackNames = None
 ) -> list[NodeLocation]:
-    """Return the location of each node, in the order of node numbers.
+    """Return the data centre and rack of each node, in the order of node numbers.
 
-    Data centres follow each other. In a data centre, nodes are assigned to racks in turn.
+    The nodes of a data centre have successive numbers, and are assigned to its racks in turn. The
+    parameters are those of `LocalCluster`.
     """
     if isinstance(racks, Mapping) and (unknown := set(racks) - set(_counts(nodes, datacenters))):
         raise ValueError(
@@ -80,22 +81,22 @@ def lay_out(
     return locations
 
 
-def tokens_of(locations: Sequence[NodeLocation], each: int) -> list[list[int]]:
-    """Return `each` tokens for each node.
+def tokens_of(locations: Sequence[NodeLocation], tokens_per_node: int) -> list[list[int]]:
+    """Return a list of tokens for each node.
 
-    In a data centre tokens are evenly spaced and assigned to nodes in turn. No token is used twice
-    in the cluster. Neighbours on the ring are therefore different nodes, and in different racks if
-    there are several, so that replicas are spread.
+    Within a data centre, the tokens are evenly spaced, and assigned to the nodes in turn. So
+    neighbours on the ring, which hold the replicas of a partition, are different nodes, in
+    different racks if there are several. No two nodes of the cluster have the same token.
     """
     datacenters = list(dict.fromkeys(location.datacenter for location in locations))
-    dealt = []
+    tokens = []
     next_index = dict.fromkeys(datacenters, 0)
     for location in locations:
         count = sum(other.datacenter == location.datacenter for other in locations)
-        # The server treats the lowest token as "no token", so skip it.
+        # The lowest token means "no token" to the server, so begin after it.
         offset = _LOWEST_TOKEN + 1 + datacenters.index(location.datacenter) * 1000
-        step = _TOKENS // (count * each)
+        step = _TOKENS // (count * tokens_per_node)
         first = next_index[location.datacenter]
         next_index[location.datacenter] += 1
-        dealt.append([offset + step * (first + count * turn) for turn in range(each)])
-    return dealt
+        tokens.append([offset + step * (first + count * turn) for turn in range(tokens_per_node)])
+    return tokens

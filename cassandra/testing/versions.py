@@ -1,4 +1,4 @@
-"""Cassandra's version numbers, and the release lines that can be run."""
+"""Version numbers of Cassandra, and the release lines that `LocalCluster` can run."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import NamedTuple
 __all__ = ["DEFAULT_VERSION", "CassandraVersion", "parse_version"]
 
 DEFAULT_VERSION = "5.0.9"
-# The newest release of each line at the time of writing. "5.0" means this release.
+# The release that "5.0" means, for example: the newest one of its line when this was written.
 _NEWEST = {(6, 0): "6.0-alpha2", (5, 0): "5.0.9", (4, 1): "4.1.10", (4, 0): "4.0.19"}
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(-(?:alpha|beta|rc)\d+)?")
 
 
 class CassandraVersion(NamedTuple):
-    """A release. ``str()`` returns its name in Maven."""
+    """A release of Cassandra. ``str()`` returns its version in Maven: "5.0.9" or "6.0-alpha2".
+
+    `patch` is -1 if the version has no third number.
+    """
 
     major: int
     minor: int
@@ -32,9 +35,9 @@ class CassandraVersion(NamedTuple):
 
 
 def parse_version(text: str) -> CassandraVersion:
-    """Return the version of ``"5.0.9"``, or for ``"5.0"`` the newest known release of that line.
+    """Parse a version; ``"5.0"`` means the newest known release of that line.
 
-    :raises ValueError: if that version cannot be run by LocalCluster.
+    :raises ValueError: if it is not a version, or LocalCluster cannot run it.
     """
     match = _VERSION.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:

@@ -1,6 +1,6 @@
-"""A small part of the native protocol, version 4: just enough to check if a node is ready.
+"""The small part of the native protocol, version 4, that `probe` needs to check if a node is ready.
 
-It shares no code with the driver on purpose: a bug in the driver must not make a cluster look
+It shares no code with the driver on purpose: with a bug of the driver, a cluster could seem to be
 ready. Section numbers refer to native_protocol_v4.spec.
 """
 
@@ -45,9 +45,10 @@ ERROR, STARTUP, READY, AUTHENTICATE, QUERY, RESULT, AUTH_RESPONSE, AUTH_SUCCESS 
 HEADER_LENGTH = 9
 _REQUEST_VERSION, _RESPONSE_VERSION = 0x04, 0x84
 _HEADER = struct.Struct(">BBhBi")
-_LONGEST_BODY = 256 * 1024 * 1024  # 2.5
-_KIND_ROWS = 0x0002  # 4.2.5
-_FLAG_GLOBAL_TABLE, _FLAG_MORE_PAGES, _FLAG_NO_METADATA = 0x0001, 0x0002, 0x0004  # 4.2.5.2
+_LONGEST_BODY = 256 * 1024 * 1024  # bytes (section 2.5)
+_KIND_ROWS = 0x0002  # the kind of a RESULT with rows (section 4.2.5)
+# Flags of the metadata of rows, and ids of column types (section 4.2.5.2).
+_FLAG_GLOBAL_TABLE, _FLAG_MORE_PAGES, _FLAG_NO_METADATA = 0x0001, 0x0002, 0x0004
 _TYPE_CUSTOM, _TYPE_LIST, _TYPE_MAP, _TYPE_SET, _TYPE_UDT, _TYPE_TUPLE = (
     0x0000,
     0x0020,
@@ -63,7 +64,7 @@ class WireError(Exception):
 
 
 class Header(NamedTuple):
-    """The header before a body (section 2)."""
+    """The header of a message (section 2)."""
 
     version: int
     flags: int
@@ -73,14 +74,14 @@ class Header(NamedTuple):
 
 
 def encode_frame(opcode: int, body: bytes, stream: int = 0) -> bytes:
-    """Return a request's frame, uncompressed (section 2)."""
+    """Return a request: its header and its body, uncompressed (section 2)."""
     return _HEADER.pack(_REQUEST_VERSION, 0, stream, opcode, len(body)) + body
 
 
 def decode_header(data: bytes) -> Header:
-    """Return the header in the nine bytes before a response (section 2)."""
+    """Parse the nine bytes of a response's header (section 2)."""
     header = Header._make(_HEADER.unpack(data))
-    # A node that rejects version 4 responds in its own version, and we would misread its fields.
+    # A node that does not speak version 4 responds in its own version, which we cannot parse.
     if header.version != _RESPONSE_VERSION:
         raise WireError(
             f"expected a version 4 response, got a first byte of 0x{header.version:02x}"
@@ -96,18 +97,18 @@ def _string(text: str) -> bytes:
 
 
 def startup_body() -> bytes:
-    """Return the [string map] of STARTUP, which only has CQL_VERSION (section 4.1.1)."""
+    """Return the body of STARTUP (section 4.1.1), with CQL_VERSION as the only option."""
     return struct.pack(">H", 1) + _string("CQL_VERSION") + _string("3.0.0")
 
 
 def auth_response_body(username: str, password: str) -> bytes:
-    """Return the [bytes] of AUTH_RESPONSE: SASL PLAIN, RFC 4616 (section 4.1.2)."""
+    """Return the body of AUTH_RESPONSE (section 4.1.2): [bytes] with SASL PLAIN (RFC 4616)."""
     token = b"\0" + username.encode() + b"\0" + password.encode()
     return struct.pack(">i", len(token)) + token
 
 
 def query_body(statement: str, consistency: int) -> bytes:
-    """Return [long string], [consistency] and flags of 0 (section 4.1.4)."""
+    """Return the body of QUERY (section 4.1.4), without any parameters."""
     data = statement.encode()
     return struct.pack(">i", len(data)) + data + struct.pack(">HB", consistency, 0)
 
@@ -124,7 +125,7 @@ class Reader:
     def take(self, count: int) -> bytes:
         """Return the next `count` bytes."""
         end = self._position + count
-        # A slice beyond the end would silently be shorter.
+        # Check this, because a slice beyond the end would silently be shorter.
         if count < 0 or end > len(self._data):
             raise WireError(
                 f"{count} bytes wanted at {self._position} of a body of {len(self._data)}"
@@ -164,9 +165,8 @@ class Reader:
         elif kind == _TYPE_MAP:
             self.skip_type()
             self.skip_type()
-        # Keyspace and name, then fields (section 4.2.5.2). We skip them, because only the bytes
-        # matter here.
         elif kind == _TYPE_UDT:
+            # keyspace, name, and (name, type) of each field
             self.string()
             self.string()
             for _ in range(self.short()):
@@ -184,9 +184,9 @@ def decode_error(body: bytes) -> tuple[int, str]:
 
 
 def decode_rows(body: bytes) -> list[dict[str, bytes | None]]:
-    """Return the rows of a RESULT as column name -> bytes (section 4.2.5).
+    """Return the rows of a RESULT (section 4.2.5): {column name: value as bytes, or None}.
 
-    The list is empty if the result is of another kind.
+    The list is empty if the result is not of the kind Rows.
     """
     reader = Reader(body)
     if reader.int32() != _KIND_ROWS:
@@ -194,7 +194,7 @@ def decode_rows(body: bytes) -> list[dict[str, bytes | None]]:
     flags, columns = reader.int32(), reader.int32()
     if flags & _FLAG_MORE_PAGES:
         reader.blob()
-    # The probe never asks to skip metadata, so it has no earlier metadata.
+    # We never ask to skip the metadata, and could not decode the rows without it.
     if flags & _FLAG_NO_METADATA:
         raise WireError("a result without metadata, which was not asked for")
     if flags & _FLAG_GLOBAL_TABLE:

@@ -1,9 +1,9 @@
-"""The meaning of a request: the parts that are compared to find its recorded response.
+"""The meaning of a request: what must be equal, so that a recorded response fits a request.
 
-Stream ids, client timestamps, ids of prepared statements, and the order across connections differ
-from run to run, so they are ignored. The parts that decide about the response are compared: the
-CQL, the values, the keyspace, consistency levels, the page, and whether the response may omit the
-column metadata.
+This is everything that decides about the response: the CQL, the values, the keyspace, consistency
+levels, the page, and if the response may omit the column metadata. Stream ids, client timestamps,
+ids of prepared statements, and the order of requests on different connections are left out, because
+they differ from run to run.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ __all__ = ["ANSWERED", "Meaning", "masked_text", "meaning_of", "shown"]
 Meaning = dict[str, Any]
 
 ANSWERED = frozenset({Opcode.QUERY, Opcode.PREPARE, Opcode.EXECUTE, Opcode.BATCH})
-"""The requests that are recorded. A replay node answers all others, such as logins, without a
-recording.
+"""The types of requests that are recorded. A replay node responds to all others, such as logins,
+like a `FakeNode`.
 """
 
 _PASSWORD = re.compile(r"(\b(?:hashed\s+)?password\s*=\s*)'(?:[^']|'')*'", re.IGNORECASE)
@@ -30,11 +30,12 @@ _LONGEST_SHOWN = 300
 
 
 def masked_text(text: str | None) -> str | None:
-    """Return a statement without the passwords of roles."""
+    """Return a statement in which ``***`` replaces the passwords of roles."""
     return None if text is None else _PASSWORD.sub(r"\1'***'", text)
 
 
 def _value(value: Any, is_masked: bool) -> str | None:
+    """Return a bound value as a string; None for null."""
     if value is None:
         return None
     if value is NOT_SET:
@@ -71,16 +72,16 @@ def meaning_of(request: Request, keyspace: str | None, is_masked: bool) -> Meani
         "consistency": request.consistency,
         "serial_consistency": request.serial_consistency,
         "page_size": request.page_size,
-        "paging_state": _value(request.paging_state, False),
+        "paging_state": _value(request.paging_state, is_masked=False),
         "skips_columns": skips or None,
         "traced": request.traced or None,
     }
-    # Only write parts that the request has.
+    # Leave out what the request does not have.
     return {name: part for name, part in parts.items() if part not in (None, [])}
 
 
 def shown(meaning: Meaning) -> str:
-    """Return a meaning for an error message: the statement, its parameters, and the other parts."""
+    """Describe a meaning for an error message: the type of request, the CQL, and the rest."""
     text = meaning.get("text") or "; ".join(
         str(statement["text"]) for statement in meaning.get("statements", ())
     )

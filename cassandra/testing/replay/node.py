@@ -1,4 +1,4 @@
-"""A node that replays recorded responses."""
+"""`ReplayNode`: a node that responds from a recording."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _NEAREST = 3  # maximum number of recorded requests that an error lists
 
 
 class ReplayNode(FakeNode):
-    """Plays the node of a recording in this process. Applications connect to it as to a real node.
+    """A node in this process that responds from a recording. Connect to it as to a real node.
 
-    Requests are matched by their meaning, not by their order: by CQL, values, keyspace, consistency
-    level and page. If a request was recorded several times, its responses are returned in that
-    order, and then the last one repeatedly. A request that was not recorded gets an
-    `InvalidRequest`, which names the request and the file. It is also kept in `refused`, and
-    `check` raises an error for it.
+    The node finds the recorded response by the CQL, values, keyspace, consistency level and page of
+    a request; the order of requests does not matter. If the same request was recorded several
+    times, it returns the responses in the recorded order, and then repeats the last one. A request
+    that was not recorded gets an `InvalidRequest` error, which names the request and the file. The
+    message is also kept in `refused`, and `check` raises an error with it.
 
-    :param recording: the file, or a `Recording`.
+    :param recording: the path of the file, or a `Recording`.
     :param port: the port to listen on; 0 for a free port.
     :raises RecordingError: if the file is not a recording.
     :raises OSError: if the file cannot be read.
@@ -48,13 +48,15 @@ class ReplayNode(FakeNode):
         self.supported = recording.supported
         self.recording = recording
         self.refused: list[str] = []
-        self._texts: dict[bytes, str] = {}
+        self._texts: dict[bytes, str] = {}  # the CQL of prepared statements, by id
+        # By the key of a request's meaning: its exchanges in order, with their numbers.
         self._answers: dict[str, deque[tuple[int, Exchange]]] = {}
-        # By the number of the exchange that preceded them.
+        # Recorded events, by the number of the exchange before them.
         self._events: dict[int, list[Exchange]] = {}
         self._read(recording)
 
     def _read(self, recording: Recording) -> None:
+        """Index the exchanges and events of the recording."""
         last = -1
         for number, exchange in enumerate(recording.exchanges):
             if exchange.request is None:
@@ -74,7 +76,7 @@ class ReplayNode(FakeNode):
 
     @property
     def is_replay(self) -> bool:
-        """True, because nothing is recorded."""
+        """True: the responses come from a recording. `Recorder.is_replay` is False."""
         return True
 
     def start(self) -> ReplayNode:
@@ -93,9 +95,9 @@ class ReplayNode(FakeNode):
         return self._texts.get(query_id)
 
     def check(self) -> None:
-        """Raise an error if requests were refused.
+        """Raise an error if the node got requests that were not recorded.
 
-        :raises AssertionError: if there are refused requests. The message names all of them.
+        :raises AssertionError: if there are such requests. The message has all of them.
         """
         if self.refused:
             raise AssertionError("\n".join(self.refused))
@@ -114,6 +116,7 @@ class ReplayNode(FakeNode):
         if not answers:
             self._refuse(request, meaning)
             return
+        # Use each response once, but the last one for all further requests.
         number, exchange = answers[0]
         if len(answers) > 1:
             answers.popleft()
@@ -123,6 +126,7 @@ class ReplayNode(FakeNode):
             self._push(Reader(event.body).string(), event.body)
 
     def _refuse(self, request: Request, meaning: Meaning) -> None:
+        """Respond to a request that was not recorded by an error."""
         text = f"not in {self.path}: {shown(meaning)}"
         if request.version != self.recording.protocol_version:
             text += (
@@ -136,7 +140,7 @@ class ReplayNode(FakeNode):
         error(ErrorCode.INVALID, text).perform(request)
 
     def _nearest(self, meaning: Meaning) -> list[str]:
-        """Return the recorded requests with the same CQL."""
+        """Describe recorded requests with the same CQL, for an error message."""
         text: Any = meaning.get("text")
         same = [
             shown(exchange.request)

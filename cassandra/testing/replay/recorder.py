@@ -1,9 +1,10 @@
-"""A proxy in front of a real node that records an application's requests and their responses.
+"""`Recorder`: a proxy in front of a real node that records requests and their responses.
 
-Bytes are passed on unchanged, with one exception: we remove compression from SUPPORTED, because we
-could not read compressed messages. A request gets its position in the recording when it is sent,
-and its response when that arrives. Requests without a response at the end are left out. Logins are
-not recorded.
+For each connection of the application, a `_Program` makes a connection to the node (`_Node`), and
+passes on the bytes in both directions. It also parses them. The bytes are passed on unchanged, with
+one exception: we remove compression from SUPPORTED, because we could not read compressed messages.
+Exchanges are recorded in the order in which the application sent the requests. Requests that have
+no response at the end, and logins, are left out.
 """
 
 from __future__ import annotations
@@ -36,17 +37,17 @@ __all__ = ["Recorder"]
 
 
 class Recorder:
-    """Records a run against a real node. The application connects to `contact_points` and `port`.
+    """Records what an application and a real node send each other.
 
-    Use it as a context manager, or call `start` and `stop`, which writes the file. A driver
-    connects directly to the other nodes of a cluster, which bypasses the recorder. So record
-    against a cluster of one node.
+    The application connects to `contact_points` and `port` of the recorder. Use it as a context
+    manager, or call `start`, and then `stop`, which writes the file. Record with a cluster of a
+    single node: the driver would connect to other nodes directly, past the recorder.
 
     :param path: the file to write. An existing file is replaced.
     :param contact_point: the address of the real node.
     :param port: the port of the real node.
-    :param mask_values: True to replace bound values by digests. Values in results and in CQL are
-        written unchanged.
+    :param mask_values: True writes digests instead of bound values. Values in results and in CQL
+        are written unchanged.
     :param ssl_context: the TLS context for the node. The application connects to the recorder
         without TLS.
 
@@ -68,12 +69,14 @@ class Recorder:
         self.is_masked = mask_values
         self.upstream = (contact_point, port)
         self.ssl_context = ssl_context
-        self.texts: dict[bytes, str] = {}
+        self.texts: dict[bytes, str] = {}  # the CQL of prepared statements, by id
         self.supported: Mapping[str, list[str]] = {}
         self.protocol_version = 0
         self.faults: list[Exception] = []
-        self._entries: list[list[Any]] = []  # [meaning, response or None]
-        self._links: set[_Program] = set()
+        # [meaning, response] of each request, with None while the response is missing; and
+        # [None, event].
+        self._entries: list[list[Any]] = []
+        self._links: set[_Program] = set()  # the open connections
         self._thread: NodeThread | None = None
         self._listener: Listening | None = None
 
@@ -114,9 +117,10 @@ class Recorder:
     def stop(self) -> Recording:
         """Close all connections, write the file, and return the recording.
 
-        :raises RuntimeError: if it is not running.
+        :raises RuntimeError: if the recorder is not running.
         :raises OSError: if the file cannot be written.
-        :raises WireError: if the bytes did not follow the protocol. Nothing is written then.
+        :raises WireError: if the application or the node violated the protocol. Then no file is
+            written.
         """
         recording = self._end()
         if self.faults:
@@ -154,7 +158,7 @@ class Recorder:
         return self.start()
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        # A failed run would record its failure.
+        # If the block has failed, the recording would not have the whole run.
         if error is None:
             self.stop()
         else:
@@ -170,25 +174,26 @@ class Recorder:
         return self.texts.get(query_id)
 
     def add(self, meaning: Meaning) -> list[Any]:
-        """Add a request, and return the list into which its response is put.
+        """Record a request.
 
         :param meaning: the meaning of the request.
+        :returns: a list; the caller sets its item 1 to the response.
         """
         entry = [meaning, None]
         self._entries.append(entry)
         return entry
 
     def add_event(self, envelope: Envelope) -> None:
-        """Add an event.
+        """Record an event.
 
-        :param envelope: the message. If several connections have registered, each receives it.
+        :param envelope: the message. It is recorded for each connection that gets it.
         """
         answer = (envelope.opcode, envelope.flags, envelope.body)
         self._entries.append([None, answer])
 
 
 class _Node(asyncio.Protocol):
-    """The side of a connection that faces the node."""
+    """The protocol of the connection to the node."""
 
     def __init__(self, program: _Program) -> None:
         self._program = program
@@ -201,7 +206,7 @@ class _Node(asyncio.Protocol):
 
 
 class _Program(asyncio.Protocol):
-    """The side of a connection that faces the application. It also parses the messages."""
+    """The protocol of a connection from the application. It parses the bytes of both directions."""
 
     def __init__(self, recorder: Recorder, loop: asyncio.AbstractEventLoop) -> None:
         self._recorder = recorder
@@ -209,8 +214,9 @@ class _Program(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._node: asyncio.Transport | None = None
         self._connecting: asyncio.Task[None] | None = None
-        self._waiting: list[bytes] = []
+        self._waiting: list[bytes] = []  # bytes for the node until we are connected to it
         self._requests, self._answers = Sniffer(), Sniffer()
+        # By stream: the request, and its entry in the recording (None if it is not recorded).
         self._in_flight: dict[int, tuple[Request, list[Any] | None]] = {}
         self._keyspace: str | None = None
         self._failure: str | None = None  # why the node cannot be reached
@@ -220,17 +226,17 @@ class _Program(asyncio.Protocol):
 
     @property
     def node(self) -> Any:
-        """The object that knows the CQL of prepared statements."""
+        """An object with the method `text_of`, which returns the CQL of prepared statements."""
         return SimpleNamespace(text_of=self._recorder.text_of)
 
     @property
     def has_metadata_ids(self) -> bool:
-        """True if EXECUTE carries the id of the result columns."""
+        """True if EXECUTE has the id of the result columns: in version 5, or by an extension."""
         return self._requests.is_framed or METADATA_IDS in self._options
 
     @property
     def has_tablet_versions(self) -> bool:
-        """True if EXECUTE ends with a byte of the tablet's version."""
+        """True if EXECUTE ends with a byte of the tablet's version, by an extension of ScyllaDB."""
         return TABLET_VERSIONS in self._options
 
     # -- bytes -------------------------------------------------------------------------------------
@@ -247,7 +253,8 @@ class _Program(asyncio.Protocol):
                 lambda: _Node(self), host, port, ssl=self._recorder.ssl_context
             )
         except OSError as error:
-            # If we only closed the connection, the driver would ask whether the node expects TLS.
+            # Respond with the reason. If we only closed the connection, the driver would suggest
+            # that the node expects TLS.
             self._failure = f"the node to record, {host}:{port}, cannot be reached: {error}"
             self._refuse_requests()
             return
@@ -265,9 +272,9 @@ class _Program(asyncio.Protocol):
             self._refuse_requests()
 
     def _refuse_requests(self) -> None:
-        """Answer each request with the reason that there is no node, and close the connection."""
+        """Respond to all requests that the node cannot be reached, and close the connection."""
         if not self._in_flight:
-            return  # the application has not sent its first request yet
+            return  # wait for the first request: `data_received` calls this again
         body = int(ErrorCode.SERVER_ERROR).to_bytes(4, "big") + string(self._failure or "")
         for stream, (request, _) in self._in_flight.items():
             answer = Envelope(request.version, 0, stream, Opcode.ERROR, body)
@@ -277,6 +284,8 @@ class _Program(asyncio.Protocol):
 
     def on_node_data(self, data: bytes) -> None:
         """Called when bytes from the node arrive."""
+        # With frames, pass the bytes on as they are. Without frames, `_read_answers` writes each
+        # message, because it may change SUPPORTED.
         if self._answers.is_framed:
             self._write(data)
         self._guard(self._read_answers, data)
@@ -286,6 +295,7 @@ class _Program(asyncio.Protocol):
             self._transport.write(data)
 
     def _guard(self, read: Any, data: bytes) -> None:
+        """Parse bytes by `read`. If they violate the protocol, the recording fails."""
         try:
             read(data)
         except (WireError, UnicodeDecodeError) as error:
@@ -298,12 +308,12 @@ class _Program(asyncio.Protocol):
             self._node.close()
 
     def close(self) -> None:
-        """Close the application's side after everything is written."""
+        """Close the connection to the application after everything is written."""
         if self._transport is not None:
             self._transport.close()
 
     def abort(self) -> None:
-        """Close both sides immediately."""
+        """Close both connections immediately."""
         if self._connecting is not None:
             self._connecting.cancel()
         for transport in (self._transport, self._node):
@@ -338,10 +348,11 @@ class _Program(asyncio.Protocol):
                 self._recorder.supported = {**read_supported(envelope.body), "COMPRESSION": []}
                 body = without_compression(envelope.body)
                 envelope = envelope._replace(body=body)
-            # If there are frames, the bytes have been passed on unchanged.
+            # With frames, `on_node_data` has passed on the bytes.
             if not was_framed:
                 self._write(bytes_of(envelope))
             self._on_answer(envelope)
+            # `_on_answer` has parsed the rest, in which frames begin.
             if not was_framed and self._answers.is_framed:
                 return
 
@@ -355,6 +366,8 @@ class _Program(asyncio.Protocol):
         answer = (envelope.opcode, envelope.flags, envelope.body)
         has_started = envelope.opcode in (Opcode.READY, Opcode.AUTHENTICATE)
         if request.opcode == Opcode.STARTUP and request.version >= 5 and has_started:
+            # From here on, version 5 has frames in both directions (native_protocol_v5.spec,
+            # section 2.3.1).
             self._requests.begin_frames()
             rest = self._answers.begin_frames()
             if rest:

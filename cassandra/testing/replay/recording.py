@@ -1,8 +1,9 @@
-"""Recordings as files of JSON lines, so that a diff shows the changes of a recording.
+"""Recordings, and their files.
 
-The first line has the format, and properties of the whole run. Each further line is an exchange
-(the meaning of a request, and the bytes of its response), or an event that the server sent after
-the preceding exchanges.
+A file consists of JSON lines, so that a diff shows what has changed in a recording. The first line
+has the version of the format, and properties of the whole run. Each further line is an exchange
+(the meaning of a request, and the bytes of its response), or an event that the node sent after the
+exchanges before it.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ VERSION = 1
 
 
 class RecordingError(ValueError):
-    """A file is not a recording, or not a recording that can be played."""
+    """A file is not a recording, or is of a later format."""
 
 
 class Exchange(NamedTuple):
-    """A request and its response, or an event.
+    """A request and its response; or an event, which has no request.
 
-    :param request: the request's meaning; None for an event.
-    :param opcode: the opcode of the response.
-    :param flags: the header flags of the response.
-    :param body: the body of the response.
+    :param request: the meaning of the request; None for an event.
+    :param opcode: the opcode of the response or event.
+    :param flags: its header flags.
+    :param body: its body.
     """
 
     request: Meaning | None
@@ -78,14 +79,14 @@ class Recording:
         lines = [head, *map(_line_of, self.exchanges)]
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        # A killed run must not leave an incomplete recording.
+        # Replace the file when the new one is complete, in case this process is killed.
         draft = target.with_name(f"{target.name}.tmp")
         draft.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
         draft.replace(target)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Recording:
-        """Read a recording.
+        """Read a recording from a file.
 
         :param path: the file.
         :raises RecordingError: if the file is not a recording, or has a later format. The message

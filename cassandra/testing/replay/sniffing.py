@@ -1,4 +1,4 @@
-"""Parses the uncompressed messages between an application and a node."""
+"""Parses the messages between an application and a node, which must not be compressed."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ __all__ = [
 ]
 
 _HEADER = struct.Struct(">BBhBi")
-_WARNING = 0x08
-_SET_KEYSPACE, _PREPARED = 3, 4  # native_protocol_v5.spec 4.2.5
+_WARNING = 0x08  # a flag of an envelope
+# Kinds of a RESULT (native_protocol_v5.spec, section 4.2.5).
+_SET_KEYSPACE, _PREPARED = 3, 4
 
 
 class Envelope(NamedTuple):
-    """A message in either direction.
+    """A message, from the application or from the node.
 
     :param version: the protocol version, without the direction bit.
     :param flags: the header flags.
@@ -54,11 +55,12 @@ class Sniffer:
         return self._segments is not None
 
     def begin_frames(self) -> bytes:
-        """Expect frames from now on.
+        """Expect frames around all further messages.
 
-        :returns: the bytes that have arrived and are not yet parsed.
+        :returns: the bytes that have arrived, but were not parsed yet. The caller must `feed` them
+            again if they have frames.
         """
-        self._segments = SegmentReader(False)
+        self._segments = SegmentReader(compressed=False)
         rest, self._buffer = self._buffer, b""
         return rest
 
@@ -70,7 +72,7 @@ class Sniffer:
         self._buffer += data if self._segments is None else self._segments.feed(data)
 
     def next(self) -> Envelope | None:
-        """Return the next complete message, or None."""
+        """Return the next message; None if it is not complete yet."""
         if len(self._buffer) < _HEADER.size:
             return None
         version, flags, stream, opcode, length = _HEADER.unpack_from(self._buffer)
@@ -85,7 +87,7 @@ class Sniffer:
 
 
 def bytes_of(envelope: Envelope) -> bytes:
-    """Return a message from a node as bytes without a frame."""
+    """Return the bytes of a message from a node, without a frame."""
     version, flags, stream, opcode, body = envelope
     return _HEADER.pack(version | 0x80, flags, stream, opcode, len(body)) + body
 
@@ -97,9 +99,7 @@ def read_supported(body: bytes) -> dict[str, list[str]]:
 
 
 def without_compression(body: bytes) -> bytes:
-    """Return the body of SUPPORTED without compression, because we could not read compressed
-    messages.
-    """
+    """Return the body of SUPPORTED with an empty list of compression algorithms."""
     options = {**read_supported(body), "COMPRESSION": []}
     parts = [len(options).to_bytes(2, "big")]
     for name, values in options.items():
@@ -108,7 +108,7 @@ def without_compression(body: bytes) -> bytes:
 
 
 def result_start(flags: int, body: bytes) -> tuple[int, BodyReader]:
-    """Return the kind of a RESULT, and a reader positioned after it."""
+    """Return (kind, reader) for a RESULT. The reader is positioned after the kind."""
     reader = BodyReader(body)
     if flags & TRACING:
         reader.take(16)
@@ -120,7 +120,7 @@ def result_start(flags: int, body: bytes) -> tuple[int, BodyReader]:
 
 
 def prepared_id(opcode: int, flags: int, body: bytes) -> bytes | None:
-    """Return the statement id in the response to PREPARE, or None for an error."""
+    """Return the statement id in the response to PREPARE; None for any other response."""
     if opcode != Opcode.RESULT:
         return None
     kind, reader = result_start(flags, body)
@@ -128,7 +128,7 @@ def prepared_id(opcode: int, flags: int, body: bytes) -> bytes | None:
 
 
 def used_keyspace(opcode: int, flags: int, body: bytes) -> str | None:
-    """Return the keyspace in the response to USE, or None for another response."""
+    """Return the keyspace in the response to USE; None for any other response."""
     if opcode != Opcode.RESULT:
         return None
     kind, reader = result_start(flags, body)
