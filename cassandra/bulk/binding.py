@@ -397,11 +397,12 @@ class Binder:
             spans = _spans(row.data, block.width)
             for index in keys:
                 name = self._columns[index].name
-                if spans[index][1] < 0:
+                if spans[index][1] < 0:  # null, or unset
                     errors.append(
                         (number, ValueError(f"column {name!r} of the primary key has no value"))
                     )
                     break
+                # Servers refuse an empty value if it is the whole partition key.
                 if not spans[index][1] and len(partition) == 1 and index == partition[0]:
                     errors.append((number, ValueError(f"the partition key {name!r} is empty")))
                     break

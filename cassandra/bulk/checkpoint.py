@@ -70,6 +70,7 @@ def describe_files(paths: Iterable[str]) -> list[dict[str, Any]]:
         digest = hashlib.sha256()
         with open(path, "rb") as file:
             status = os.fstat(file.fileno())
+            # Only the beginning and the end, because reading a large file takes long.
             digest.update(file.read(_DIGESTED))
             file.seek(max(status.st_size - _DIGESTED, 0))
             digest.update(file.read(_DIGESTED))
@@ -187,6 +188,7 @@ def _cluster(description: Any) -> dict[str, Any]:
 
 def _difference(recorded: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
     """Describe the first difference between two subjects."""
+    # The clusters. They may have the same name, and differ in their hosts.
     for name in _CLUSTERS:
         if recorded.get(name) != ours.get(name):
             theirs, here = _cluster(recorded.get(name)), _cluster(ours.get(name))
@@ -194,6 +196,7 @@ def _difference(recorded: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
             if theirs.get("name") == here.get("name"):
                 return f"its {label} is another one with the name {here.get('name')!r}"
             return f"its {label} is {theirs.get('name')!r}, and not {here.get('name')!r}"
+    # What is loaded into which table, and how.
     for name in ("work", "table", "statement"):
         if recorded.get(name) != ours.get(name):
             return f"its {name} is {recorded.get(name)!r}, and not {ours.get(name)!r}"
@@ -203,6 +206,7 @@ def _difference(recorded: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
         recorded_value = (recorded.get("options") or {}).get(name)
         if recorded_value != value:
             return f"its option {name} is {recorded_value!r}, and not {value!r}"
+    # The files: one that was replaced, changed, added or removed.
     their_files: list[dict[str, Any]] = recorded.get("files") or []
     files: list[dict[str, Any]] = ours.get("files") or []
     for their_file, our_file in zip(their_files, files, strict=False):
@@ -218,5 +222,6 @@ def _difference(recorded: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
         longer = their_files if len(their_files) > len(files) else files
         path = longer[min(len(their_files), len(files))]["path"]
         return f"the file {path!r} is {'new' if longer is files else 'gone'}"
+    # Anything else.
     name = next((name for name in {**recorded, **ours} if recorded.get(name) != ours.get(name)), "")
     return f"its {name} is {recorded.get(name)!r}, and not {ours.get(name)!r}"

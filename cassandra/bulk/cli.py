@@ -312,6 +312,7 @@ def _count(options: argparse.Namespace) -> Run:
 
 
 def _copy(options: argparse.Namespace) -> Run:
+    """Return a function that copies the table, to another cluster if ``--to-hosts`` is given."""
     scan_options = _scan_options(
         options, "keep_ttl", "keep_write_time", "write_concurrency", "dry_run"
     )
@@ -321,6 +322,7 @@ def _copy(options: argparse.Namespace) -> Run:
     settings = connection_settings(options, "to-") if copies_to_other_cluster else None
 
     def run(session: Session) -> int:
+        # Without another cluster, read and write by the same session.
         if settings is None:
             _show(copy(session, options.table, session, options.other, **scan_options), options)
             return 0

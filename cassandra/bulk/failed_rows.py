@@ -163,6 +163,7 @@ class FailedRows:
     def _fields_of_row(self, row: Any) -> dict[str, Any]:
         """Return the fields of one of the application's rows."""
         values = values_by_name(row)
+        # An object whose values are attributes.
         if values is None and is_record(row):
             aliases = attributes_by_alias(row.__class__)
             values = {
@@ -172,6 +173,7 @@ class FailedRows:
             }
             if not values:
                 return {"_text": repr(row)}
+        # A row without names. If its length is wrong, we cannot tell which value is which.
         if values is None:
             row = values_by_position(row)
             if not isinstance(row, (tuple, list)):

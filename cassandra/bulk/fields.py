@@ -74,6 +74,7 @@ def check_names(
     """
     seen: set[str] = set()
     for name in names:
+        # A field that is not written may have any name, and appear twice.
         if name in ignored or (written is not None and name not in written):
             continue
         if name in seen:
@@ -286,6 +287,7 @@ def _check_kind(table: Any, column: Column, index: int) -> None:
     if hasattr(table, "iloc"):
         series = table.iloc[:, index]
         data_type = series.dtype
+        # A column of objects may have Python integers among other values.
         is_integer = getattr(data_type, "kind", "") in ("i", "u", "b") or (
             getattr(data_type, "kind", "") == "O"
             and any(isinstance(value, int) for value in series)

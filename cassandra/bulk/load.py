@@ -258,6 +258,7 @@ class Load:
         elif isinstance(self._target, PreparedStatement):
             subject["table"] = f"{self._target.table_keyspace}.{self._target.table}"
             subject["statement"] = self._target.query_string
+        # Files identify the rows. Any other source needs a name by the application.
         if self._files is not None:
             subject["files"] = describe_files(self._files)
             return subject
@@ -550,6 +551,7 @@ class Load:
             self.report.bytes += bound.size
             return
         for wave in bound.waves:
+            # Send the groups of the wave in rounds: each round sends the failed ones of the last.
             groups = wave.groups
             while groups:
                 failed_groups: list[Group] = []
@@ -678,6 +680,7 @@ class Load:
         failure = RowFailure(str(location), error)
         self.report.note_failure(failure)
         if self._options.failed_rows is not None:
+            # Open the file at the first failure, so that a load without failures leaves none.
             if self._failed is None:
                 self._failed = FailedRows(
                     self._options.failed_rows,

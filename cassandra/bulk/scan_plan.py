@@ -329,6 +329,7 @@ class PageQueue:
             }
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the checkpoint of the scan is damaged: {error!r}") from error
+        # Use the ranges of the checkpoint, to which its numbers and paging states refer.
         self.ranges, self.finished, self.paging_states = ranges, finished, paging_states
         self._waiting = deque(
             Fetch(number, paging_states.get(number))

@@ -66,6 +66,7 @@ def table_of(metadata: Metadata, name: str, keyspace: str | None, with_views: bo
             f"a table is named as table or keyspace.table, not by a statement, {name!r}: "
             "columns= and where= choose what is read; session.execute runs statements"
         )
+    # Split the name, and complete it by the keyspace of the session.
     parts = _split(name)
     if len(parts) == 2:
         keyspace, name = parts
@@ -77,6 +78,7 @@ def table_of(metadata: Metadata, name: str, keyspace: str | None, with_views: bo
         raise ValueError(
             f"table {name!r} is of no keyspace: write keyspace.table, or connect to a keyspace"
         )
+    # Look it up; a wrong name is often misspelt, so suggest a similar one.
     keyspace_metadata = metadata.keyspaces.get(keyspace)
     if keyspace_metadata is None:
         raise ValueError(f"there is no keyspace {keyspace!r}{_near(keyspace, metadata.keyspaces)}")

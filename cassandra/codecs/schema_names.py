@@ -39,12 +39,14 @@ def missing_type(pattern: TypePattern, keyspaces: Mapping[str, Any]) -> str | No
     :param pattern: the type.
     :param keyspaces: the metadata of the keyspaces, by name.
     """
+    # The types inside this type.
     for parameter in pattern.parameters:
         missing = missing_type(parameter, keyspaces)
         if missing is not None:
             return missing
     if not pattern.is_user_type:
         return None
+    # Without a keyspace, the type may exist in any keyspace.
     if pattern.keyspace is not None:
         keyspace = keyspaces.get(pattern.keyspace)
         if keyspace is None:

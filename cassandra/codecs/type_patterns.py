@@ -52,6 +52,7 @@ class TypePattern(NamedTuple):
             )
         if self.is_user_type or self.name != _name_of(cql_type):
             return False
+        # The same type: its parameters must match, too.
         subtypes = cql_type.subtypes
         return (
             self.dimension == getattr(cql_type, "vector_size", 0)
@@ -157,8 +158,14 @@ def _patterns(parsed: list[Any], text: str) -> list[TypePattern]:
 
 
 def _pattern(name: str, parameters: list[Any] | None, text: str) -> TypePattern:
+    """Return the pattern for a parsed type.
+
+    :param parameters: what is in brackets after the name; None if there are no brackets.
+    :param text: the CQL, for errors.
+    """
     lower = name.lower()
     if lower in _WRAPPERS:
+        # ``frozen<list<int>>`` has the same values as ``list<int>``.
         inner = _patterns(parameters or [], text)
         if len(inner) != 1:
             raise ValueError(f"{lower} takes one type")
@@ -173,7 +180,7 @@ def _pattern(name: str, parameters: list[Any] | None, text: str) -> TypePattern:
         return TypePattern(lower, None, tuple(inner))
     if parameters is not None:
         raise ValueError(f"{name} takes no types in brackets")
-    if name.startswith("'"):
+    if name.startswith("'"):  # the Java class of a server plug-in
         return TypePattern(name)
     return _scalar_or_user_type(name)
 
@@ -187,6 +194,7 @@ def _vector(parameters: list[Any], text: str) -> TypePattern:
 
 
 def _scalar_or_user_type(name: str) -> TypePattern:
+    """Return the pattern for a type without parameters."""
     lower = _ALIASES.get(name.lower(), name.lower())
     try:
         lookup_cqltype(lower)
@@ -198,6 +206,7 @@ def _scalar_or_user_type(name: str) -> TypePattern:
     if len(parts) > 2:
         raise ValueError(f"{name} has more parts than a keyspace and a name")
     keyspace = parts[0] if len(parts) == 2 else None
+    # A name that resembles that of a built-in type is probably misspelt.
     if keyspace is None and '"' not in name:
         near = nearest(lower, [*_SCALARS, *_PARAMETERS], 0.85)
         if near is not None:

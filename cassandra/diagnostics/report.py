@@ -152,6 +152,7 @@ class ClusterReport:
         printer.text(str(self))
 
     def _repr_html_(self) -> str:
+        # Three tables: the facts, the hosts, and the settings, which are folded.
         facts = "".join(
             f"<tr><th style='text-align:left'>{name}</th>"
             f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
@@ -207,6 +208,7 @@ def report_of(cluster: Any, table: Mapping[str, Any]) -> ClusterReport:
     :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
     :param table: the descriptions of all settings by name, which have the defaults.
     """
+    # Before `connect`, a cluster has no core: no sessions, and no connections.
     core = cluster._core
     gauges = ClusterGauges.of(cluster)
     sessions = list(core.sessions) if core is not None else []
@@ -231,6 +233,7 @@ def report_of(cluster: Any, table: Mapping[str, Any]) -> ClusterReport:
 
 def _host(gauges: HostGauges, sessions: list[Any], is_control: bool) -> HostReport:
     host = gauges.host
+    # Each session may have an error of its own: report the last one.
     errors = [error for session in sessions if (error := session.pool_error(host)) is not None]
     sharding = host.sharding_info
     since = host.down_since

@@ -111,6 +111,7 @@ def _connect(
     timeout: float,
     context: ssl.SSLContext | None,
 ) -> Iterator[Finding]:
+    """Check that an address accepts connections, and its TLS if there is a context."""
     began = time.monotonic()
     try:
         connection = socket.create_connection((address, port), timeout)
@@ -130,6 +131,7 @@ def _connect(
 def _tls(
     subject: str, connection: socket.socket, host: str, context: ssl.SSLContext
 ) -> Iterator[Finding]:
+    """Check the TLS handshake on a connection, and when the server's certificate expires."""
     try:
         with context.wrap_socket(connection, server_hostname=host) as secure:
             cipher = secure.cipher()

@@ -87,6 +87,7 @@ def as_text(report: Report) -> str:
             f"{finding.location}:{finding.line}:{finding.column}: "
             f"{finding.severity}: {finding.code} [{key}]"
         )
+        # Explain a difference only at its first finding.
         if key in explained:
             continue
         explained.add(key)

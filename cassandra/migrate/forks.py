@@ -169,6 +169,7 @@ def _uses(
         for attribute in nodes
         if isinstance(attribute, ast.Attribute) and attribute.attr in HARMLESS
     }
+    # Look up the bindings of each name, and of each attribute of `self`.
     owner = scope.of_class()
     for child in nodes:
         if id(child) in harmless or not isinstance(child, (ast.Name, ast.Attribute)):

@@ -70,6 +70,7 @@ def survey(tree: ast.Module, program: Program) -> None:
 
 def _survey_columns(tree: ast.Module, program: Program) -> None:
     """Add the names of the columns of cqlengine models to `program`."""
+    # Most files import no cqlengine: do not analyse their scopes.
     if not any(
         isinstance(node, (ast.Import, ast.ImportFrom)) and "cqlengine" in ast.unparse(node)
         for node in ast.walk(tree)

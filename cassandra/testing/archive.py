@@ -137,7 +137,7 @@ def _make(
         with open(note, "w", encoding="utf-8") as stream:
             stream.write(f"{error}\n")
     except (NotReady, ProbeError, OSError):
-        # The machine is busy or full now. A later start will try again.
+        # The machine is probably overloaded, or its disk is full. A later start will try again.
         progress.done("did not work this time, going on without,")
     except BaseException:
         progress.abandon()
@@ -209,6 +209,7 @@ def _train(
     with Supervisor(keep=[subnet.lock.fileno()]) as supervisor:
         node.write_files(settings)
         node.launch(supervisor, command)
+        # Make the node load as many of the usual classes as possible before it is shut down.
         login = Login(_PORTS[0], None, None)
         await_ready([node], login, timeout=_START_TIMEOUT_S, watch=watch, report=lambda text: None)
         with login(node) as probe:

@@ -34,6 +34,7 @@ examples:
 
 
 def _show(state: dict[str, Any], as_json: bool) -> None:
+    """Print the state of a cluster, as `background.describe` returns it."""
     if as_json:
         print(json.dumps(state, indent=2))
         return
@@ -91,6 +92,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
         raise LocalClusterError(
             "-n and --dc exclude each other: --dc NAME=NODES says how many nodes there are"
         )
+    # A number of racks, or their names separated by commas.
     racks: Any = arguments.racks
     if racks is not None:
         racks = int(racks) if racks.isdigit() else racks.split(",")
@@ -183,11 +185,13 @@ def _forget_ended(entry: Entry) -> bool:
 
 
 def _status(arguments: argparse.Namespace) -> None:
+    """Print the state of one cluster, or of all clusters that run."""
     entries = [Entry(arguments.name)] if arguments.name else all_entries()
     states = []
     for entry in entries:
         if entry.running:
             states.append(entry.ask("status"))
+        # A state file without a process: the process was killed, or has crashed.
         elif entry.read() is not None and _forget_ended(entry):
             print(
                 f"{entry.name}: ended unexpectedly, its nodes with it; its log is {entry.log_path}",
@@ -244,6 +248,7 @@ def _seconds(text: str) -> float:
 
 
 def _start_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``start``."""
     parser.add_argument(
         "-n", "--nodes", type=_positive, metavar="N", help="how many nodes (default: 1)"
     )

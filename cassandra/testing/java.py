@@ -125,7 +125,7 @@ def find_java(version: CassandraVersion, explicit: str | None = None) -> JavaRun
     """
     versions = acceptable(version)
     names = " or ".join(map(str, versions))
-    refused = []
+    refused = []  # why each candidate is not suitable, for the error
     for source, program in (
         [("the argument java=", _executable(explicit))] if explicit else _candidates()
     ):

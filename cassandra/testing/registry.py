@@ -137,6 +137,7 @@ class Entry:
                 "'python -m cassandra.testing start"
                 f"{'' if self.name == 'default' else f' --name {self.name}'}'"
             )
+        # Send one line, and wait for one line.
         with socket.socket(socket.AF_UNIX) as connection:
             try:
                 with _inside(self.directory):

@@ -415,9 +415,11 @@ class Prepared:
         :param request: the request to answer.
         """
         version = request.version
+        # The id, and with version 5 or an extension the id of the result's columns.
         parts = [b"\0\0\0\x04", short_bytes(self.query_id)]
         if request.connection.has_metadata_ids:
             parts.append(short_bytes(self.metadata_id))
+        # The metadata of the bind markers.
         table = _table(self.keyspace, self.table)
         flags = _GLOBAL_TABLE if self.columns else 0
         flags |= request.connection.node.prepared_flags(self, request.connection)
@@ -427,6 +429,7 @@ class Prepared:
             parts += [index.to_bytes(2, "big") for index in self.pk_indexes]
         if self.columns:
             parts += (table, self._specs(self.columns, version))
+        # The metadata of the result.
         if self.result:
             parts += (_GLOBAL_TABLE.to_bytes(4, "big"), len(self.result).to_bytes(4, "big"), table)
             parts.append(self._specs(self.result, version))

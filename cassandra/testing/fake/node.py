@@ -642,6 +642,7 @@ class FakeNode(DefaultAnswers):
         :param opcode: the message's opcode.
         :param body: the body, decompressed.
         """
+        # STARTUP decides about the version. Before it, a client may try any version.
         if connection.started:
             if version != connection.version:
                 text = (

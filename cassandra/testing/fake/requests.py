@@ -207,6 +207,7 @@ def _batch(request: Request, reader: BodyReader) -> None:
     statements: list[BatchStatement] = []
     request.statements = statements
     for _ in range(reader.short()):
+        # Section 4.1.7: kind 0 is followed by CQL, kind 1 by the id of a prepared statement.
         kind = reader.byte()
         if kind == 0:
             query: str | None = reader.long_string()

@@ -189,9 +189,10 @@ class Scylla:
         """
         columns = columns or {"k": "int", "v": "text"}
         self.tables[keyspace, name] = Table(columns, key)
+        # Add the rows by which a client learns about the table from system_schema.
         self._row("tables", keyspace_name=keyspace, table_name=name, flags={"compound"})
         for column, kind in columns.items():
-            of_key = column in key
+            is_key = column in key
             self._row(
                 "columns",
                 keyspace_name=keyspace,
@@ -199,8 +200,8 @@ class Scylla:
                 column_name=column,
                 column_name_bytes=column.encode(),
                 clustering_order="none",
-                kind="partition_key" if of_key else "regular",
-                position=list(key).index(column) if of_key else -1,
+                kind="partition_key" if is_key else "regular",
+                position=list(key).index(column) if is_key else -1,
                 type=kind,
             )
         if tablets is not None:

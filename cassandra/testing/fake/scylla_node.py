@@ -110,6 +110,7 @@ class ScyllaNode(FakeNode):
     # -- the handshake -----------------------------------------------------------------------------
 
     def _on_options(self, request: Request) -> Message:
+        # Announce the extensions; see ScyllaDB's docs/dev/protocol-extensions.md.
         scylla = self.scylla
         supported = {
             **self.supported,
@@ -179,6 +180,7 @@ class ScyllaNode(FakeNode):
         key = _key(request.values, prepared.pk_indexes)
         if key is None:
             return
+        # Find out if this node and this shard have the partition.
         shard = request.connection.shard
         token = token_of(key)
         placement = self.scylla.placement
@@ -194,6 +196,7 @@ class ScyllaNode(FakeNode):
             arrivals.wrong_shard += 1
         else:
             arrivals.wrong_node += 1
+        # If the client seems not to know the replicas of the tablet, add them to the response.
         tablet = placement.tablet_of(prepared.keyspace, prepared.table, token)
         version = self._payload_version(request, tablet, is_right)
         if tablet is not None and version:

@@ -94,6 +94,7 @@ def pack(envelopes: Sequence[bytes], compressed: bool) -> bytes:
     waiting: list[bytes] = []
     size = 0
     for envelope in envelopes:
+        # Close a frame that has no space for this envelope.
         if size + len(envelope) > MAX_PAYLOAD and waiting:
             frames.append(encode_segment(b"".join(waiting), True, compressed))
             waiting, size = [], 0

@@ -225,6 +225,7 @@ def _tuple(fields: Sequence[Type]) -> Type:
 
 
 def _udt(udt: Udt) -> Type:
+    """Return the type for a user-defined type. Its fields are encoded like those of a tuple."""
     names = [name for name, _ in udt.fields]
     kinds = [parse_type(kind) for _, kind in udt.fields]
 
@@ -244,13 +245,14 @@ def _udt(udt: Udt) -> Type:
             + fields
         )
 
-    hexed = ",".join(
+    # The Java class has the names of type and fields in hexadecimal digits.
+    fields_in_class = ",".join(
         f"{name.encode().hex()}:{kind.class_name}" for name, kind in zip(names, kinds, strict=True)
     )
     return Type(
         announce,
         encode,
-        f"{_MARSHAL}UserType({udt.keyspace},{udt.name.encode().hex()},{hexed})",
+        f"{_MARSHAL}UserType({udt.keyspace},{udt.name.encode().hex()},{fields_in_class})",
         None,
     )
 
@@ -294,6 +296,7 @@ def parse_type(kind: str | Udt) -> Type:
     """
     if isinstance(kind, Udt):
         return _udt(kind)
+    # Split ``name<parameters>``, and parse the parameters as types.
     text = kind.strip()
     head, bracket, rest = text.partition("<")
     if not bracket:

@@ -97,7 +97,7 @@ class Recording:
             lines = Path(path).read_text(encoding="utf-8").splitlines()
         except UnicodeDecodeError as error:
             raise RecordingError(f"{path} is not a recording: {error}") from error
-        number = 1
+        number = 1  # of the line that is being parsed, for errors
         try:
             head = json.loads(lines[0]) if lines else {}
             if head.get("format") != FORMAT:
