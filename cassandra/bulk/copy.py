@@ -253,7 +253,7 @@ class _Copy:
         )
 
     def writes(self, page: Page) -> list[tuple[Any, list[Row]]]:
-        """Return the statements that write a page, with their rows.
+        """Return [(prepared statement, rows)] that write the rows of a page.
 
         :param page: a result, of which the current page is consumed.
         """

@@ -177,7 +177,8 @@ class _ScanBase:
             # Do not request pages larger than the limit.
             self.page_size = min(self.page_size, self.limit)
             if self.checkpoint is not None:
-                # The last page would count as used, and its other rows would be lost.
+                # The checkpoint would record the last page as used, although the limit may cut off
+                # rows of it: the next scan would skip them.
                 raise ValueError("a scan with a checkpoint does not have the option 'limit'")
         # Added to the subject of the checkpoint: a copy adds its target, for example.
         self.purpose: dict[str, Any] = {}

@@ -129,7 +129,7 @@ def _by_position(name: object, values: Any) -> Any:
             "among the rows: write a list"
         )
     if hasattr(values, "iloc"):
-        # `array` has the same values, and accesses them faster.
+        # The attribute `array` of a Series has the same values, and accesses them faster.
         return getattr(values, "array", values.iloc)
     return values if hasattr(values, "__getitem__") else list(values)
 

@@ -307,7 +307,7 @@ class CodecRegistry:
         with _changing:
             yield
             followers = self._publish()
-        # Outside the lock, because building a plan takes other locks.
+        # After releasing the lock, because building a plan acquires other locks.
         for prepared in followers:
             prepared.renew_codecs()
 

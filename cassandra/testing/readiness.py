@@ -129,10 +129,10 @@ def await_ready(
             return
         report(f"{len(running) - len(missing)} of {len(running)} ready")
         if time.monotonic() >= deadline:
-            wanting = "; ".join(f"node {number} ({reason})" for number, reason in missing.items())
+            reasons = "; ".join(f"node {number} ({reason})" for number, reason in missing.items())
             first = next(node for node in running if node.number in missing)
             raise NotReady(
-                f"the cluster was not ready within {timeout:.0f} s: {wanting}. "
+                f"the cluster was not ready within {timeout:.0f} s: {reasons}. "
                 f"The end of the log of node {first.number}:\n{tail(first.log(), 20)}"
             )
         time.sleep(_POLL_S)

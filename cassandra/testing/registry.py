@@ -90,10 +90,10 @@ class Entry:
 
     def write(self, state: dict[str, Any]) -> None:
         """Replace the state file, so that `read` returns either the old or the new state."""
-        fresh = self._path("json.new")
-        with open(fresh, "w", encoding="utf-8") as stream:
+        new_path = self._path("json.new")
+        with open(new_path, "w", encoding="utf-8") as stream:
             json.dump(state, stream, indent=2)
-        os.replace(fresh, self._path("json"))
+        os.replace(new_path, self._path("json"))
 
     def read(self) -> dict[str, Any] | None:
         """Return the state of the cluster; None if it has no state file."""
@@ -114,7 +114,7 @@ class Entry:
         """Return a listening socket for commands, to which only this user can connect."""
         listener = socket.socket(socket.AF_UNIX)
         # The umask applies when bind() creates the socket, so other users can never connect.
-        old = os.umask(0o177)
+        old_umask = os.umask(0o177)
         try:
             with _inside(self.directory):
                 listener.bind(f"{self.name}.sock")
@@ -123,7 +123,7 @@ class Entry:
             listener.close()
             raise
         finally:
-            os.umask(old)
+            os.umask(old_umask)
         return listener
 
     def ask(self, command: str, *arguments: Any) -> Any:

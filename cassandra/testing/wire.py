@@ -31,7 +31,7 @@ __all__ = [
     "startup_body",
 ]
 
-# Section 2.4: opcodes.
+# Opcodes (section 2.4).
 ERROR, STARTUP, READY, AUTHENTICATE, QUERY, RESULT, AUTH_RESPONSE, AUTH_SUCCESS = (
     0x00,
     0x01,

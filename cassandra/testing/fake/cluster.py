@@ -240,7 +240,7 @@ class FakeCluster:
         return sorted((request for node in self.nodes for request in node.requests), key=_number)
 
     def queries(self, text: str | None = None) -> list[Request]:
-        """Return `FakeNode.queries` of all nodes, in the order of arrival.
+        """Return the QUERY, EXECUTE and BATCH requests of all nodes; see `FakeNode.queries`.
 
         :param text: only requests with this CQL; None for all.
         """

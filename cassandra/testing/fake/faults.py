@@ -266,17 +266,17 @@ def half_frame(answer: Answerable, cut: int, then: str = "close") -> Answer:
 
 
 class _Corrupted(Answer):
-    __slots__ = ("_answer", "_at")
+    __slots__ = ("_answer", "_index")
 
     def __init__(self, answer: Answer, index: int) -> None:
         self._answer = answer
-        self._at = index
+        self._index = index
 
     def perform(self, request: Request) -> None:
         connection = request.connection
         damaged = bytearray(connection.wire_bytes(request.stream, *self._answer.envelope(request)))
         # Flip one bit, which every CRC detects.
-        damaged[self._at] ^= 0x01
+        damaged[self._index] ^= 0x01
         connection.write_raw(bytes(damaged))
 
 
