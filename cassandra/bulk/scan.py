@@ -187,8 +187,8 @@ class _ScanBase:
         self._point: Checkpoint | None = None
 
     def _check_collecting(self, method: str) -> None:
-        """Raise TypeError if the scan has a checkpoint: the rows that `method` returns are used later
-        than they are read.
+        """Raise TypeError if the scan has a checkpoint, because the rows that `method` returns are
+        used later than they are read.
 
         The checkpoint would record each page as used before the caller has its rows. After an error
         these rows would be lost, and the next scan would skip them.
@@ -499,7 +499,7 @@ class Scan(_ScanBase):
         self._check_collecting("reader")
         maker = Batches(options)
         pages = self.pages()
-        # Even a range without rows has an (empty) page. No page at all means that `ranges` is empty.
+        # Even a range without rows has an (empty) page. If there is no page, `ranges` is empty.
         page = next(pages, None)
         if page is None:
             raise ValueError(NO_PAGE)

@@ -125,7 +125,11 @@ def _integers(table: Any, name: str) -> Sequence[Any]:
         if name not in table.columns or getattr(table[name].dtype, "kind", "") not in ("i", "u"):
             return ()
         numbers = table[name].iloc[:ROWS]
-        return [None if number != number else int(number) for number in numbers.dropna().tolist()]
+        # A null of pandas is NA, which is neither true nor false if it is compared.
+        return [
+            None if is_null else int(number)
+            for number, is_null in zip(numbers, numbers.isna(), strict=True)
+        ]
     if is_array(table):
         if table.dtype.names is None or name not in table.dtype.names:
             return ()

@@ -78,7 +78,9 @@ def schema(session: Session, timeout: float) -> Iterator[Finding]:
             "wait a minute and look again; then: nodetool describecluster",
         )
     elif by_version:
-        yield finding(OK, "schema", f"all hosts agree on version {next(iter(by_version))}")
+        (version, addresses), asked = *by_version.items(), len(_connected(session))
+        whole = "all hosts" if len(addresses) == asked else f"{len(addresses)} of {asked} hosts"
+        yield finding(OK, "schema", f"{whole} agree on version {version}")
 
 
 def clocks(session: Session, timeout: float) -> Iterator[Finding]:

@@ -304,6 +304,8 @@ class _Program(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._recorder._links.discard(self)
+        if self._connecting is not None:
+            self._connecting.cancel()
         if self._node is not None:
             self._node.close()
 

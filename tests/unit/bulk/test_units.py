@@ -114,3 +114,11 @@ def test_integer_columns_of_tables(node: FakeNode, tmp_path: Path) -> None:
         texts = {text for text in warned(node, source) if text.find("column 'at'") > 0}
         assert len(texts) == 1, source
         assert f"{place}: column 'at' is a timestamp" in texts.pop()
+
+
+def test_a_null_before_the_number_of_a_frame_counts_as_a_row(node: FakeNode) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {"id": [1, 2], "at": pandas.array([None, 1700000000], dtype="Int64"), "till": [None, None]}
+    )
+    assert any("row 1: column 'at'" in text for text in warned(node, frame))

@@ -55,6 +55,16 @@ def test_a_host_that_cannot_be_reached() -> None:
     assert lost.do
 
 
+def test_a_host_that_does_not_tell_its_schema_is_not_counted_as_agreeing(
+    nodes: FakeCluster, session: Session
+) -> None:
+    (finding,) = checks.schema(session, 2)
+    assert finding.text.startswith("all hosts agree on version")
+    nodes[1].prime("SELECT schema_version FROM system.local", silence())
+    findings = [found for found in checks.schema(session, 0.2) if found.level == OK]
+    assert [found.text[:23] for found in findings] == ["1 of 2 hosts agree on v"]
+
+
 def test_mixed_releases(nodes: FakeCluster, session: Session) -> None:
     hosts = session.cluster.metadata.all_hosts()
     assert levels(checks.versions(session, 2)) == [OK]
