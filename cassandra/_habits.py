@@ -1,9 +1,9 @@
-"""Names that users of other libraries type by habit, with advice on the name to use here.
+"""Advice for names that users of other libraries type by habit.
 
 Users of the DB-API, asyncpg or SQLAlchemy may write ``cursor``, ``fetchall`` or ``commit``. The
-error for such a name says what to write instead. The names are class attributes that raise
-AttributeError when they are accessed: `hasattr` returns False, a subclass or an object may define
-them, and access to existing attributes is as fast as before.
+error for such a name says what to write instead. For each name, the class gets an attribute that
+raises AttributeError when it is accessed. Thus `hasattr` still returns False, a subclass or an
+object may still define the name, and access to other attributes is not slower.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ class Habit:
 
 
 class WrongSetting(Habit):
-    """Warns when a name is set by mistake. The value is stored, as in any Python object."""
+    """Warns when an attribute is set that has no effect, such as ``session.timeout``. The value is
+    stored, as in any Python object.
+    """
 
     __slots__ = ()
 
@@ -79,7 +81,7 @@ class WrongSetting(Habit):
 
     def __set__(self, holder: Any, value: object) -> None:
         kind = type(holder)
-        # A user's class may have its own attributes.
+        # Do not warn about a user's subclass, which may define attributes of these names.
         if is_of_driver(kind):
             warnings.warn(
                 f"{kind.__name__}.{self.name} has no effect: {self.advice}",
@@ -96,12 +98,14 @@ class WrongSetting(Habit):
 
 
 class _NoLength(TypeError, AttributeError):
-    """A subclass of both errors: `list` asks for a length and expects TypeError, `hasattr` expects
-    AttributeError.
+    """The error for a special method that a class does not have, such as ``__len__``.
+
+    It must be an instance of both base classes: `list` looks for a length and ignores a TypeError,
+    and `hasattr` ignores an AttributeError.
     """
 
 
-# Tracebacks show the name that users expect.
+# Show the name TypeError in tracebacks, as Python does for such errors.
 _NoLength.__name__ = _NoLength.__qualname__ = "TypeError"
 _NoLength.__module__ = "builtins"
 
@@ -114,7 +118,9 @@ class _Length(Habit):
 
 
 class _Operation(Habit):
-    """Raises an error with advice for a method that Python calls for a statement or an operator."""
+    """Raises an error with advice if Python looks up a special method, for example ``__enter__``
+    for a `with` statement.
+    """
 
     __slots__ = ()
 
@@ -133,12 +139,15 @@ _OPERATIONS = {
     "__exit__": "`with`",
     "__getitem__": "iteration and [...]",
 }
-# Since Python 3.14, `with` looks up the method of its end first.
+# For the method at the beginning of a `with` statement, the one at its end. Python 3.14 looks up
+# the latter first, so both must give the advice.
 _OTHER_END = {"__aenter__": "__aexit__", "__enter__": "__exit__"}
 
 
 def stack_level() -> int:
-    """Return the `stacklevel` for a warning that should point to the user's line."""
+    """Return the `stacklevel` for a warning that should point to the line in user code that called
+    the driver.
+    """
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("cassandra"):
         level, frame = level + 1, frame.f_back
@@ -167,9 +176,8 @@ _SHORT_TIME, _LONG_TIME = 5_000, 600_000
 
 
 def refuse_pickling(holder: object, advice: str) -> None:
-    """Raise an error with advice if an object cannot be pickled or copied deeply.
-
-    A user's subclass may have methods that make it possible.
+    """Raise an error with advice, because an object cannot be pickled or copied deeply. Do nothing
+    if a user's subclass has defined ``__reduce__`` or ``__getstate__`` to make it possible.
 
     :param holder: the object.
     :param advice: why not, and what to do instead.
@@ -234,7 +242,8 @@ def add_habits(
         setattr(cls, "__len__", _Length("__len__", length))  # noqa: B010
 
 
-# Calls that must be awaited with asyncio. The part after the point applies to their result.
+# Matches calls in an advice that must be awaited with asyncio. Group 2 matches if a method of the
+# call's result follows: the call and its `await` then need parentheses.
 _WAITING = (
     r"((?:session\.(?:execute|load|unload|prepare|set_keyspace|shutdown)|cluster\.(?:connect|shutdown)"
     r"|result\.to_\w+)\((?:[^()]|\([^()]*\))*\))(\.)?"
@@ -242,10 +251,11 @@ _WAITING = (
 
 
 def awaited(advice: Mapping[str, str], *more: Mapping[str, str]) -> dict[str, str]:
-    """Convert the table of a blocking class for the asyncio class of the same name.
+    """Return the advice of a blocking class, rewritten for the asyncio class of the same name: with
+    `await` before its calls.
 
-    :param advice: the table of the blocking class.
-    :param more: further tables, which take precedence.
+    :param advice: the advice of the blocking class, by name.
+    :param more: further advice, which replaces that for the same names.
     """
 
     def awaiting(call: re.Match[str]) -> str:
@@ -258,6 +268,7 @@ def awaited(advice: Mapping[str, str], *more: Mapping[str, str]) -> dict[str, st
 
 
 def _same(text: str, names: str) -> dict[str, str]:
+    """Return a dict with the advice `text` for each of the names, separated by spaces."""
     return dict.fromkeys(names.split(), text)
 
 

@@ -1,4 +1,4 @@
-"""Real threads, and waiting for them, even if gevent or eventlet has replaced Python's threads.
+"""Real threads, and ways to wait for them, even if gevent or eventlet has patched `threading`.
 
 After monkey patching, `threading` starts greenlets and creates locks for greenlets. The engine's
 event loop waits in the kernel, so it needs a real thread. This module therefore provides
@@ -11,12 +11,12 @@ event loop waits in the kernel, so it needs a real thread. This module therefore
 - `new_lock`, `new_user_thread`, `sleep`: the functions for the application's own threads or
   greenlets.
 
-We cannot use the locks of these libraries: gevent takes a wait that only another thread can end for
-a deadlock, and eventlet's locks only work in one thread. We wake greenlets of gevent by a watcher
-of their hub, and greenlets of eventlet through a pipe.
+We cannot use the locks of these libraries. If only another thread can end a wait, gevent raises an
+error about a deadlock, and eventlet's locks only work in one thread. So we wake greenlets of gevent
+by a watcher of their hub, and greenlets of eventlet through a pipe.
 
-A simulation (see the testing package) replaces all of these for its threads, which run one at a
-time and in virtual time: see `Simulation`.
+A simulation (`cassandra.testing`) runs threads one at a time and in virtual time. Inside its
+threads, the functions of this module return the simulation's objects: see `Simulation`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ __all__ = [
 
 def green_library() -> str | None:
     """Return "gevent" or "eventlet" if it has patched this process's threads, otherwise None."""
-    # Look the module up without importing it: a library that is not imported cannot have patched.
+    # Do not import the libraries: a library that is not imported cannot have patched anything.
     monkey: Any = sys.modules.get("gevent.monkey")
     if monkey is not None and any(
         monkey.is_module_patched(name) for name in ("thread", "_thread", "threading")
@@ -80,7 +80,7 @@ def _real(name: str) -> Any:
     return getattr(sys.modules["_thread"], name)
 
 
-# Taken at import: a later patch does not affect these.
+# These are read at import, so that later patches do not affect them.
 Lock: Callable[[], threading.Lock] = _real("allocate_lock")
 RLock: Callable[[], threading.RLock] = _real("RLock")
 get_ident: Callable[[], int] = _real("get_ident")
@@ -88,7 +88,7 @@ _start: Callable[[Callable[[], None], tuple[()]], int] = _real("start_new_thread
 
 
 class Waiter(Protocol):
-    """A lock that is held until an event happens."""
+    """A lock that is acquired to wait for an event, and released when the event happens."""
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         """Wait for `release`, at most `timeout` seconds. Return False if the time has passed.
@@ -97,13 +97,14 @@ class Waiter(Protocol):
         """
 
     def release(self) -> None:
-        """Wake one caller of `acquire`, or let the next caller pass. Any thread may call this; it
-        does not block.
+        """Wake one caller of `acquire`. If none waits, the next call of `acquire` returns at once.
+
+        Any thread may call this. It does not block.
         """
 
 
 class Simulation(Protocol):
-    """Threads that take turns in virtual time, with the objects that they wait for."""
+    """Runs threads one at a time in virtual time, and makes the objects that they wait for."""
 
     def is_current(self) -> bool:
         """Return True if the calling thread belongs to the simulation."""
@@ -155,12 +156,16 @@ def run_simulation(running: Simulation | None) -> None:
 
 
 def waits_by_waiters() -> bool:
-    """Return True if the calling thread must wait by `new_waiter`, and not in the kernel."""
+    """Return True if the calling thread must use `new_waiter` to wait, because greenlets or a
+    simulation run in it, which a wait in the kernel would block.
+    """
     return green_library() is not None or simulation() is not None
 
 
 def new_lock() -> threading.Lock:
-    """Return a lock that the application's threads or greenlets may hold while they wait."""
+    """Return a lock for the application's threads or greenlets, which may wait for other things
+    while they hold it.
+    """
     simulated = simulation()
     return threading.Lock() if simulated is None else simulated.new_lock()
 
@@ -216,7 +221,7 @@ class GreenEvent:
 
 
 class _WaitPoint(Protocol):
-    """A place where one greenlet waits."""
+    """Parks one greenlet until a thread wakes it."""
 
     def wait(self, seconds: float | None) -> bool:
         """Park the greenlet until `wake`, or return False after `seconds`."""
@@ -229,7 +234,7 @@ class _WaitPoint(Protocol):
 
 
 class _GreenWaiter:
-    """Parks greenlets, in any number of threads."""
+    """A `Waiter` for greenlets, which may run in several threads."""
 
     __slots__ = ("_guard", "_is_free", "_new_wait_point", "_parked")
 
@@ -244,12 +249,12 @@ class _GreenWaiter:
             return True
         if not blocking or timeout == 0:
             return False
-        # Outside the guard: a greenlet must not switch while it is held.
+        # Do this before taking the guard, because it may switch to another greenlet.
         wait_point = self._new_wait_point()
         try:
             with self._guard:
-                # Check again together with the parking, because `release` may have been called
-                # since `_take`.
+                # Check again while we hold the guard, because `release` may have been called since
+                # `_take`.
                 is_free, self._is_free = self._is_free, False
                 if not is_free:
                     self._parked.append(wait_point)
@@ -265,7 +270,9 @@ class _GreenWaiter:
     def _wait(self, wait_point: _WaitPoint, seconds: float | None) -> bool:
         try:
             has_come = wait_point.wait(seconds)
-        except BaseException:  # for example, the greenlet is killed: pass the turn on
+        except BaseException:
+            # For example, the greenlet is killed. If `release` has chosen it already, release the
+            # next waiting greenlet instead.
             if not self._leave(wait_point):
                 wait_point.wait(None)
                 self.release()
@@ -275,7 +282,9 @@ class _GreenWaiter:
         return has_come
 
     def _leave(self, wait_point: _WaitPoint) -> bool:
-        """Stop waiting. Return False if `release` came first."""
+        """Stop waiting. Return False if `release` has already chosen this wait point and is about
+        to wake it.
+        """
         with self._guard:
             if wait_point in self._parked:
                 self._parked.remove(wait_point)
@@ -288,19 +297,19 @@ class _GreenWaiter:
                 self._is_free = True
                 return
             wait_point = self._parked.popleft()
-        # After releasing the guard, which is held only briefly: waking may write to a pipe.
+        # Release the guard first, which must be held only briefly: waking may write to a pipe.
         wait_point.wake()
 
 
 class _GeventWaitPoint:
-    """A place where a greenlet of gevent waits."""
+    """Parks a greenlet of gevent."""
 
     __slots__ = ("_turn", "_watcher")
 
     def __init__(self) -> None:
         hub = sys.modules["gevent.hub"]
         self._turn = hub.Waiter()
-        # While the watcher exists, the hub knows that an event may come.
+        # While the watcher is active, gevent does not take the wait for a deadlock.
         self._watcher = hub.get_hub().loop.async_()
         self._watcher.start(self._turn.switch, True)
 
@@ -317,7 +326,7 @@ class _GeventWaitPoint:
 
 
 class _EventletWaitPoint:
-    """A place where a greenlet of eventlet waits."""
+    """Parks a greenlet of eventlet."""
 
     __slots__ = ("_event", "_mailbox")
 
@@ -336,8 +345,9 @@ class _EventletWaitPoint:
 
 
 class _Mailbox:
-    """Delivers events from other threads to the greenlets of one thread, by a greenlet of that
-    thread.
+    """Delivers events that other threads send to the eventlet greenlets of one thread.
+
+    A greenlet of that thread reads a pipe, and then sends the events.
     """
 
     def __init__(self) -> None:
@@ -362,7 +372,7 @@ class _Mailbox:
     def close(self) -> None:
         """Close the pipe, because the thread has ended and nobody reads the pipe any more."""
         with self._guard:
-            # This keeps `put` from writing, because another file may reuse the descriptor.
+            # Set the flag so that `put` no longer writes: another file may get the descriptor.
             self._is_signalled = True
             os.close(self._out)
             os.close(self._in)
@@ -379,14 +389,15 @@ class _Mailbox:
                 self._events.popleft().send(True)
 
 
-# By thread identity, which Python may reuse after the thread has ended.
+# The mailbox of each thread, by its identity. Python may give the identity to another thread after
+# the thread has ended.
 _mailboxes: dict[int, _Mailbox] = {}
 
 
 def _mailbox() -> _Mailbox:
     ident = get_ident()
     mailbox = _mailboxes.get(ident)
-    # Each thread has its own hub.
+    # Another hub means that another thread has the same identity: each thread has its own hub.
     if mailbox is None or mailbox.hub is not sys.modules["eventlet.hubs"].get_hub():
         if mailbox is not None:
             mailbox.close()
@@ -394,17 +405,19 @@ def _mailbox() -> _Mailbox:
     return mailbox
 
 
-# The parent reads the same pipes.
+# A forked child must not use these mailboxes, because the parent reads the same pipes.
 renew_in_child(_mailboxes.clear)
 
 
 def in_own_greenlet(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that calls `function` in the current thread, in a new greenlet.
+    """Return a function that schedules a call of `function` in a new greenlet of the current
+    thread.
 
-    Any thread may call it, and it does not wait. If threads are not patched, it is `function`
-    itself. Use this for callbacks of the application, which expects them to run in its greenlets.
+    Any thread may call the returned function, which does not wait. If threads are not patched, this
+    returns `function` itself. Use it for callbacks of an application with greenlets, which expects
+    callbacks to run in its greenlets, too.
 
-    :param function: gets the arguments of the returned function.
+    :param function: called with the arguments of the returned function.
     """
     library = green_library()
     if library is None or get_ident() in _real_threads:
@@ -418,7 +431,7 @@ def in_own_greenlet(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _MailedCall:
-    """A call that is delivered like an event by a `_Mailbox`."""
+    """A call that can be put into a `_Mailbox` like an event, because it has the method `send`."""
 
     def __init__(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -429,15 +442,16 @@ class _MailedCall:
         sys.modules["eventlet"].spawn(self._call)
 
 
-# Real threads by identity, with the function that passes a call to the thread that created them.
+# For the identity of each real thread: a function that runs a call in a greenlet of the thread that
+# created it.
 _real_threads: dict[int | None, Callable[..., Any]] = {}
 
 
 class _LogInGreenlet(logging.Filter):
-    """Lets greenlets write the log records of real threads.
+    """Passes log records of real threads to a greenlet, which writes them.
 
-    The locks of log handlers are for greenlets: if two threads waited for one, they would wait
-    forever.
+    The locks of log handlers are patched for greenlets. If two real threads waited for such a lock,
+    they would wait forever.
     """
 
     def __init__(self, write: Callable[[logging.LogRecord], None]) -> None:
@@ -487,14 +501,14 @@ class RealThread:
 
     def _run(self) -> None:
         self.ident = get_ident()
-        # Before this thread logs anything, because `_LogInGreenlet` reads it.
+        # Set this before the thread logs anything, because `_LogInGreenlet` reads it.
         _real_threads[self.ident] = self._call_in_greenlet
         self._started.release()
         try:
             self._target()
         finally:
             self._is_alive = False
-            # The next thread may get the same identity, and may have greenlets.
+            # Another thread may get the same identity, and that thread may have greenlets.
             _real_threads.pop(self.ident, None)
             self._over.release()
 
@@ -516,12 +530,12 @@ def new_thread(target: Callable[[], None], name: str) -> threading.Thread | Real
         return thread
     if green_library() is None:
         return threading.Thread(target=target, name=name, daemon=True)
-    # This is a daemon, too: at exit, Python does not join threads that `_thread` has started.
+    # This is like a daemon thread: at exit, Python does not join threads that `_thread` started.
     return RealThread(target)
 
 
 def new_user_thread(target: Callable[[], None], name: str) -> threading.Thread:
-    """Return a daemon thread, or a greenlet, as the application itself would create it."""
+    """Return a daemon thread that is not started yet. If threads are patched, it is a greenlet."""
     simulated = simulation()
     if simulated is not None:
         thread: threading.Thread = simulated.new_thread(target, name)

@@ -1,8 +1,10 @@
-"""Many concurrent executions with the blocking API, with bounded memory.
+"""Execute many statements concurrently with the blocking API, with a limit on the requests in
+flight and so on the memory.
 
-This works with any session whose `execute_async` returns an object with `add_callbacks`. A callback
-that is called immediately, inside `add_callbacks`, does not deepen the stack: it only records that
-there is more to send, and the running loop continues.
+These functions work with any session whose `execute_async` returns an object with `add_callbacks`.
+That object may call a callback immediately, inside `add_callbacks`. The callback then does not send
+the next statement itself, which would deepen the stack with each statement: it only records that
+another statement may be sent, and the loop that is already running sends it.
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ log = logging.getLogger("cassandra.concurrent")
 
 
 class CallbackFuture(Protocol):
-    """The part of a `ResponseFuture` that is used here. Futures of test sessions have it, too."""
+    """The methods of a `ResponseFuture` that this module uses. Sessions that applications use in
+    their tests return other objects with these methods.
+    """
 
     @property
     def add_callbacks(self) -> Callable[..., object]:
@@ -55,11 +59,11 @@ class CallbackFuture(Protocol):
 
     @property
     def clear_callbacks(self) -> Callable[[], object]:
-        """Removes the callbacks, and with them a reference cycle."""
+        """Removes the callbacks, which otherwise form a reference cycle with the future."""
 
 
 class ConcurrentSession(Protocol):
-    """The part of a session that is used here."""
+    """The method of a session that this module uses."""
 
     @property
     def execute_async(self) -> Callable[..., CallbackFuture]:
@@ -67,9 +71,9 @@ class ConcurrentSession(Protocol):
 
 
 class ExecutionResult(NamedTuple):
-    """The result of one execution.
+    """The outcome of one execution.
 
-    :param success: False if the execution failed.
+    :param success: True if the statement was executed, False if it failed.
     :param result_or_exc: the `ResultSet`, or the error if it failed.
     """
 
@@ -140,11 +144,13 @@ def execute_concurrent(
     :param statements_and_parameters: an iterable of (statement, parameters) pairs; parameters may
         be None.
     :param concurrency: the maximum number of requests in flight.
-    :param raise_on_first_error: True raises the first error, after all requests in flight are done.
-    :param results_generator: True returns a generator of results. The call sends the first
-        `concurrency` statements. More are sent as you read results, so that the statements and
-        results of a large load are never all in memory. If you close or drop the generator, the
-        remaining statements are sent in the background, unless an error has ended it.
+    :param raise_on_first_error: True sends no more statements after an error, and raises the error
+        when all requests in flight are done. False returns errors as results.
+    :param results_generator: True returns a generator of results instead of a list. The call sends
+        the first `concurrency` statements, and more are sent as you read results. The statements
+        and results of a large load are thus never all in memory. If you close or drop the
+        generator, the remaining statements are sent in the background, unless it has raised an
+        error.
     :param execution_profile: a profile or its name, for all executions.
     :param row_type: the class of rows for all results, as in `Session.execute`.
     :returns: an `ExecutionResult` (success, result_or_exc) for each pair.
@@ -162,7 +168,7 @@ def execute_concurrent(
         run.batch_wakeups()
         return list(run.outcomes())
     outcomes = run.generator()
-    next(outcomes)
+    next(outcomes)  # send the first statements now, not when the first result is read
     return outcomes
 
 
@@ -173,13 +179,14 @@ def execute_each(
     take: Callable[[bool, Any], object],
     execution_profile: ExecutionProfile | str | None = None,
 ) -> None:
-    """Execute statements, and pass on their results in order, without storing them.
+    """Execute statements, and call `take` with each result in the order of the statements.
+
+    The results are not stored. If `take` raises an error, no more statements are sent.
 
     :param session: a connected session.
-    :param statements: the statements, which must be available without waiting. If `take` raises an
-        error, no more are sent.
+    :param statements: an iterator that never waits for its next statement.
     :param concurrency: the maximum number of requests in flight.
-    :param take: called with (success, result or error) for each execution.
+    :param take: called with (True, the result) or (False, the error) for each execution.
     :param execution_profile: a profile or its name, for all executions.
     """
     options = _options(execution_profile, None)
@@ -239,13 +246,14 @@ def execute_concurrent_with_args(
     row_type: type[Any] | None = None,
     **_unknown: NoReturn,
 ) -> list[ExecutionResult] | Generator[ExecutionResult, None, None]:
-    """Execute one statement with each item of `parameters`, like `execute_concurrent`.
+    """Execute the same statement once with each item of `parameters`, like `execute_concurrent`.
 
     :param session: a connected session.
     :param statement: a CQL string, or a statement.
     :param parameters: the values for each execution, as a sequence or mapping.
     :param concurrency: the maximum number of requests in flight.
-    :param raise_on_first_error: True raises the first error, after all requests in flight are done.
+    :param raise_on_first_error: True sends no more statements after an error, and raises the error
+        when all requests in flight are done. False returns errors as results.
     :param results_generator: True returns a generator of results instead of a list.
     :param execution_profile: a profile or its name, for all executions.
     :param row_type: the class of rows for all results, as in `Session.execute`.
@@ -267,7 +275,7 @@ def execute_concurrent_with_args(
 
 
 class _Pairs:
-    """One statement with each item of `parameters`."""
+    """An iterable of pairs: the same statement with each item of `parameters`."""
 
     __slots__ = ("_statement", "parameters")
 
@@ -287,7 +295,7 @@ def _options(
     if execution_profile is not None:
         options["execution_profile"] = execution_profile
     if row_type is not None:
-        from cassandra.query.typed_rows import typed_rows  # only for applications that use it
+        from cassandra.query.typed_rows import typed_rows  # late: few applications need it
 
         typed_rows(row_type)
         options["row_type"] = row_type
@@ -295,10 +303,10 @@ def _options(
 
 
 def _submit_of(session: ConcurrentSession) -> Any:
-    """Return the session's `_submit_watched`.
+    """Return the session's `_submit_watched`, or None if we must call `execute_async` instead.
 
-    Return None if there is none, or if user code has replaced `execute_async`: tracing libraries
-    wrap it on the class or on the session.
+    We must if the session is not the driver's own, or if user code has replaced `execute_async`:
+    tracing libraries replace it on the class or on the session, and expect to be called.
     """
     original = getattr(type(session), "_own_execute_async", None)
     if original is None or "execute_async" in vars(session):
@@ -308,7 +316,10 @@ def _submit_of(session: ConcurrentSession) -> Any:
 
 
 class _Run:
-    """One call: sends from the reader's thread, and accepts completions from any thread."""
+    """One call of a function of this module that waits for results.
+
+    Statements are sent in the thread that reads the results. Executions may complete in any thread.
+    """
 
     def __init__(
         self,
@@ -320,92 +331,103 @@ class _Run:
     ) -> None:
         self._session = session
         self._statements = iter(statements)
-        # If the statements are available without waiting, they are passed to the event loop
-        # together.
+        # Statements in a list are available without waiting, so we pass many to the event loop
+        # together. Another iterable may wait for each statement, so we pass on each at once.
         source = statements.parameters if isinstance(statements, _Pairs) else statements
         self._burst_size = concurrency if isinstance(source, (list, tuple)) else 1
-        # More requests than the connections can carry would only wait in the driver, and use
+        # Requests beyond the capacity of the connections would only wait in the driver and use
         # memory.
         capacity = getattr(session, "request_capacity", 0)
-        # A substitute for a session may have any value here.
+        # A mock of a session may return any object.
         if isinstance(capacity, int) and capacity > 0:
             concurrency = min(concurrency, capacity)
         self._fail_fast = fail_fast
         self._options = options
         self._profile = options.get("execution_profile")
         self._row_type = options.get("row_type")
-        refuse = getattr(session, "_refuse_on_loop", None)
-        # On the event loop's own thread, waiting would block the loop that has to respond.
-        if refuse is not None:
-            refuse(
+        refuse_on_loop = getattr(session, "_refuse_on_loop", None)
+        # In the event loop's own thread, this call would wait for results that the same thread has
+        # to receive.
+        if refuse_on_loop is not None:
+            refuse_on_loop(
                 "execute_concurrent()", "execute_concurrent_async, or execute_async with callbacks"
             )
-        # A substitute for a session has no such check.
+        # A mock of a session has no such check.
         self._refuse_in_child = getattr(session, "_refuse_in_child", None)
         self._submit = _submit_of(session)
         path = None
-        # If no option needs a future, we bypass the future.
+        # Without options, we need no `ResponseFuture` for each statement.
         if self._submit is not None and not options:
             own_session: Any = session
             path, self._put = own_session._happy_path()
         self._collector = happy_path.Collector(concurrency, ExecutionResult, path)
-        # The reader's waiter; at most one.
+        # What the reading thread waits on; contains at most one item.
         self._waiters: deque[Waiter] = deque()
-        # We do not store a bound method, which would keep this object alive, and with it the
-        # session and the statements.
+        # Do not store a bound method: it would keep this object, the session and the statements
+        # alive as long as the collector.
         self._collector.notify_reader = partial(_wake_up, self._waiters)
 
     def batch_wakeups(self, are_ready: bool = False) -> None:
-        """Wake up for many results at a time: a wake-up takes longer than reading a result.
+        """Wake the reading thread only when many results have come, because waking it takes longer
+        than reading a result.
 
-        :param are_ready: True if statements are available without waiting.
+        :param are_ready: True if the iterator of statements never waits, so that many statements
+            can be passed to the event loop together.
         """
         self._collector.batches_wakeups = True
         if are_ready:
             self._burst_size = sys.maxsize
 
     def generator(self) -> Generator[Any, None, None]:
-        """Send the first statements and yield None; then yield the results in order."""
+        """Send the first statements and yield None; then yield the results in order.
+
+        The caller skips the None with `next`, which sends the first statements at once.
+        """
         try:
             self._fill()
             yield None
             yield from self.outcomes()
         except GeneratorExit:
-            # Nobody reads the results any more, but all statements are sent as documented.
+            # Nobody reads the results any more, but `execute_concurrent` promises to send all
+            # statements.
             if not self._collector.is_exhausted:
                 self._send_the_rest()
             raise
 
     def _send_the_rest(self) -> None:
+        """Send the remaining statements in a new thread, and drop their results."""
+
         def send() -> None:
             try:
                 for _, outcome in self.outcomes():
-                    # An endless iterable ends with the session.
+                    # Stop when the session is closed, since the iterable may be endless.
                     if isinstance(outcome, ConnectionShutdown):
                         return
             except Exception:
                 log.exception("the statements of a generator that was dropped could not be read")
 
-        # Up to Python 3.11, a thread started now would never run, and `start` would wait for it.
+        # While Python 3.11 or older shuts down, a new thread would never run, but `start` would
+        # wait for it.
         if sys.is_finalizing():
             return
         self._fail_fast = False
         try:
             if self._refuse_in_child is not None:
-                self._refuse_in_child()  # the parent sends them
+                self._refuse_in_child()  # in a forked child, leave the statements to the parent
             new_user_thread(send, "cassandra-concurrent").start()
         except (ConnectionShutdown, RuntimeError):  # or the interpreter is shutting down
             pass
 
     def outcomes(self) -> Iterator[ExecutionResult]:
-        """Yield results in order, and send more statements while the results are read.
+        """Yield results in order, and send more statements while the caller reads them.
 
-        Another call continues after the results that this call has yielded.
+        A second call continues after the results that the first call has yielded.
         """
         collector = self._collector
         while True:
             collector.is_paused = self._fail_fast and collector.has_failed
-            # Do this first: a slow reader must not leave the servers idle.
+            # Send more before yielding results: the caller may be slow, and meanwhile the servers
+            # should not be idle.
             if collector.wants_more:
                 self._fill()
             ready = collector.take()
@@ -419,10 +441,13 @@ class _Run:
                 self._wait()
 
     def _yield_until_failure(self, ready: list[ExecutionResult]) -> Iterator[ExecutionResult]:
-        """Yield results up to the first error. Raise it when no request is in flight any more."""
+        """Yield the results in `ready` up to the first error. Raise that error when no request is
+        in flight any more.
+        """
         collector = self._collector
         for position, outcome in enumerate(ready, collector.delivered - len(ready)):
-            # First by position, not by time, so that the same run fails with the same error.
+            # The first error is the one of the earliest statement, not the one that came first, so
+            # that repeated runs raise the same error.
             if not outcome[0]:
                 collector.is_exhausted = True
                 while not collector.is_over:
@@ -432,8 +457,8 @@ class _Run:
                     locate(outcome[1], f"row {position}")
                     raise outcome[1]
                 finally:
-                    # The error refers to this frame and the caller's frame, so drop our references
-                    # to it.
+                    # The error's traceback refers to this frame. Drop the frame's references to the
+                    # error, to avoid a reference cycle.
                     del outcome
                     ready.clear()
             yield outcome
@@ -447,9 +472,10 @@ class _Run:
         self._put(_Burst(burst) if len(burst) > 1 else burst[0])
 
     def _send(self, statement: object, parameters: object, position: int) -> None:
+        """Start one execution; its outcome is put into the collector under `position`."""
         try:
             if self._submit is not None:
-                # Rows are not decoded until the reader reads them, in its own thread.
+                # The rows are decoded later, in the thread that reads the results.
                 self._submit(
                     statement, parameters, self._on_done, position, self._profile, self._row_type
                 )
@@ -467,7 +493,7 @@ class _Run:
             self._collector.put(position, False, error)
 
     def _on_success(self, rows: object, future: CallbackFuture, position: int) -> None:
-        # Break the reference cycle from the future through its callback to the future.
+        # Break the reference cycle: the future's callbacks have the future as an argument.
         future.clear_callbacks()
         self._collector.put(position, True, _result_set(future, rows))
 
@@ -476,11 +502,12 @@ class _Run:
         self._collector.put(position, False, error)
 
     def _wait(self) -> None:
-        """Wait until there is something to read or send."""
+        """Wait until the collector is ready, or all executions are complete."""
         collector = self._collector
         while not (collector.is_ready or collector.is_over):
             waiter = new_waiter()
-            # Check again after registering the waiter. Completions check in the reverse order.
+            # Register the waiter and then check again. A completion first changes the collector and
+            # then looks for a waiter, so one of the two threads always sees the other.
             self._waiters.append(waiter)
             collector.is_awaited = True
             if not (collector.is_ready or collector.is_over):
@@ -490,11 +517,11 @@ class _Run:
 
 
 def _wake_up(waiters: deque[Waiter]) -> None:
-    """Wake the reader."""
+    """Wake the thread that waits in `_Run._wait`, if there is one."""
     while waiters:
         try:
             waiter = waiters.popleft()
-        except IndexError:  # another completion was faster
+        except IndexError:  # another thread has taken the last waiter
             return
         waiter.release()
 
@@ -505,8 +532,8 @@ def _add_callbacks(
     on_success: Callable[..., object],
     on_error: Callable[..., object],
 ) -> None:
-    """Call one of the functions when `future` completes, with the future and the statement's
-    index.
+    """Call `on_success(rows, future, index)` or `on_error(error, future, index)` when `future`
+    completes.
     """
     arguments = (future, index)
     future.add_callbacks(
@@ -515,7 +542,7 @@ def _add_callbacks(
 
 
 class _Burst:
-    """Requests that the event loop starts together."""
+    """Several requests that are put into the loop's inbox as one item."""
 
     __slots__ = ("_requests",)
 
@@ -533,7 +560,9 @@ class _Burst:
 
 
 def _result_set(future: CallbackFuture, rows: object) -> Any:
-    """Return the result of an execution, even if the future is a substitute."""
+    """Return the `ResultSet` of an execution. If the future is not the driver's own, make it from
+    the rows that were passed to the callback.
+    """
     if isinstance(future, ResponseFuture):
         return future.result()
     return rows if isinstance(rows, ResultSet) else ResultSet(future, rows)
@@ -547,16 +576,17 @@ def execute_concurrent_async(
     execution_profile: ExecutionProfile | str | None = None,
     row_type: type[Any] | None = None,
 ) -> Future[list[ExecutionResult]]:
-    """Execute (statement, parameters) pairs without waiting for them.
+    """Execute (statement, parameters) pairs, and return a future of their results at once.
 
-    The iterable is read completely before the call returns. Cancelling the future stops sending;
-    requests in flight continue. The parameters are the same as for `execute_concurrent`.
+    The iterable is read completely before the call returns. If you cancel the future, no more
+    statements are sent; requests in flight continue.
 
     :param session: a connected session.
     :param statements_and_parameters: an iterable of (statement, parameters) pairs; parameters may
         be None.
     :param concurrency: the maximum number of requests in flight.
-    :param raise_on_first_error: True sets the first error on the future.
+    :param raise_on_first_error: True sends no more statements after an error, and sets that error
+        as the future's. False returns errors as results.
     :param execution_profile: an `ExecutionProfile`, or the name of one.
     :param row_type: the class of rows, as in `Session.execute`; None for the rows of the row
         factory.
@@ -571,8 +601,8 @@ def execute_concurrent_async(
 
 
 class _UnwatchedRun:
-    """One call that nobody waits for: each completion sends the next statement, in its own
-    thread.
+    """One call of `execute_concurrent_async`. No thread waits for the results: when an execution
+    completes, its callback sends the next statement in the thread that called it.
     """
 
     def __init__(
@@ -587,8 +617,8 @@ class _UnwatchedRun:
         self._statements = statements
         self._fail_fast = fail_fast
         self._options = options
-        # Completions may come in any thread, so they take this lock. Nothing is called while it is
-        # held.
+        # Callbacks may run in any thread, so they take this lock to change the attributes below. To
+        # avoid deadlocks, no other code is called while a thread holds it.
         self._lock = Lock()
         self._settle = in_own_greenlet(self._settle_future)
         self._outcomes: list[Any] = [None] * len(statements)
@@ -599,8 +629,10 @@ class _UnwatchedRun:
         self._ended = False
 
     def send(self, count: int) -> None:
-        """Send `count` more. If a completion calls this inside a running loop, that loop sends
-        them.
+        """Send `count` more statements.
+
+        If another call is sending, for example because this is called by a callback inside
+        `_send_one`, that call sends them instead. The stack thus stays shallow.
         """
         with self._lock:
             self._capacity += count
@@ -621,7 +653,7 @@ class _UnwatchedRun:
                 index = self._next
                 self._next += 1
             self._send_one(index)
-        # No completion will come that could end the run.
+        # Without statements, there is no completion that would end the run.
         if not self._statements:
             self._end(None)
 
@@ -665,7 +697,8 @@ class _UnwatchedRun:
         self._settle(error)
 
     def _settle_future(self, error: BaseException | None) -> None:
-        # A running future cannot be cancelled any more, so setting its result cannot fail.
+        # From here on the caller can no longer cancel the future, so setting its result cannot
+        # fail. The method returns False if it was cancelled before.
         if not self.future.set_running_or_notify_cancel():
             return
         if error is not None:

@@ -1,10 +1,14 @@
-"""All exceptions of the driver, with the fields that describe them.
+"""All exceptions of the driver.
 
-There are three families of errors, so that you can see the cause. A mistake of the caller is a
-ValueError, a TypeError, or a subclass here. An error of the server (an ERROR message) is a
-`RequestExecutionException` or `RequestValidationException`. A network failure is a
-`ConnectionException`, `OperationTimedOut` or `NoHostAvailable`. Each class has its public path in
-``__module__``.
+The class of an error shows its cause:
+
+* A mistake in your call is a ValueError, a TypeError, or a subclass of these.
+* An error that the server reports (an ERROR message) is a `RequestExecutionException` or a
+  `RequestValidationException`.
+* A network failure is a `ConnectionException`, `OperationTimedOut` or `NoHostAvailable`.
+
+The ``__module__`` of each class is the module from which applications import it, for example
+``cassandra.cluster``.
 """
 
 from __future__ import annotations
@@ -21,7 +25,8 @@ if TYPE_CHECKING:
 class DriverException(Exception):
     """Base of all exceptions that the driver itself defines."""
 
-    # Pickle the parts: __init__ would add the fields to the message again.
+    # Pickle `args` and the attributes. Calling __init__ again would add the fields to the message a
+    # second time.
     def __reduce__(self) -> Any:
         return _restored, (type(self), self.args, vars(self))
 
@@ -36,10 +41,10 @@ def _restored(
 
 
 class UnresolvableContactPoints(DriverException):
-    """None of the contact points could be resolved to an address.
+    """No contact point could be resolved to an address.
 
-    :param contact_points: the names that could not be resolved.
-    :param msg: the message; None for a default message that lists the names.
+    :param contact_points: the host names that could not be resolved.
+    :param msg: the message; None for a default message that lists the host names.
     """
 
     def __init__(self, contact_points: Sequence[str], msg: str | None = None) -> None:
@@ -50,10 +55,10 @@ class UnresolvableContactPoints(DriverException):
 
 
 class DependencyException(DriverException):
-    """An optional package that is needed cannot be imported.
+    """A feature needs an optional package that cannot be imported.
 
-    :param msg: the call, and the version or feature that it needs.
-    :param excs: the errors of the imports; none by default.
+    :param msg: the message, which names the package.
+    :param excs: the errors of the failed imports.
     """
 
     excs: list[BaseException]
@@ -68,9 +73,10 @@ class UnsupportedOperation(DriverException):
 
 
 class MissingParameter(DriverException, KeyError, ValueError):
-    """A value is missing that the statement needs for a placeholder or a key column.
+    """A value for a placeholder or a key column of the statement is missing.
 
-    Applications catch KeyError in some places and ValueError in others, so this is both.
+    cassandra-driver raises KeyError in some of these cases and ValueError in others, so this class
+    is both.
     """
 
     # str() of a KeyError would quote the whole message.
@@ -86,7 +92,7 @@ class DecodeError(DriverException, ValueError):
 
 
 class ProtocolError(DriverException):
-    """A message or frame violates the native protocol. Its connection is closed."""
+    """A message or frame violates the native protocol. The driver closes its connection."""
 
 
 class CrcException(ProtocolError):
@@ -112,7 +118,7 @@ class _ConsistencyError(RequestExecutionException):
     def __init__(self, summary_message: str, consistency: int | None = None, **info: Any) -> None:
         self.consistency = consistency
         fields = {"consistency": consistency_value_to_name(consistency)}
-        # The fields are part of the message, so that logs show them without the exception.
+        # Add the fields to the message, so that logs show them.
         fields.update({key: value for key, value in info.items() if value is not None})
         super().__init__(summary_message + " info=" + repr(fields))
 
@@ -213,7 +219,7 @@ class WriteTimeout(Timeout):
 
 
 class CoordinationFailure(_ConsistencyError):
-    """Replicas responded with failures.
+    """At least one replica failed to execute the request.
 
     :param summary_message: the message. The values of the fields are added to it.
     :param consistency: the requested `ConsistencyLevel`, as a number.
@@ -369,10 +375,10 @@ class InvalidRequest(RequestValidationException):
 
 
 class BindColumnsChanged(InvalidRequest):
-    """The types of a prepared statement's columns have changed, and the values no longer fit.
+    """The bound values do not fit the current column types of the prepared statement.
 
-    The table or type was recreated in the meantime. Nothing was written: prepare the statement
-    again.
+    The table or user-defined type was dropped and created with other types after you prepared the
+    statement. Nothing was written: prepare the statement again.
     """
 
 
@@ -390,9 +396,9 @@ class AuthenticationFailed(DriverException):
 
 
 class OperationTimedOut(DriverException):
-    """There was no response within the client's time-out.
+    """No response came within the client's time-out.
 
-    :param errors: the last response of each host, or the message itself.
+    :param errors: maps each host that was tried to its last error; or a string, the message.
     :param last_host: the host that did not respond.
     :param timeout: the time-out in seconds.
     :param in_flight: the number of requests in flight on the connection.
@@ -413,7 +419,7 @@ class OperationTimedOut(DriverException):
         in_flight: int | None = None,
         statement: str | None = None,
     ) -> None:
-        # User code may raise it with only a message.
+        # Applications may raise this class with a message only.
         self.errors = errors if not isinstance(errors, str) else None
         self.last_host = last_host
         self.timeout = timeout
@@ -453,27 +459,32 @@ class NoHostAvailable(DriverException):
 
 
 class LoginRefused(NoHostAvailable, AuthenticationFailed):
-    """A contact point has rejected the login, so the others were not tried.
+    """A contact point has rejected the login.
 
-    They would reject it, too, and some servers count failed attempts. You can catch it as
-    `NoHostAvailable` or as `AuthenticationFailed`.
+    The driver does not try the other contact points: they would reject the login, too, and some
+    servers count failed attempts. You can catch this as `NoHostAvailable` or as
+    `AuthenticationFailed`.
     """
 
 
 class _RefusedEverywhere(NoHostAvailable):
-    """A `NoHostAvailable` that is also the server's error: see `refused_everywhere`."""
+    """Base of the classes that `_refused` makes: `NoHostAvailable` combined with the class of a
+    server's error.
+    """
 
     def __reduce__(self) -> Any:
         return _refusal, (type(self).__bases__[1], self.args, vars(self))
 
 
+# The combined classes, by the class of the server's error.
 _refused_everywhere: dict[type[Exception], type[_RefusedEverywhere]] = {}
 
 
 def _refused(error_class: type[Exception]) -> type[_RefusedEverywhere]:
+    """Return the subclass of both NoHostAvailable and `error_class`."""
     combined = _refused_everywhere.get(error_class)
     if combined is None:
-        # Two threads may each create a class. Both work.
+        # Two threads may each create a class at the same time. Both classes work.
         combined = type(error_class.__name__, (_RefusedEverywhere, error_class), {})
         combined.__module__ = error_class.__module__
         combined.__doc__ = f"No host was left to try after {error_class.__name__}."
@@ -492,11 +503,10 @@ def _refusal(
 def refused_everywhere(
     message: str, errors: Mapping[Any, Any], refusal: Exception
 ) -> NoHostAvailable:
-    """Return a `NoHostAvailable` that is also an instance of the class of `refusal`, with its
-    fields.
+    """Return an error that is both a `NoHostAvailable` and an instance of the class of `refusal`.
 
-    Applications may catch either: cassandra-driver raises NoHostAvailable, which hides the server's
-    message.
+    It has the fields of `refusal`. Applications written for cassandra-driver catch NoHostAvailable
+    here; others can catch the server's error.
 
     :param message: the message.
     :param errors: the error of each host that was tried, including the refusal.
@@ -533,7 +543,7 @@ class ConnectionException(DriverException):
 
     def __init__(self, message: str, endpoint: object = None) -> None:
         super().__init__(message)
-        # Any type: an end point of the driver, or an object from a user's factory.
+        # Not typed, because a user's end point factory may return any object.
         self.endpoint: Any = endpoint
 
     @property
@@ -611,7 +621,8 @@ WriteType.name_to_value = {name: value for name, value in vars(WriteType).items(
 WriteType.value_to_name = {value: name for name, value in WriteType.name_to_value.items()}
 
 
-# The modules from which applications import these classes, other than this module and `cassandra`.
+# The modules from which applications import these classes. The other classes are imported from
+# `cassandra`.
 _PUBLIC_PATHS = {
     "cassandra.cluster": (
         "LoginRefused",
@@ -631,8 +642,8 @@ _PUBLIC_PATHS = {
 }
 
 
-# Pickle, repr and logs show this path, and applications catch the classes by it. The package itself
-# names the classes that it re-exports.
+# Tracebacks and pickles contain a class's `__module__`, so set it to the module from which
+# applications import the class. `cassandra/__init__.py` does this for the classes of `cassandra`.
 def _name_public_paths() -> None:
     for module, names in _PUBLIC_PATHS.items():
         for name in names:

@@ -1,7 +1,8 @@
-"""Throttlers: they limit the running requests of a cluster's sessions, and the waiting requests.
+"""Throttlers limit how many requests of a cluster run at the same time or start per second.
 
-Without a throttler, requests are sent immediately, and wait for a free stream if necessary. A
-throttler decides when a request may start, and keeps the others in a queue of limited length:
+Without a throttler, requests are sent immediately, and only wait if no connection has a free
+stream. A throttler decides when a request may start, and keeps other requests in a queue of limited
+length. There are three throttlers:
 
 * `ConcurrencyLimitingThrottler`: limits the number of running requests.
 * `RateLimitingThrottler`: limits the number of requests that start per second.
@@ -14,10 +15,10 @@ throttler decides when a request may start, and keeps the others in a queue of l
 
    cluster = Cluster(request_throttler=ConcurrencyLimitingThrottler(1000, max_queue_size=50_000))
 
-If the queue is full, a request fails with `cassandra.errors.RequestThrottled`. Waiting counts
-towards the request's time-out, and a cancelled request leaves the queue. Callers (threads and
-asyncio tasks) take turns: a caller with a hundred thousand requests does not keep other callers
-waiting.
+If the queue is full, a request fails with `cassandra.errors.RequestThrottled`. The time in the
+queue is part of the request's time-out, and a cancelled request leaves the queue. Callers (threads
+and asyncio tasks) take turns, so a caller with a hundred thousand requests does not delay the
+requests of other callers.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ __all__ = [
 
 
 class Sending(Protocol):
-    """The part of an attempt that throttlers see."""
+    """The attributes of an `Attempt` that throttlers use."""
 
     @property
     def latency(self) -> float | None:
@@ -58,23 +59,23 @@ class Sending(Protocol):
 
 
 class ThrottledRequest(Protocol):
-    """The part of a request that throttlers see."""
+    """The attributes and methods of a request that throttlers use."""
 
     caller: object
     """The thread or task that created it: callers take turns."""
     session: Any
     """The engine's session that it belongs to."""
     done: bool
-    """True if it is finished."""
+    """True if the request is finished."""
     error: BaseException | None
-    """The error that it ended with; None if it succeeded."""
+    """The error with which the request ended; None if it succeeded."""
 
     @property
     def attempts(self) -> Sequence[Sending]:
         """The attempts so far, in order."""
 
     def start_admitted(self) -> None:
-        """Start the request after a wait."""
+        """Start the request, which has waited in the queue."""
 
     def fail(self, error: BaseException) -> None:
         """End the request with an error.
@@ -86,8 +87,8 @@ class ThrottledRequest(Protocol):
 class RequestThrottler:
     """A queue of requests that wait for their turn. A subclass decides when a request may start.
 
-    A throttler belongs to one cluster. The engine calls it on its event loop until the cluster is
-    shut down. You may read its numbers in any thread.
+    A throttler belongs to one cluster. The engine calls the throttler's methods on its event loop
+    until the cluster is shut down. You may read the attributes in any thread.
 
     :param max_queue_size: the maximum number of waiting requests.
     :raises ValueError: if it is negative.
@@ -102,9 +103,9 @@ class RequestThrottler:
         self.refused = 0
         """Requests that were rejected because the queue was full."""
         self._loop: AbstractEventLoop | None = None
-        self._process = 0  # to detect a forked child
-        self._is_draining = False
-        # By caller: in each round, one request of every caller starts.
+        self._process = 0  # the process of `attach`, to detect a forked child
+        self._is_draining = False  # True while `drain` runs
+        # The waiting requests of each caller. One request of each caller starts in turn.
         self._queues: OrderedDict[Any, deque[ThrottledRequest]] = OrderedDict()
 
     def attach(self, loop: AbstractEventLoop) -> None:
@@ -128,7 +129,7 @@ class RequestThrottler:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        # Requests of the former engine no longer exist.
+        # Forget the requests of the former engine, which no longer exist.
         self._queues.clear()
         self.under_way = self.waiting = 0
         self._is_draining = False
@@ -180,8 +181,8 @@ class RequestThrottler:
 
         :param request: the request, which is finished.
         """
-        # It stays in the queue and is skipped at its turn, because searching the queue would be
-        # slow.
+        # Leave the request in the queue, because it would be slow to search for it. `_next` skips
+        # it, since it is done.
         self.waiting -= 1
         if not self.waiting:
             self._queues.clear()
@@ -197,7 +198,8 @@ class RequestThrottler:
 
     def drain(self) -> None:
         """Start requests while `may_begin` allows it."""
-        # If a request ends immediately, this is called again. The outer loop then continues.
+        # If a request that is started here ends immediately, `release` calls this again. Return
+        # then: the loop of the outer call continues.
         if self._is_draining:
             return
         self._is_draining = True
@@ -229,7 +231,9 @@ class RequestThrottler:
         self.on_begun()
 
     def _next(self) -> ThrottledRequest | None:
-        """Remove and return the next request of the next caller."""
+        """Remove and return the next request that may start: the first one of the caller whose turn
+        it is. Return None if no request waits.
+        """
         while self._queues:
             caller, queue = next(iter(self._queues.items()))
             request = queue.popleft()
@@ -238,7 +242,7 @@ class RequestThrottler:
                 self._queues.move_to_end(caller)
             else:
                 del self._queues[caller]
-            # A withdrawn request is not counted any more.
+            # Skip withdrawn requests, which `withdraw` has already subtracted from `waiting`.
             if not request.done:
                 self.waiting -= 1
                 return request
@@ -267,13 +271,13 @@ class ConcurrencyLimitingThrottler(RequestThrottler):
 
 
 class RateLimitingThrottler(RequestThrottler):
-    """Lets at most `max_requests_per_second` requests start per second, evenly spread.
+    """Lets at most `max_requests_per_second` requests start per second, at equal intervals.
 
-    After a pause, the requests of up to `burst` seconds may start at once.
+    After a pause, as many requests as are allowed in `burst` seconds may start at once.
 
     :param max_requests_per_second: the maximum rate.
     :param max_queue_size: the maximum number of waiting requests.
-    :param burst: the length of a burst, in seconds.
+    :param burst: limits how many requests may start at once, in seconds.
     :raises ValueError: if a limit is out of range.
     """
 
@@ -296,13 +300,16 @@ class RateLimitingThrottler(RequestThrottler):
 
     @property
     def _most(self) -> float:
-        # At least one; otherwise no request could ever start at less than one per burst.
+        # The most tokens that a pause can earn. A request costs one token, so with fewer than one
+        # no
+        # request could ever start.
         return max(1.0, self.max_requests_per_second * self.burst)
 
     def _begin_anew(self) -> None:
         super()._begin_anew()
         self._tokens = self._most
-        # The clocks of two event loops are unrelated.
+        # Discard the time of the former event loop's clock, which has nothing to do with the new
+        # one's.
         self._counted_at = None
         timer, self._timer = self._timer, None
         if timer is not None and self._loop is None:
@@ -316,7 +323,8 @@ class RateLimitingThrottler(RequestThrottler):
             earned = (now - self._counted_at) * self.max_requests_per_second
             self._tokens = min(self._most, self._tokens + earned)
         self._counted_at = now
-        if self._tokens > 1 - 1e-9:  # otherwise, rounding could make it wait for nothing
+        # Allow for rounding errors, or a request could wait for a billionth of a token.
+        if self._tokens > 1 - 1e-9:
             return True
         # One timer serves all waiting requests: when it fires, the queue is drained.
         if self._timer is None:
@@ -335,21 +343,22 @@ class RateLimitingThrottler(RequestThrottler):
 class AdaptiveThrottler(ConcurrencyLimitingThrottler):
     """Allows as many running requests as the servers can handle.
 
-    The limit rises by one for each round of as many responses as the limit, while the limit is
-    reached. It falls to `backoff` of itself if a server is overloaded, a request times out, or
-    responses take `tolerance` times as long as usual. It falls at most once in `patience` seconds.
+    While as many requests run as the limit allows, the limit rises by one after as many responses
+    as the limit. The limit is multiplied by `backoff` if a server is overloaded, a request times
+    out, or responses take `tolerance` times as long as usual. It falls at most once in `patience`
+    seconds.
 
-    We compare recent responses to a statement with earlier responses to the same statement,
-    regardless of its values. A mixture of fast and slow responses is not an overload: both the
-    median and the fastest tenth must be slow, for longer than it takes to complete all running
-    requests.
+    Recent responses to a statement are compared with earlier responses to the same statement,
+    regardless of its values. They count as slow only if both their median and their fastest tenth
+    are slow, for longer than it takes to complete all running requests. A mixture of fast and slow
+    responses is therefore not an overload.
 
     :param initial: the initial limit.
-    :param least: the lowest limit.
-    :param most: the highest limit.
+    :param least: the limit never falls below this.
+    :param most: the limit never rises above this.
     :param max_queue_size: the maximum number of waiting requests.
-    :param tolerance: the factor of the usual latency that counts as slow.
-    :param backoff: the factor by which the limit falls.
+    :param tolerance: responses that take longer than this multiple of the usual latency are slow.
+    :param backoff: the limit is multiplied by this when it falls; between 0 and 1.
     :param patience: the minimum time between two falls of the limit, in seconds.
     :raises ValueError: if a limit is out of range.
     """
@@ -388,7 +397,7 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
 
     def _begin_anew(self) -> None:
         super()._begin_anew()
-        # The new event loop has another clock, and perhaps other servers.
+        # The new engine's event loop has another clock, and it may connect to other servers.
         self._next_fall = 0.0
         self._speeds.clear()
 
@@ -397,8 +406,8 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
         if isinstance(error, _SIGNS):
             self._fall()
             return
-        # Only the last attempt: retries and speculative executions say little about the present
-        # load.
+        # Use the latency of the last attempt only. Earlier attempts of a retried or speculative
+        # request say little about the current load.
         latency = request.attempts[-1].latency if request.attempts else None
         if latency is None:
             return
@@ -422,7 +431,7 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
     def _fall(self) -> None:
         assert self._loop is not None
         now = self._loop.time()
-        # Many requests notice the same overload. The limit falls once for all of them.
+        # Many requests notice the same overload, so let the limit fall only once for all of them.
         if now >= self._next_fall:
             self._next_fall = now + self.patience
             self._set(max(self._limit * self.backoff, float(self.least)))
@@ -435,8 +444,8 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
 class _Speed:
     """The recent and the usual latency of one statement.
 
-    The usual latency follows quickly downwards and slowly upwards, over some thousand responses: a
-    latency that stays high becomes usual.
+    If responses become faster, the usual latency follows at once. If they become slower, it follows
+    over some thousand responses, so a latency that stays high becomes usual in the end.
     """
 
     __slots__ = ("_count", "_is_slow", "_latest", "_most_under_way", "_quick_at", "_usual")
@@ -444,8 +453,9 @@ class _Speed:
     def __init__(self) -> None:
         self._latest: deque[float] = deque(maxlen=_WINDOW)
         self._count = 0
-        # Logarithms of seconds, so that a single pause does not outweigh hundreds of responses: of
-        # the fastest tenth, and of the median. None before the first measurement.
+        # The usual latencies of the fastest tenth and of the median; None before the first
+        # measurement. They are logarithms of seconds, so that a single pause does not outweigh
+        # hundreds of responses.
         self._usual: tuple[float, float] | None = None
         # The throttler's count of responses when this statement was last fast, and the maximum
         # number of running requests since then.
@@ -469,6 +479,10 @@ class _Speed:
         return self._is_slow
 
     def _measure(self, answers: int, tolerance: float) -> bool:
+        """Compare the recent latencies with the usual ones, and update the usual ones.
+
+        :returns: True if responses have been slow for several rounds of all running requests.
+        """
         latest = sorted(self._latest)
         count = len(latest)
         now = (_logarithm(latest[count // 10]), _logarithm(latest[count // 2]))
@@ -484,7 +498,8 @@ class _Speed:
             for late, early in zip(now, usual, strict=True)
         )
         self._usual = low, middle
-        # Requests that are sent together wait for each other, so the last ones are always slow.
+        # If many requests are sent together, the last ones are always slow, because they wait for
+        # the others. So responses must stay slow for several rounds of all running requests.
         return answers - self._quick_at > max(_ROUNDS * self._most_under_way, _LONG)
 
 
@@ -493,7 +508,9 @@ def _logarithm(seconds: float) -> float:
 
 
 def _likeness(request: ThrottledRequest) -> Hashable:
-    """Return a key for requests that should have similar latencies."""
+    """Return a key that is equal for requests with similar latencies: the same statement, or
+    batches of a similar size.
+    """
     body = getattr(request, "request_body", None)
     body = getattr(body, "inner", body)
     prepared = getattr(body, "prepared", None)
@@ -504,25 +521,30 @@ def _likeness(request: ThrottledRequest) -> Hashable:
         return None
     if hasattr(body, "count"):
         return "BATCH", int(body.count).bit_length()
-    # Remove most values. A short piece is enough, because this is executed for each request.
+    # Replace literals in the CQL. Use only the beginning of it, because this runs for each request.
     return _VALUES.sub("?", (body.statement_text() or "")[:_LONGEST_TEXT])
 
 
 _VALUES = pattern(r"'(?:[^']|'')*(?:'|\Z)|\b\d[\w.-]*")
-_LONGEST_TEXT = 300
-_MOST_STATEMENTS = 500
+_LONGEST_TEXT = 300  # characters of CQL that identify a statement
+_MOST_STATEMENTS = 500  # statements whose latencies are stored
 _WINDOW = 50  # responses that count as recent
 _STEP = 10  # responses between two measurements
-_ROUNDS = 3  # rounds of all running requests, or more:
-_LONG = 30  # responses
+# Responses count as slow after this many rounds of all running requests, but at least this many
+# responses.
+_ROUNDS = 3
+_LONG = 30
 _DOWN = 0.3  # weight of a measurement in the usual latency, if it is faster
-_MEMORY = 2500  # responses to a statement until a high latency becomes usual, or more:
-_ROUNDS_OF_MEMORY = 50  # rounds of all running requests
-_SHORTEST = 1e-6  # seconds
+# A high latency becomes usual after this many responses to a statement, but at least this many
+# rounds of all running requests.
+_MEMORY = 2500
+_ROUNDS_OF_MEMORY = 50
+_SHORTEST = 1e-6  # seconds; shorter latencies count as this, since 0 has no logarithm
 
-# A server, or the network to it, is overloaded.
+# These errors show that a server, or the network to it, is overloaded.
 _SIGNS = (OverloadedErrorMessage, IsBootstrappingErrorMessage, OperationTimedOut, WriteTimeout)
-_NOTICEABLE = math.log(0.005)  # logarithm of seconds: a latency below this is not a sign of load
+# The logarithm of a latency in seconds. Lower latencies are not a sign of overload.
+_NOTICEABLE = math.log(0.005)
 
 
 def _checked_int(name: str, value: object, least: int) -> int:

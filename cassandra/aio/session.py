@@ -67,13 +67,17 @@ T = TypeVar("T")
 
 
 class ResultFuture(happy_path.ResultFuture):
-    """The awaitable of one execution's `ResultSet`; listeners may set attributes on it."""
+    """The awaitable of one execution's `ResultSet`.
+
+    Unlike its base, it is a Python class, so listeners may set attributes on its objects.
+    """
 
 
 class Session(SessionBase):
-    """Executes statements on the loop on which it was made; must not be used from other threads.
+    """Executes statements. `Cluster.connect` creates sessions.
 
-    `Cluster.connect` creates it.
+    A session belongs to the event loop on which it was made, and must not be used from other
+    threads.
 
     :param cluster: the cluster that connected it.
     :param engine: the engine's part of the session.
@@ -139,19 +143,22 @@ class Session(SessionBase):
     ) -> Awaitable[ResultSet[Any]]:
         """Send `query`, and return an awaitable of its `ResultSet`.
 
-        The request is in flight from the call on, so you can make many calls before you await the
-        first. Mistakes in the call itself are raised by the call, other errors when it is awaited.
-        Cancelling the awaitable gives up the request.
+        The call itself starts the request, so you can make many calls before you await the first.
+        If the call itself is wrong (a parameter of a wrong type, for example), it raises the error.
+        Awaiting raises all other errors. If you cancel the awaitable, the request ends.
 
         :param query: a CQL string, or a statement.
-        :param parameters: a sequence, a mapping, or an object with attributes. In a string they
-            replace ``%s`` or ``%(name)s``; bind markers and prepared statements bind them.
+        :param parameters: the values, as a sequence, a mapping, or an object with attributes. They
+            replace ``%s`` or ``%(name)s`` in a string, or are bound to the markers ``?`` or
+            ``:name`` of a string or prepared statement.
         :param timeout: seconds for all attempts together; None for no limit.
-        :param trace: whether the servers trace the request.
-        :param custom_payload: sent with the statement, for custom query handlers of the server.
+        :param trace: True if the servers should trace the request.
+        :param custom_payload: a mapping of strings to bytes, sent with the statement for a custom
+            query handler of the server.
         :param execution_profile: a profile or its name.
-        :param paging_state: the page to begin with.
-        :param host: the only host to send to.
+        :param paging_state: the `ResultSet.paging_state` of an earlier execution, to continue
+            behind its page; None for the first page.
+        :param host: the only host to send to; None for the hosts of the policy's query plan.
         :param row_type: the class of the rows: a dataclass, NamedTuple, TypedDict, attrs class,
             msgspec struct or pydantic model (see the guide on results).
         :param shard: the shard of `host` to send to (ScyllaDB), a number from 0. If its connection
@@ -160,13 +167,14 @@ class Session(SessionBase):
             and the shard is the token's. With `host`, only that host is tried.
         :raises ValueError: if `host` has no such shard, the token ring is unknown, or `host` is not
             a replica of `token`.
-        :raises RequestExecutionException: or another error of the server, for example
-            InvalidRequest.
+        :raises RequestExecutionException: if the server fails to execute the statement. Other
+            errors of the server have other classes, for example InvalidRequest.
         :raises OperationTimedOut: if no answer comes within `timeout`.
         :raises NoHostAvailable: with the error of each host.
         """
         if _unknown:
             raise unknown_option("Session.execute", _unknown)
+        # The fast way for calls without options. It returns None if it does not handle the query.
         if (
             timeout is NOT_SET
             and row_type is None
@@ -197,20 +205,22 @@ class Session(SessionBase):
         if request.target is not None:
             check_replica(request)
         future.request = request
-        # Test first: most applications have no listeners, and every request comes here.
+        # Check for listeners before the loop, which is slower: most applications have none.
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:
                 listener(future, *args, **kwargs)
-        # After the listeners: the message, which they may change, is encoded at the start.
+        # Start the request after the listeners have run: they may change the message, which is
+        # encoded now.
         request.start()
         return future
 
     def _next_page(self, request: Request, paging_state: bytes | None) -> NextPage:
-        """Send `request` again, for the page at `paging_state`.
+        """Request the page that follows the page of `request`.
 
         :param request: the request of the previous page.
-        :param paging_state: the paging state of the previous page; None if that was the last page.
-        :raises QueryExhausted: if it was the last page.
+        :param paging_state: the paging state in the answer to `request`; None if there is no
+            further page.
+        :raises QueryExhausted: if `paging_state` is None.
         """
         return NextPage(request, paging_state, Request.start)
 
@@ -221,11 +231,11 @@ class Session(SessionBase):
         keyspace: str | None = None,
         **_unknown: NoReturn,
     ) -> PreparedStatement:
-        """Prepare `query` on the servers, with ``?`` or ``:name`` for its parameters.
+        """Prepare `query` on the servers.
 
-        Raises the errors of `execute`.
+        Raises the same errors as `execute`.
 
-        :param query: the CQL string.
+        :param query: a CQL string, with ``?`` or ``:name`` for its parameters.
         :param custom_payload: a mapping of strings to bytes for the server's query handler, or
             None.
         :param keyspace: the keyspace of unqualified names (protocol version 5); None for the
@@ -234,7 +244,7 @@ class Session(SessionBase):
         if _unknown:
             raise unknown_option("Session.prepare", _unknown)
         self._check_loop()
-        # We only need its check: the preparer takes a single string.
+        # Call this only for its check that `query` is a string.
         (query,) = list_of_queries([query])
         profile = self._default_profile
         return await self._engine.core.preparer.prepare(
@@ -311,24 +321,24 @@ class Session(SessionBase):
     ) -> AsyncGenerator[Any, None]:
         """Execute many statements, at most `concurrency` of them at a time.
 
-        Statements are taken from the iterable as they are sent. Outcomes are only kept as long as
-        their order requires.
+        Each statement is taken from the iterable when it is sent. A result is only stored until the
+        results of all earlier statements have been yielded.
 
         :param statements_and_parameters: an iterable of (statement, parameters) pairs; parameters
             may be None.
-        :param concurrency: the greatest number in flight.
-        :param raise_on_first_error: stop at the first error, and raise it.
+        :param concurrency: the maximum number of requests in flight.
+        :param raise_on_first_error: True stops at the first error and raises it; False yields
+            errors as results.
         :param row_type: the class of the rows of all results, as for `execute`.
         :param execution_profile: a profile or its name, for all executions.
-        :param in_order: False yields outcomes as they come, each with the `position` of its
-            statement.
-        :returns: an async generator of the outcomes, by default in the order of the statements.
-            They are `ExecutionResult` tuples (success, result or error), as in
-            `cassandra.concurrent`; with `in_order` False, `PlacedResult` tuples, which also have
-            the `position`.
+        :param in_order: True yields results in the order of the statements; False yields each
+            result as soon as it has come.
+        :returns: an async generator. It yields `ExecutionResult` tuples (success, result or error),
+            as in `cassandra.concurrent`. If `in_order` is False, it yields `PlacedResult` tuples,
+            which also have the `position` of the statement.
         :raises TypeError: if rows cannot be instances of `row_type`.
         """
-        # Check here, because the generator would raise only at the first iteration.
+        # Check the arguments here: the generator would raise errors only at the first iteration.
         check_pairs(statements_and_parameters)
         if row_type is not None:
             typed_factory(row_type)
@@ -337,7 +347,8 @@ class Session(SessionBase):
             options["row_type"] = row_type
         if execution_profile is not None:
             options["execution_profile"] = execution_profile
-        # Do not bypass an `execute` that the application has replaced: tracers wrap it.
+        # Tracing libraries replace `execute` and expect to be called. Use the happy path without
+        # `execute` only if it was not replaced.
         is_ours = type(self).execute is _own_execute and "execute" not in vars(self)
         return outcomes(
             self,
@@ -365,11 +376,11 @@ class Session(SessionBase):
         where: str | None = None,
         **options: Unpack[ScanOptions],
     ) -> AsyncScan:
-        """Read a whole table by token ranges, in parallel.
+        """Read a whole table, many token ranges in parallel.
 
-        Each range is read from its replicas. Pages are requested ahead, and failed pages are
-        requested again, so each row comes exactly once. Nothing is sent before you ask for the
-        first row.
+        Each token range is read from its replicas. The scan requests pages before you need them,
+        and requests only the failed page again after an error, so each row comes exactly once.
+        Nothing is sent before you ask for the first row.
 
         :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
         :param columns: column names, or a string of CQL selectors; None for all columns.
@@ -382,7 +393,7 @@ class Session(SessionBase):
     async def count(
         self, table: str, where: str | None = None, **options: Unpack[ScanOptions]
     ) -> int:
-        """Count the rows of a table, by token ranges in parallel.
+        """Count the rows of a table, many token ranges in parallel.
 
         :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
         :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
@@ -402,7 +413,8 @@ class Session(SessionBase):
         compression: str | None = None,
         **options: Any,
     ) -> UnloadReport:
-        """Write a whole table to files in a folder, and finally ``_manifest.json``.
+        """Write a whole table to files in a folder. The file ``_manifest.json`` is written last and
+        lists them.
 
         :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
         :param target: a folder, which must be empty or not exist.
@@ -435,12 +447,13 @@ class Session(SessionBase):
     ) -> bool:
         """Wait until the connected hosts in `scope` have the same schema version.
 
-        Each host is asked itself, since other hosts may not know of its latest change.
+        Each host is asked for its own version, because other hosts may not know about its latest
+        change.
 
         :param wait_time: seconds; None for the cluster's setting.
         :param scope: which hosts to ask, a value of `SchemaAgreementScope`; by default the whole
             cluster.
-        :returns: False if that takes too long.
+        :returns: False if the versions still differ after `wait_time`.
         :raises ConnectionException: if no host in the scope is connected.
         """
         return await self._engine.wait_for_schema_agreement(SchemaAgreementScope(scope), wait_time)
@@ -452,18 +465,18 @@ class Session(SessionBase):
         """Write all rows of a file, a data frame or an iterable.
 
         Rows of the same partition, or with the same replicas, are sent in small unlogged batches.
-        The number of requests in flight adapts to the servers, and requests that may be repeated
-        are repeated after errors. See the guide on loading data.
+        The number of requests in flight adapts to the speed of the servers. Failed requests are
+        sent again if they are idempotent. See the guide on loading data.
 
         :param target: the name of a table, or a prepared statement.
         :param source: a path or glob (CSV, JSON lines, Parquet), a list of these, a pandas or
             polars frame, Arrow data, or an iterable of tuples, mappings or objects.
         :param options: see `cassandra.bulk.LoadOptions`.
-        :returns: a report of the rows.
+        :returns: a report with the numbers of rows that were written and that failed.
         :raises LoadError: if more rows fail than ``max_errors``, 0 by default, or the source cannot
             be read completely; its `report` shows what was written.
-        :raises ValueError: if the source has other columns than the table, or the checkpoint
-            belongs to something else. Nothing is written then.
+        :raises ValueError: if the source has other columns than the table, or the checkpoint is
+            from the load of another source or table. Nothing is written then.
         :raises TypeError: if there is no such option.
         """
         return await bulk_load.aload(self, target, source, bulk_load.load_options(options))
@@ -471,12 +484,12 @@ class Session(SessionBase):
     async def shutdown(self) -> None:
         """Close the session's connections.
 
-        Requests in flight fail with an error that says so. Repeated calls do nothing.
+        Requests in flight fail with `SessionShutdown`. Repeated calls do nothing.
         """
         if not self.is_shutdown:
             self.is_shutdown = True
             self._engine.close()
-            # Wait one turn of the loop, in which the sockets are closed.
+            # asyncio closes the sockets in the next turn of the loop: wait for that.
             await asyncio.sleep(0)
 
     def _check_loop(self) -> None:

@@ -1,4 +1,4 @@
-"""The settings of a cluster, and their checks: the base of both `Cluster` classes."""
+"""`ClusterBase`, the base of both `Cluster` classes: it checks and stores the settings."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ else:
         settings_of="cassandra.client.settings.for_engine",
         tls_of="cassandra.client.settings.tls",
     )
-    # Most programs use none of them but the engine.
+    # Imported when first used: most applications need only the engine.
     cloud_bundle = Deferred("cassandra.client.cloud")
     diagnostics = Deferred("cassandra.diagnostics.report")
     engine = Deferred("cassandra.engine.core")
@@ -76,21 +76,24 @@ _LIKE_DEFAULT = frozenset({"default", "exec_profile_default"})
 
 
 def engine_core() -> type[Core]:
-    """Import and return the class of engines; applications without a cluster need not wait for it.
+    """Import everything that a cluster needs, and return the class of engines.
 
-    Everything that connecting and executing need is imported too, in the caller's thread.
+    This happens when the first cluster is made, so that applications that make none import less. It
+    happens in the caller's thread, so that the engine need not import anything later.
     """
     core = engine.Core
     import_all()
-    # For calls that may block. Python refuses this import while it waits for its last threads at
-    # exit, but such threads may still use clusters.
+    # The engine runs blocking calls in such threads. While the interpreter shuts down, Python
+    # refuses this import, but threads that still run may use clusters without it.
     with suppress(RuntimeError):
         import_module("concurrent.futures.thread")
     return core
 
 
 class ConfigMode(enum.Enum):
-    """Old-style settings and execution profiles exclude each other; the first one used decides."""
+    """Whether a cluster uses old-style settings or execution profiles, which exclude each other.
+    Whichever the application uses first decides.
+    """
 
     UNCOMMITTED = 0
     LEGACY = 1
@@ -113,7 +116,9 @@ class ClusterBase(
     """The cluster's `cassandra.metrics.Metrics`; None if metrics are not enabled."""
 
     _live: dict[str, Any]
-    """The settings that may change; the engine looks them up each time."""
+    """The settings that may change after `connect`, by name. The engine reads them here each time
+    it needs them.
+    """
 
     _cloud: Cloud | None = None
     _client_routes: ClientRoutes | None = None
@@ -132,20 +137,21 @@ class ClusterBase(
         for name in [name for name, value in settings.items() if value is None]:
             if self._table[name].none_is_default:
                 del settings[name]
-        # imported here, in the caller's thread, so that the engine imports nothing later
+        # Import the engine here, in the caller's thread.
         engine_core()
-        # Created first, because settings that are set below are published there.
+        # Create this first: setting an attribute below also stores live settings there.
         self._live = {}
         self.metadata = Metadata()
         self._codecs = CodecRegistry(metadata=self.metadata)
-        # An empty mapping counts as none: the default profile is made.
+        # Treat an empty mapping like None: a default profile is made then.
         profiles = settings.pop("execution_profiles", None) or None
         for name, setting in self._table.items():
             if name in settings:
                 setattr(self, name, settings[name])
             elif not isinstance(setting, ConstructorOnly):
                 setting.take_default(self)
-        # A named version is fixed. If it is set as an attribute, it is only the first to try.
+        # A version that is passed to the constructor is the only one to try. A version that is set
+        # as an attribute is the first to try.
         self._has_named_version = "protocol_version" in settings
         self._user_types = UserTypes(self.metadata)
         self._listeners: list[HostStateListener] = []
@@ -155,7 +161,8 @@ class ClusterBase(
         has_contact_points = "contact_points" in settings
         self._open_bundle(has_contact_points)
         self._take_routes(has_contact_points)
-        # After the bundle and routes, which make their own end points.
+        # Make other defaults after the bundle and the routes, which set their own end point
+        # factory.
         for setting in self._table.values():
             setting.make_default(self)
         self._make_tls()
@@ -164,7 +171,8 @@ class ClusterBase(
         if self.metrics_enabled:
             self.metrics = metrics_of_cluster.Metrics(weakref.proxy(self))
         assert self.endpoint_factory is not None
-        # The engine refers to the factory. The proxy lets an unreferenced Cluster be collected.
+        # Pass a proxy: the engine refers to the factory, and a real reference would keep a Cluster
+        # alive that the application has dropped.
         self.endpoint_factory.configure(weakref.proxy(self))
         self._named_endpoints: list[EndPoint] = []
         if self._cloud is None:
@@ -173,10 +181,12 @@ class ClusterBase(
         self._begin()
 
     def _begin(self) -> None:
-        """Create the parts that are specific to an API."""
+        """Create what only the blocking or only the asyncio API needs. Called at the end of
+        `_configure`.
+        """
 
     def __repr__(self) -> str:
-        # The constructor may have failed: debuggers and tracebacks show such objects too.
+        # Attributes may be missing if the constructor has failed; debuggers show such objects, too.
         attributes = vars(self)
         points = ", ".join(map(str, attributes.get("endpoints_resolved", ("not made",))))
         state = (
@@ -204,11 +214,13 @@ class ClusterBase(
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        # The engine reads the original's mapping.
+        # Copy the mapping: settings of the copy must not affect the original's engine.
         self._live = dict(self._live)
 
     def _resolve(self, endpoints: list[EndPoint]) -> list[EndPoint]:
-        """Return `endpoints` with resolved names, if this API resolves them now."""
+        """Return `endpoints` with resolved host names. The asyncio API does not resolve them in the
+        constructor, so it returns them unchanged.
+        """
         return endpoints
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -221,11 +233,12 @@ class ClusterBase(
         if setting is None:
             check_spelling(self, name, self._table)
         elif not hasattr(type(class_attribute(type(self), name)), "__set__"):
-            # A user's subclass has a plain attribute of this name, which hides the setting.
+            # A user's subclass has a class attribute of this name, which hides the setting's
+            # descriptor: call the descriptor here.
             setting.__set__(self, setting.hidden(value))
             return
         else:
-            # before anything can fail: errors may show local variables
+            # Hide secrets before anything can fail, because tracebacks may show local variables.
             value = setting.hidden(value)
         super().__setattr__(name, value)
         if (
@@ -243,13 +256,15 @@ class ClusterBase(
                 )
 
     def _follow_tls(self) -> None:
-        """Apply changed TLS settings to connections that are opened from now on."""
-        # Skip this in the constructor, which makes the TLS settings once all are set.
+        """Called when a TLS setting was changed: use it for connections opened from now on."""
+        # Do nothing in the constructor, which calls `_make_tls` when all settings are set.
         if "tls" in vars(self).get("_live", ()):
             self._make_tls()
 
     def _open_bundle(self, has_contact_points: bool) -> None:
-        """Apply the settings of the bundle of `cloud`."""
+        """Read the secure connect bundle of the setting `cloud`, and use its contact points, TLS
+        context and credentials.
+        """
         self._cloud = None
         if self.cloud is None:
             return
@@ -269,7 +284,7 @@ class ClusterBase(
             self.auth_provider = PlainTextAuthProvider(*credentials)
 
     def _take_routes(self, has_contact_points: bool) -> None:
-        """Apply the setting `client_routes_config`."""
+        """If `client_routes_config` is set, connect to nodes by its routes."""
         config = self.client_routes_config
         if config is None:
             return
@@ -279,7 +294,7 @@ class ClusterBase(
             self.contact_points = routes.contact_points_of(config) or self.contact_points
 
     def _make_tls(self) -> None:
-        # Made in the constructor, so that a wrong option or a missing file is an error there.
+        # The constructor calls this, so it raises errors about wrong options or missing files.
         tls = tls_of(self)
         if self._client_routes is not None:
             routes.check_names(tls)
@@ -288,6 +303,9 @@ class ClusterBase(
     # -- checks ------------------------------------------------------------------------------------
 
     def _choose_mode(self, profiles: Mapping[Any, ExecutionProfile] | None) -> ConfigMode:
+        """Return the mode for the constructor's settings; raise ValueError if they exclude each
+        other.
+        """
         legacy = []
         for name in ("load_balancing_policy", "default_retry_policy"):
             if getattr(self, name) is not None:
@@ -303,6 +321,7 @@ class ClusterBase(
         return ConfigMode.LEGACY if legacy else ConfigMode.UNCOMMITTED
 
     def _make_profiles(self, profiles: Mapping[Any, ExecutionProfile] | None) -> None:
+        """Check and store the execution profiles, and add a default profile if there is none."""
         if profiles is not None and not isinstance(profiles, Mapping):
             raise TypeError(
                 "execution_profiles must be a mapping of names to profiles, but is of type "
@@ -352,19 +371,21 @@ class ClusterBase(
 
     @property
     def _uses_profiles(self) -> bool:
-        """True if execution profiles were given or added, so that old-style settings are
-        refused.
+        """True if the application has passed or added execution profiles. Old-style settings then
+        raise an error.
         """
         return self.config_mode is ConfigMode.PROFILES
 
     def _use_old_style(self) -> None:
-        """Record that old-style settings are used: profiles are refused from now on."""
+        """Record that the application uses old-style settings. Adding profiles raises an error from
+        now on.
+        """
         self.config_mode = ConfigMode.LEGACY
 
     def _default_of_profiles(self, name: str) -> Any:
-        """Return the default value of a profile's setting.
+        """Return the value that a new `ExecutionProfile` has for a setting.
 
-        :param name: the setting of the profile.
+        :param name: the name of the profile's attribute.
         """
         return getattr(ExecutionProfile(), name)
 
@@ -373,13 +394,16 @@ class ClusterBase(
         return []
 
     def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
-        """Have the engine report hosts to a load balancing policy; before `connect`, do nothing.
+        """Make the engine notify a load balancing policy about hosts. Before `connect`, do nothing:
+        `connect` does this for all policies.
 
         :param policy: a policy that was set after `connect`.
         """
 
     def _adopt_profile(self, profile: ExecutionProfile) -> None:
-        """Initialize the policies of a profile that was passed to a call."""
+        """Initialize the policies of a profile that was passed to `execute` itself and was not
+        added to the cluster.
+        """
         unnamed = self.profile_manager.add_unnamed(profile, partial(_forget, weakref.ref(self)))
         if unnamed is not None:
             unnamed.policy.check_supported()
@@ -388,7 +412,11 @@ class ClusterBase(
             unnamed.is_ready = True
 
     def _add_profile(self, name: Hashable, profile: ExecutionProfile) -> LoadBalancingPolicy | None:
-        """Add a profile; return its load balancing policy if no other profile uses it."""
+        """Add a profile.
+
+        :returns: the profile's load balancing policy if no other profile uses it, so that it must
+            be initialized; otherwise None.
+        """
         if not isinstance(profile, ExecutionProfile):
             raise TypeError(f"profile must be an ExecutionProfile, but is {profile!r}")
         if self.config_mode is ConfigMode.LEGACY:
@@ -397,7 +425,7 @@ class ClusterBase(
             raise ValueError(f"there is an execution profile {name!r} already")
         self.config_mode = ConfigMode.PROFILES
         policy = profile.load_balancing_policy
-        # Look before the profile is added, or it would always be found.
+        # Check this before the profile is added, or its own policies would be found.
         is_known = any(policy is other for other in self.profile_manager.policies())
         speculation = profile.speculative_execution_policy
         is_speculation_known = any(
@@ -411,7 +439,9 @@ class ClusterBase(
         return None if is_known else policy
 
     def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
-        """Let a speculative execution policy that was added after `connect` see latencies."""
+        """Make the engine report latencies to a speculative execution policy that was added after
+        `connect`. Before `connect`, do nothing.
+        """
 
     def _add_user_type(
         self, keyspace: str, name: str, klass: type[Any], sessions: Iterable[SessionBase]
@@ -480,7 +510,7 @@ class ClusterBase(
 
 
 def _forget(cluster: weakref.ref[ClusterBase], policy: LoadBalancingPolicy) -> None:
-    """Have the engine stop reporting hosts to `policy`; in any thread."""
+    """Stop the engine from notifying `policy` about hosts. May be called from any thread."""
     owner = cluster()
     core = owner._core if owner is not None else None
     if core is not None:

@@ -1,9 +1,14 @@
-"""Turns the arguments of `execute` into a request of the engine.
+"""Turns the arguments of `execute` into a request of the engine, for both APIs and all kinds of
+statements.
 
-Both APIs and all kinds of statements use this code. The options of the call are checked and
-combined into `CallOptions`. Then the query becomes a statement, and the statement a request body.
-`happy_path.resolve` and `happy_path.request_for` add the settings that apply. For a bound statement
-on the happy path, `happy_path.bound_request` does all of this in one call.
+The steps are:
+
+1. `RequestMaker._options` checks the options of the call and combines them into `CallOptions`.
+2. `RequestMaker._statement` turns the query into a statement, and `_body_of` makes its body.
+3. `happy_path.resolve` adds the settings of the statement, the call, the profile and the session to
+   the body, and `happy_path.request_for` makes the request.
+
+For a bound statement without listeners, `happy_path.bound_request` does steps 2 and 3 in one call.
 """
 
 from __future__ import annotations
@@ -105,8 +110,8 @@ __all__ = ["USUAL_OPTIONS", "Parameters", "Query", "RequestMaker"]
 
 R = TypeVar("R", bound="Request")
 
-# The options of a call without arguments: timeout, trace, custom_payload, execution_profile,
-# paging_state, host.
+# The options of a call that passes none. Their order is timeout, trace, custom_payload,
+# execution_profile, paging_state, host.
 USUAL_OPTIONS = (NOT_SET, False, None, EXEC_PROFILE_DEFAULT, None, None)
 
 _TEXTS = (str, SimpleStatement)
@@ -114,7 +119,9 @@ _USUAL_PARAMETERS = frozenset({tuple, list, dict})
 
 
 def _warn_of_parameters(query: object) -> None:
-    """Warn that the parameters of a call are ignored, as in cassandra-driver."""
+    """Warn that the parameters of a call are ignored, because the query has values already.
+    cassandra-driver ignores them, too.
+    """
     advice = (
         "pass them to batch.add(statement, parameters)"
         if isinstance(query, BatchStatement)
@@ -128,8 +135,9 @@ def _warn_of_parameters(query: object) -> None:
 
 
 def _advice_for(query: object) -> str:
-    """Return advice for an object that is not a query."""
+    """Return advice for the error about an object that is not a query."""
     if hasattr(query, "__await__"):
+        # Close the coroutine, or Python would also warn that it was never awaited.
         query.close() if hasattr(query, "close") else None
         return "; write `await session.prepare(...)`"
     if isinstance(query, (list, tuple)):
@@ -138,7 +146,7 @@ def _advice_for(query: object) -> str:
 
 
 class RequestMaker:
-    """Makes the requests of a session. Base of the sessions of both APIs."""
+    """Makes the requests of a session. It is a base class of the sessions of both APIs."""
 
     encoder: Encoder
     client_protocol_handler: Any
@@ -176,7 +184,8 @@ class RequestMaker:
     ) -> CallOptions:
         """Check the options of a call, and combine them.
 
-        Callers first compare them with `USUAL_OPTIONS`, which most calls have.
+        Callers first compare the options with `USUAL_OPTIONS`: most calls pass none, and then this
+        method is not needed.
         """
         if timeout is not NOT_SET:
             check_timeout(timeout)
@@ -193,8 +202,8 @@ class RequestMaker:
             else self.get_execution_profile(execution_profile)
         )
         if paging_state is not None and not paging_state:
-            # The server would return the first page, so an application with a corrupt token would
-            # loop.
+            # The server would return the first page, so an application that loses its paging state
+            # would read the same page again and again.
             raise InvalidPagingState(
                 InvalidPagingState.error_code,
                 f"the paging state is empty ({paging_state!r}): None is for the first page",
@@ -222,7 +231,7 @@ class RequestMaker:
         return parameters_of(text) is MarkerKind.MARKERS
 
     def _prepared_for(self, query: str | SimpleStatement) -> PreparedStatement | None:
-        """Return the statement that an earlier execution of the same CQL has prepared, or None."""
+        """Return the prepared statement of an earlier execution of the same CQL, or None."""
         # The keyspace is part of the key: in another keyspace, unqualified names mean other tables.
         if isinstance(query, str):
             return self._prepared_texts.get((self.keyspace, query))
@@ -231,9 +240,11 @@ class RequestMaker:
     def _bind_text(
         self, query: str | SimpleStatement, prepared: PreparedStatement, parameters: Parameters
     ) -> BoundStatement:
-        """Bind a prepared statement, with the settings of the statement that is executed."""
+        """Bind the parameters to the statement that was prepared for `query`, and copy the settings
+        of `query`, for example its consistency level.
+        """
         bound: BoundStatement = prepared.bind(parameters)
-        # Executions of the same CQL share the prepared statement, so it cannot have these settings.
+        # All executions of the same CQL share the prepared statement, so it has no settings itself.
         if isinstance(query, SimpleStatement):
             bound.take_settings(query)
             bound.serial_consistency_level = query.serial_consistency_level
@@ -242,8 +253,11 @@ class RequestMaker:
     # -- request bodies ----------------------------------------------------------------------------
 
     def _keyspace_to_send(self, keyspace: str | None) -> str | None:
-        """Return the keyspace to send in a request, from version 5 on."""
-        # Older versions have no field for it; the connection's keyspace applies there.
+        """Return `keyspace` if requests can contain a keyspace, otherwise None.
+
+        Before protocol version 5 requests have no such field, and the connection's keyspace applies
+        instead.
+        """
         return keyspace if self._engine.core.protocol_version >= 5 else None
 
     def _body_of(
@@ -271,14 +285,14 @@ class RequestMaker:
         options: CallOptions,
         resolved: AnyBody | None = None,
     ) -> AnyBody:
-        """Resolve the settings of `body`, and render it in the expected wire format.
+        """Set the settings of `body`, and render it for the wire format of most connections.
 
-        If a listener or a user-defined handler may change it, it becomes a message instead, which
-        is encoded at each attempt.
+        If a listener or a user-defined protocol handler may change the request, return a
+        `MessageBody` instead. Each attempt encodes it anew, after the changes.
 
-        :param resolved: a body with settings that are resolved already; None to resolve them. The
-            timestamp must be drawn only once per call: a second one could be later than those of
-            later calls.
+        :param resolved: another body of the same call, whose settings are copied; None to resolve
+            the settings now. A call must generate its timestamp only once: a second timestamp could
+            be later than those of later calls.
         """
         if resolved is None:
             happy_path.resolve(body, self, statement, options)
@@ -296,9 +310,9 @@ class RequestMaker:
         self, query: Query, parameters: Parameters, options: CallOptions, on_done: Done
     ) -> Request:
         """Make the request, encoded in the calling thread; the caller starts it on the loop."""
-        # Bound statements and batches have values already: wrappers that pass `parameters` with
-        # each call must not change these. A string with empty parameters is sent unchanged, so that
-        # `%` has no special meaning.
+        # Bound statements and batches have values already. Ignore the parameters of such calls:
+        # some wrappers of `execute` always pass them. A string with empty parameters is sent
+        # unchanged, so that `%` has no special meaning.
         if isinstance(query, (BoundStatement, BatchStatement)) or (
             isinstance(query, _TEXTS) and are_empty(parameters)
         ):
@@ -322,6 +336,7 @@ class RequestMaker:
                     return self._first_execution(query, parameters, options, on_done)
                 query, parameters = self._bind_text(query, prepared, parameters), None
             statement = self._statement(query, parameters)
+        # The fast way, if no user code may change the request.
         if (
             type(statement) is BoundStatement
             and self.client_protocol_handler is ProtocolHandler
@@ -347,7 +362,9 @@ class RequestMaker:
         options: CallOptions,
         on_done: Done,
     ) -> Request:
-        """Make the request for the inner statement; policies see the wrapper, which has the
+        """Make the request for a statement that is wrapped in a `HostTargetingStatement`.
+
+        The inner statement is sent. The load balancing policy gets the wrapper, which names the
         host.
         """
 
@@ -358,6 +375,7 @@ class RequestMaker:
 
         request = self._request(query.inner_statement, parameters, options, on_done)
         request.statement = wrapped(request.statement)
+        # The first execution of CQL with bind markers sets the statement again after the PREPARE.
         if isinstance(request, PreparingRequest):
             bind_to = request.bind_to
 
@@ -392,7 +410,8 @@ class RequestMaker:
     ) -> Request:
         """Make the request for CQL with bind markers that is not prepared yet."""
         statement = SimpleStatement(query) if isinstance(query, str) else query
-        # Bound only after the PREPARE. The application may change its own object until then.
+        # The parameters are bound only after the PREPARE, and the application may change its object
+        # until then: keep a copy.
         parameters = snapshot(parameters)
 
         def bind_to(prepared: list[PreparedStatement]) -> tuple[BoundStatement, AnyBody]:
@@ -401,7 +420,8 @@ class RequestMaker:
                 self._body_of(bound, None), bound, options, unprepared
             )
 
-        # The unprepared statement describes the request until it is prepared.
+        # Until the statement is prepared, the request needs another body, for its settings and for
+        # messages.
         unprepared = self._body_of(statement, None)
         request = self._preparing_request(unprepared, statement, statement, options, on_done)
         request.texts = [(statement.keyspace, statement.query_string)]
@@ -411,9 +431,11 @@ class RequestMaker:
     def _happy_batch(
         self, batch: BatchStatement, options: CallOptions, on_done: Done
     ) -> Request | None:
-        """Make the request for a batch of rows of one prepared statement; None for other batches.
+        """Make the request for a batch that consists of rows of one prepared statement, added with
+        `add_many`. Return None for any other batch.
 
-        For `happy_path.HappyPath`, which has checked that no user code changes the request.
+        `happy_path.HappyPath` calls this after it has checked that no user code may change the
+        request.
 
         :param batch: the batch.
         :param options: the options of the call.
@@ -435,14 +457,16 @@ class RequestMaker:
     def _batch_request(self, batch: BatchStatement, options: CallOptions, on_done: Done) -> Request:
         """Make the request for a batch.
 
-        Strings with bind markers are prepared first, unless they are prepared already.
+        If the batch has strings with bind markers that are not prepared yet, the request prepares
+        these first.
         """
         entries = batch.sealed_entries()
         texts = texts_of(entries)
         working_keyspace = batch.expected_keyspace or self.keyspace
         keyspace = self._keyspace_to_send(batch.own_keyspace)
         expected = keyspace or working_keyspace
-        # Strings with bind markers are prepared in the keyspace in which strings without them run.
+        # Prepare strings with bind markers in the same keyspace in which the batch's other strings
+        # are executed.
         prepare_keyspace = self._keyspace_to_send(batch.keyspace) or working_keyspace
         cached = [
             self._prepared_texts.get((keyspace_of_text or prepare_keyspace, text))
@@ -495,8 +519,8 @@ class RequestMaker:
         return request
 
     def _warn_if_large(self, body: AnyBody, batch: BatchStatement) -> AnyBody:
-        """Return `body`; log a warning if the server will probably refuse it because of its
-        size.
+        """Log a warning if the server will probably refuse the batch because of its size. Return
+        `body`.
         """
         limit = self.batch_size_warn_threshold
         if limit is not None and body.size > limit and self._batch_warnings.is_due():

@@ -53,23 +53,28 @@ T = TypeVar("T")
 
 log = logging.getLogger("cassandra.cluster")
 
+# The longest wait for the engine to close, and then for its thread to end.
 SHUTDOWN_TIMEOUT = 10.0  # seconds
+# The longest wait for the thread if closing the engine has failed or timed out.
 LAST_TIMEOUT = 0.5  # seconds
-DROPPED_WAIT = 0.1  # seconds that a collected cluster's owner has to call shutdown()
-# Seconds that a call waits for the pools that the policy of its profile needs.
-POOLS_WAIT = 5.0
+# After a Cluster was garbage collected, its owner has this time to call `shutdown`.
+DROPPED_WAIT = 0.1  # seconds
+# The first call with a new policy waits this long for the pools that the policy needs.
+POOLS_WAIT = 5.0  # seconds
 CANCEL_INTERVAL = 0.02  # seconds between checks while shutdown() cancels a connect()
 
 
 class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
     """A cluster to connect to.
 
-    ``with Cluster(["10.0.0.1"]) as cluster, cluster.connect("ks") as session: ...`` or `connect`
-    and `shutdown`. The names of contact points are resolved when the object is made;
-    UnresolvableContactPoints is raised if no name can be resolved.
+    Use it in a `with` statement, or call `connect` and `shutdown`:
+    ``with Cluster(["10.0.0.1"]) as cluster, cluster.connect("ks") as session: ...``
 
-    Each parameter except `execution_profiles` is also an attribute. A change after `connect` has an
-    effect if the parameter's description says so.
+    The constructor resolves the host names of contact points; it raises UnresolvableContactPoints
+    if it can resolve none of them.
+
+    Each parameter except `execution_profiles` is also an attribute. Changing it after `connect` has
+    an effect if the parameter's description says so.
     """
 
     __doc__ = WithFields(__doc__)
@@ -89,7 +94,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
 
     @property
     def _required_loop_thread(self) -> LoopThread:
-        """The thread in which the engine runs.
+        """The thread in which the engine runs, if there is one.
 
         :raises ConnectionException: before `connect`.
         :raises ConnectionShutdown: after `shutdown`.
@@ -130,12 +135,15 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         If the first call fails, no thread and no socket is left behind.
 
         :param keyspace: the keyspace of unqualified names; None for no keyspace.
-        :param wait_for_all_pools: return when all pools are open, not only the first.
-        :raises NoHostAvailable: with the error of each contact point, for example
-            AuthenticationFailed.
-        :raises NoHostAvailable: which is also an InvalidRequest, if the keyspace does not exist.
+        :param wait_for_all_pools: True to return when the connection pools to all hosts are open;
+            False to return soon after the first is open.
+        :raises NoHostAvailable: if no contact point can be connected to; with the error of each,
+            for example AuthenticationFailed.
+        :raises NoHostAvailable: if the keyspace does not exist; this error is also an
+            InvalidRequest.
         """
-        keyspace = keyspace or None  # e.g. from an environment variable
+        # Treat an empty string like None: it may come from an environment variable.
+        keyspace = keyspace or None
         if keyspace is not None:
             check_keyspace(keyspace)
         # Two threads that connect at the same time must not start two engines.
@@ -167,6 +175,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         return session
 
     def _start(self) -> None:
+        """Start the engine's thread, and connect the engine."""
         thread = LoopThread(f"cassandra-loop-{id(self):x}")
         try:
             thread.start()
@@ -182,7 +191,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         except BaseException:
             self._stop()
             raise
-        # The arguments must not refer to the cluster, or it would never be collected.
+        # If the application drops the cluster without `shutdown`, close the engine. These objects
+        # must not refer to the cluster, or it would never be garbage collected.
         self._dropped = _Dropped(self._core, thread, str(self))
         self._finalizer = weakref.finalize(self, self._dropped.close_soon)
         self._finalizer.atexit = False  # `_shutdown_all` runs at exit instead
@@ -191,7 +201,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         assert self._loop_thread is not None
         core = engine_core()(self._settings(), self.metadata, self._loop_thread.loop)
         core.wake_queue = self._loop_thread.wake_queue
-        # Set it before waiting, so that a connect() that fails or is cancelled closes the engine.
+        # Set this before we wait, so that `_stop` closes the engine if `connect` fails or is
+        # cancelled.
         self._core = core
         await core.connect()
         await self._on_connected(core)
@@ -217,7 +228,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         thread = self._loop_thread
         if thread is None:
             return
-        # In a callback, do not wait for the loop: that would be a deadlock.
+        # A callback runs on the loop and must not wait for it.
         if thread.is_current():
             session._close_engine()
         else:
@@ -226,14 +237,15 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
     def add_execution_profile(
         self, name: Hashable, profile: ExecutionProfile, pool_wait_timeout: float | None = 5
     ) -> None:
-        """Add an execution profile, to be used as `execution_profile=`.
+        """Add an execution profile. Pass its name as `execution_profile` to use it.
 
         :param name: any hashable object.
         :param profile: an `ExecutionProfile`.
-        :param pool_wait_timeout: seconds to wait for connections that only the new profile's policy
-            needs; None for no limit, 0 for no wait.
+        :param pool_wait_timeout: seconds to wait until connections are open to the hosts that only
+            the new profile's policy uses; None for no limit, 0 for no wait.
         :raises ValueError: if the name is taken, or old-style settings are used.
-        :raises OperationTimedOut: if the wait is too short. The profile is added nevertheless.
+        :raises OperationTimedOut: if the connections are not open after that time. The profile is
+            added nevertheless.
         """
         policy = self._add_profile(name, profile)
         core = self._core
@@ -267,7 +279,9 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
             self._run(_call(self._core.policies.attach, policy))
 
     def _is_in_loop(self) -> bool:
-        """Return True in a callback, where waiting for the loop would be a deadlock."""
+        """Return True if the current thread is the loop's, for example in a callback. Such a thread
+        must not wait for the loop.
+        """
         return self._loop_thread is not None and self._loop_thread.is_current()
 
     def _resize_pools(self) -> None:
@@ -275,10 +289,11 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
             self._run(_call(self._core.sessions.resize_pools))
 
     def register_user_type(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
-        """Decode values of a user-defined type as instances of a class, and accept such parameters.
+        """Map a user-defined type to a class: decode its values as instances of the class, and
+        accept instances as parameters.
 
-        You may call this before `connect`, which then raises UserTypeDoesNotExist if there is no
-        such type.
+        You may call this before `connect`. Then `connect` raises UserTypeDoesNotExist if the
+        cluster does not have the type.
 
         :param keyspace: the name of the type's keyspace.
         :param user_type: the name of the type.
@@ -302,7 +317,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         return core.control.current_host if core is not None else None
 
     def refresh_nodes(self, force_token_rebuild: bool = False) -> None:
-        """Read the node list again, now.
+        """Read the list of nodes from the server now.
 
         :param force_token_rebuild: compute the replicas of partitions again, even if no token has
             changed.
@@ -318,12 +333,13 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
             raise self._not_connected()
         self._run(core.schema.refresh(target, max_wait))
 
-    # -- life --------------------------------------------------------------------------------------
+    # -- shutdown ----------------------------------------------------------------------------------
 
     def shutdown(self) -> None:
-        """Close all sessions and connections and end the engine's thread, within seconds.
+        """Close all sessions and connections, and end the engine's thread.
 
-        Requests in flight fail with an error that says so. Repeated calls do nothing.
+        This takes some seconds at most. Requests in flight fail with `SessionShutdown`. Repeated
+        calls do nothing.
 
         :raises RuntimeError: if called in the engine's own thread, which would be a deadlock.
         """
@@ -334,8 +350,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
                 "which it would wait for"
             )
         self.is_shutdown = True
-        # A thread that connects may hold the lock for a long time: cancel its calls, including
-        # later ones.
+        # Another thread may hold the lock for a long time in `connect`. Cancel its calls until it
+        # has released the lock.
         while not self._lock.acquire(timeout=CANCEL_INTERVAL):
             thread = self._loop_thread
             if thread is not None:
@@ -353,29 +369,31 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
             self._lock.release()
 
     def _stop(self) -> None:
+        """Close the engine and end its thread. Do nothing if there is no engine."""
         core, thread = self._core, self._loop_thread
         if self._finalizer is not None:
             self._finalizer.detach()
         if self._dropped is not None and not self._dropped.take_back():
-            core = None  # closed already, and the thread is about to end
+            core = None  # `_Dropped.close` has begun, which also ends the thread
         self._core = None
         self._loop_thread = None
         if thread is None:
             return
-        # If closing the engine timed out, do not wait as long again for the thread.
-        patience = LAST_TIMEOUT
+        # If closing the engine times out, its loop is blocked: do not wait long for the thread.
+        thread_timeout = LAST_TIMEOUT
         try:
             if core is not None:
                 thread.run(core.close(), SHUTDOWN_TIMEOUT)
-            patience = SHUTDOWN_TIMEOUT
+            thread_timeout = SHUTDOWN_TIMEOUT
         finally:
-            thread.stop(patience)
+            thread.stop(thread_timeout)
 
     def _abandon_after_fork(self) -> None:
         """Make this cluster unusable in a forked child: the engine's thread exists only in the
         parent.
         """
-        # A thread of the parent may have held the lock at the fork; nobody would release it here.
+        # Another thread of the parent may have held the lock at the fork. That thread does not
+        # exist in the child, so nobody would release the lock.
         self._lock = new_lock()
         if self._loop_thread is not None:
             self._loop_thread.abandon(_FORKED)
@@ -397,10 +415,10 @@ async def _call(function: Callable[..., T], *args: Any) -> T:
 
 
 class _Dropped:
-    """The parts of a connected Cluster, closed if the cluster is collected without `shutdown`.
+    """Closes the engine of a Cluster that was garbage collected without `shutdown`.
 
-    We close them after a short delay: when a reference cycle is collected, the cluster's finalizer
-    may run before the ``__del__`` of its owner, which calls `shutdown`.
+    The engine is closed after a short delay. If the cluster and its owner are in a reference cycle,
+    the cluster's finalizer may run before the ``__del__`` of the owner, which may call `shutdown`.
 
     :param name: the name of the cluster, for the warning.
     """
@@ -415,6 +433,7 @@ class _Dropped:
         self._lock = new_lock()
 
     def _take(self) -> bool:
+        """Return True to the first caller only, who must then close the engine."""
         with self._lock:
             is_first, self._is_taken = not self._is_taken, True
         return is_first
@@ -425,7 +444,7 @@ class _Dropped:
         return self._take()
 
     def close_soon(self) -> None:
-        """Called in any thread when the cluster was collected."""
+        """Called in any thread when the cluster was garbage collected."""
         _dropped.add(self)
         with suppress(RuntimeError):  # the loop is closed
             self._thread.loop.call_soon_threadsafe(
@@ -454,7 +473,7 @@ _live_clusters: weakref.WeakSet[Cluster] = weakref.WeakSet()
 
 
 def _is_end_of_daemon(args: threading.ExceptHookArgs) -> bool:
-    """Return True if a daemon thread ended because its session was closed at exit."""
+    """Return True if a daemon thread was ended by the error of a closed session or connection."""
     shutdown_errors = (SessionShutdown, ConnectionShutdown)
     return (
         isinstance(args.exc_value, shutdown_errors)
@@ -475,6 +494,7 @@ def _quieten_daemons() -> None:
 
 
 def _shutdown_all() -> None:
+    """Shut down all clusters at the exit of the interpreter."""
     if _live_clusters:
         _quieten_daemons()
     for dropped in list(_dropped):

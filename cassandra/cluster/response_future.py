@@ -1,7 +1,7 @@
-"""`ResponseFuture`: a request in flight, to wait for or to add callbacks to.
+"""`ResponseFuture`: an execution whose result you can wait for, or to which you add callbacks.
 
-The engine's loop completes it. A waiting thread creates the event that it waits for; without
-waiting threads there is no event.
+The engine's loop completes the future. The event that threads wait for is only created when the
+first thread waits, so most futures have none.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from cassandra.query.prepared import PreparedStatement
     from cassandra.query.trace import QueryTrace
 
-    # A future whose rows are of no known type need not say so.
+    # The default allows `ResponseFuture` without a type argument.
     R = TypeVar("R", default=Any)
 else:
     from typing import TypeVar
@@ -57,7 +57,7 @@ __all__ = ["ResponseFuture"]
 
 log = logging.getLogger("cassandra.cluster")
 
-# Protects registrations by several threads with a future; all futures share this lock.
+# A thread takes this lock while it adds a callback or an event to a future. All futures share it.
 _registering = Lock()
 
 
@@ -71,9 +71,10 @@ _Callback = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
 class _Callbacks:
-    """The callbacks for results, or for errors.
+    """The callbacks of a future for results, or those for errors.
 
-    Each is called once per page, by the thread that first takes it out of `due`.
+    `registered` has all of them. `due` has those that were not called yet for the current page. The
+    thread that takes a callback out of `due` calls it, so each is called once per page.
     """
 
     __slots__ = ("due", "registered")
@@ -111,9 +112,10 @@ class ResponseFuture(Generic[R]):
         first page has come or the execution has failed.
     """
 
-    # The completion takes no lock: it writes the outcome, then `_done`, then looks for waiters.
-    # Callers register first and then look at `_done`, so at least one side sees the other. If both
-    # do, the callback is called by the side that takes it out of its queue.
+    # `_complete` takes no lock: it writes the outcome, then sets `_done`, then looks for callbacks
+    # and a waiter. Other threads add a callback or waiter first and then read `_done`, so at least
+    # one of the two threads sees the other. If both do, the thread that takes a callback out of its
+    # queue calls it.
 
     __slots__ = (
         # Tracers store their own attributes here; the dict is only created when they do.
@@ -136,7 +138,8 @@ class ResponseFuture(Generic[R]):
         "session",
     )
 
-    # Class attributes instead of slots, because few futures ever set them.
+    # Class attributes instead of slots, because few futures set them; their values are then in
+    # `__dict__`.
     _next: NextPage | None = None
     _trace_ids: tuple[uuid.UUID, ...] = ()
     _handed_rows: Any = None
@@ -161,8 +164,8 @@ class ResponseFuture(Generic[R]):
         self._error: BaseException | None = None
         self._done = False
         self._waiter: Any = None
-        # (function, argument), called once with the future when it is over; unlike callbacks, no
-        # rows are decoded.
+        # (function, argument). Unlike a callback, the function is called once, and no rows are
+        # decoded for it.
         self._watcher: tuple[Callable[..., Any], Any] | None = watcher
         self._callbacks: _Callbacks | None = None
         self._errbacks: _Callbacks | None = None
@@ -174,16 +177,18 @@ class ResponseFuture(Generic[R]):
     # -- completion, on the loop -------------------------------------------------------------------
 
     def _watch(self, request: Request) -> None:
-        """Store `request`, before it is started.
+        """Store the request that will complete this future.
 
-        :param request: the engine's request, which has not started.
+        :param request: the engine's request, which must not be started yet.
         """
         self._request = request
 
     def _complete(self, request: Request | None) -> None:
-        """Called by the engine when `request` is over.
+        """Called by the engine when `request` is over: store its outcome, wake waiting threads, and
+        call the callbacks.
 
-        :param request: None if the outcome is stored already; a tracer's wrapper calls it that way.
+        :param request: None if the outcome is stored already. A tracer's method that replaces
+            `_set_final_result` or `_set_final_exception` calls it that way.
         """
         if request is not None:
             history = self._history
@@ -195,20 +200,20 @@ class ResponseFuture(Generic[R]):
             if self._hooks is not None:
                 finish_wrapped(self)
                 return
-        # Keep local references: another page may be requested as soon as a thread is woken.
+        # Read these before any thread is woken: a woken thread may request the next page, which
+        # replaces the attributes.
         response, error = self._response, self._error
-        # Set this after the outcome: a thread that sees it reads the outcome without a lock.
+        # Set this after the outcome: a thread that sees `_done` reads the outcome without a lock.
         self._done = True
-        # Read these before any thread is woken: a request for the next page replaces them.
         callbacks, errbacks = self._callbacks, self._errbacks
         due = None if callbacks is None else callbacks.due
         due_errors = None if errbacks is None else errbacks.due
         waiter, watcher = self._waiter, self._watcher
         has_callbacks = bool(due or due_errors)
         if has_callbacks:
-            # Wake threads before the callbacks, because a callback may wait for such a thread,
-            # although it should not. Most applications still find that callbacks have run when
-            # `result` returns.
+            # Wake waiting threads before we call the callbacks: a callback might wait for one of
+            # these threads, although it should not. `set_soon` gives the callbacks a head start, so
+            # most applications find that callbacks have run when `result` returns.
             self.session.wake_queue.wake()
             if waiter is not None:
                 waiter.set_soon()
@@ -225,14 +230,15 @@ class ResponseFuture(Generic[R]):
         if trace_id is not None:
             self._trace_ids = (*self._trace_ids, trace_id)
         self.is_schema_agreed = getattr(response, "is_schema_agreed", True)
-        if self._error is None:  # otherwise the failed page may be requested again
+        # After an error keep the paging state: the application may request the failed page again.
+        if self._error is None:
             self._paging_state = getattr(response, "paging_state", None)
 
     _set_final_result = FinalMethod("set_final_result")
     _set_final_exception = FinalMethod("set_final_exception")
 
     def _call_due(self) -> None:
-        """Call the callbacks for the outcome that have not been called yet."""
+        """Call the callbacks that have not been called yet for the current outcome."""
         self._call(_due(self._callbacks), _due(self._errbacks), self._response, self._error)
 
     def _call(
@@ -242,8 +248,11 @@ class ResponseFuture(Generic[R]):
         response: object,
         error: BaseException | None,
     ) -> None:
-        """Call `due` with the rows of `response`, or `due_errors` with the error. Both belong to
-        one page, even if another page is requested during the calls.
+        """Call the callbacks in `due` with the rows of `response`, or those in `due_errors` with
+        `error`.
+
+        The outcome is passed as arguments, because a callback may request the next page, which
+        resets the future's attributes.
         """
         outcome: Any = error
         if error is None:
@@ -253,7 +262,8 @@ class ResponseFuture(Generic[R]):
                 outcome = self._rows(response)
             except BaseException as fault:  # the rows cannot be decoded, or a row factory fails
                 outcome = failure_of(fault)
-                # Do not overwrite the outcome of the next page, if that was requested already.
+                # Store the error, unless the next page was requested already, whose outcome it
+                # would overwrite.
                 if self._response is response:
                     self._error = outcome
                 due = due_errors
@@ -262,16 +272,18 @@ class ResponseFuture(Generic[R]):
         while due:
             try:
                 function, args, kwargs = due.popleft()
-            except IndexError:
+            except IndexError:  # another thread has taken the last callback
                 return
             try:
                 function(outcome, *args, **kwargs)
-            # An error must not end the loop's thread, on which all other requests depend.
+            # An error must not end the loop's thread, which handles all other requests, too.
             except BaseException:
                 log.exception("a callback of %r failed", self)
 
     def _rows(self, response: object) -> Any:
-        """Return the rows of the page for callbacks; None if the result has no rows."""
+        """Decode and return the rows of a page for callbacks; None if the statement returns no
+        rows.
+        """
         if isinstance(response, ResultMessage) and response.kind == RESULT_KIND_ROWS:
             return response.decode(self.row_factory)
         return response if isinstance(response, list) else None
@@ -279,7 +291,9 @@ class ResponseFuture(Generic[R]):
     # -- waiting -----------------------------------------------------------------------------------
 
     def result(self, timeout: object = NOT_SET) -> ResultSet[R]:
-        """Wait for the outcome: return the `ResultSet`, or raise the error, on each call.
+        """Wait until the execution is complete, and return its `ResultSet` or raise its error.
+
+        You may call this repeatedly.
 
         :param timeout: must be left out, because `Session.execute_async` has the timeout.
         """
@@ -313,9 +327,11 @@ class ResponseFuture(Generic[R]):
                 if self._waiter is None:
                     self._waiter = GreenEvent() if waits_by_waiters() else happy_path.Event()
         waiter = self._waiter
-        # Check again now that the event is visible: an earlier completion did not set it.
+        # Check again after creating the waiter: if the completion came before that, it did not see
+        # the waiter and does not set it.
         if not self._done:
-            if self.session.is_shutdown:  # for example in a forked child
+            # In a forked child the session is shut down, and the request would never complete.
+            if self.session.is_shutdown:
                 self.session._refuse_in_child()
             waiter.wait(timeout)
 
@@ -326,9 +342,9 @@ class ResponseFuture(Generic[R]):
 
         With paging, it is called for each page. `rows` is None if the result has no rows.
 
-        :param fn: called in the driver's event loop thread, which it must not block (under gevent
-            and eventlet: in a greenlet of the calling thread); at once if the result has come
-            already.
+        :param fn: a function. It runs in the driver's event loop thread, which it must not block;
+            under gevent and eventlet, it runs in a greenlet of the calling thread. If the result
+            has come already, it is called at once in the calling thread.
         :param args: further arguments.
         :param kwargs: further keyword arguments.
         :returns: self.
@@ -397,12 +413,12 @@ class ResponseFuture(Generic[R]):
 
     @property
     def error(self) -> BaseException | None:
-        """The error of the execution; None if it has not failed (yet)."""
+        """The error of the execution; None if it is not complete or was successful."""
         return self._error
 
     @property
     def is_over(self) -> bool:
-        """True if the latest requested page, or its error, has come."""
+        """True if the page that was requested last, or its error, has come."""
         return self._done
 
     # -- paging ------------------------------------------------------------------------------------
@@ -414,7 +430,9 @@ class ResponseFuture(Generic[R]):
 
     @property
     def paging_state(self) -> bytes | None:
-        """The position of the next page; None on the last page."""
+        """The server's paging state, with which the next page can be requested; None on the last
+        page.
+        """
         return self._paging_state
 
     def start_fetching_next_page(self) -> None:
@@ -441,10 +459,11 @@ class ResponseFuture(Generic[R]):
         next_page.take(self._complete)
 
     def _ask_for_page_ahead(self) -> None:
-        """Request the next page ahead, if there is one, while the current page is still in use.
+        """Request the next page while the application still reads the current page.
 
-        `start_fetching_next_page` then takes it. Does nothing if it was requested already, or if
-        there are callbacks, which request pages themselves.
+        `start_fetching_next_page` later uses this request. Does nothing if there is no next page,
+        if it was requested already, or if the future has callbacks, which request pages
+        themselves.
         """
         state = self._paging_state
         if state is None or self._next is not None or self._request is None:
@@ -456,7 +475,9 @@ class ResponseFuture(Generic[R]):
 
     @property
     def message(self) -> Any:
-        """The message that was or will be sent."""
+        """The protocol message of the request, as an object with the attributes that the messages
+        of cassandra-driver have.
+        """
         return self.session._message_of_request(self._request)
 
     @property
@@ -472,7 +493,7 @@ class ResponseFuture(Generic[R]):
 
     @property
     def attempts(self) -> list[Attempt]:
-        """Every attempt so far: host, start, latency, error and retry decision."""
+        """All attempts so far, each with its host, start, latency, error and retry decision."""
         current = self._request.attempts if self._request is not None and not self._done else []
         return [*self._history, *current]
 

@@ -74,12 +74,12 @@ T = TypeVar("T")
 
 
 class Session(SessionBase, CompatSession):
-    """Executes statements. `Cluster.connect` creates it.
+    """Executes statements. `Cluster.connect` creates sessions.
 
-    A session can be shared by threads, and should be long-lived.
+    Threads can share a session. Keep it for the life of your application.
 
     :param cluster: the cluster that connected it.
-    :param hosts: the hosts known when it was made, stored in the attribute `hosts`.
+    :param hosts: the hosts that were known when the session was made; stored in `hosts`.
     :param keyspace: ignored; for compatibility. Use `set_keyspace`.
     :param engine: the engine's part of the session.
     """
@@ -87,12 +87,12 @@ class Session(SessionBase, CompatSession):
     cluster: Cluster
 
     write_head_start: float = 0.01
-    """Seconds that `execute` waits at most for what the same thread has sent with `execute_async`.
+    """The longest time in seconds that `execute` waits for the last `execute_async` of its thread.
 
-    The protocol does not guarantee an order: a server could answer a read before a write that was
-    sent earlier. Session stores of web frameworks rely on an order: they save with `execute_async`
-    without waiting, and the same thread loads in the next request. SELECTs are not waited for; 0
-    disables the wait.
+    `execute` waits only if that execution has not completed and is not a SELECT; 0 disables the
+    wait. The protocol does not guarantee an order: a server could execute a read before a write
+    that was sent earlier. Session stores of web frameworks rely on the order: they save with
+    `execute_async` without waiting, and the same thread loads in the next web request.
     """
 
     def __init__(
@@ -104,12 +104,13 @@ class Session(SessionBase, CompatSession):
         engine: EngineSession,
     ) -> None:
         super().__init__(cluster, engine)
-        # The latest future of each thread. Weak, so that its rows are not kept.
+        # The latest future of each thread, by the thread's ident. The references are weak, because
+        # we must not keep the futures' rows in memory.
         self._latest: dict[int, ref[ResponseFuture]] = {}
         self.hosts = hosts
         self.is_shutdown = False
-        # Stored here, because the cluster has no inbox after shutdown; the inbox itself refuses
-        # late requests.
+        # Keep our own references: the cluster's loop thread is None after shutdown. The inbox
+        # refuses requests that come later.
         self._inbox = cluster._required_loop_thread.inbox
         self._path = happy_path.HappyPath(
             self,
@@ -177,17 +178,20 @@ class Session(SessionBase, CompatSession):
         token: int | Token | None = None,
         **_unknown: NoReturn,
     ) -> ResultSet[Any]:
-        """Execute `query`, wait, and return its `ResultSet`.
+        """Execute `query`, wait for its result, and return the `ResultSet`.
 
         :param query: a CQL string, or a statement.
-        :param parameters: a sequence, a mapping, or an object with attributes. In a string they
-            replace ``%s`` or ``%(name)s``; bind markers and prepared statements bind them.
+        :param parameters: the values, as a sequence, a mapping, or an object with attributes. They
+            replace ``%s`` or ``%(name)s`` in a string, or are bound to the markers ``?`` or
+            ``:name`` of a string or prepared statement.
         :param timeout: seconds for all attempts together; None for no limit.
-        :param trace: whether the servers trace the request.
-        :param custom_payload: sent with the statement, for custom query handlers of the server.
+        :param trace: True if the servers should trace the request.
+        :param custom_payload: a mapping of strings to bytes, sent with the statement for a custom
+            query handler of the server.
         :param execution_profile: a profile or its name.
-        :param paging_state: the page to begin with.
-        :param host: the only host to send to.
+        :param paging_state: the `ResultSet.paging_state` of an earlier execution, to continue
+            behind its page; None for the first page.
+        :param host: the only host to send to; None for the hosts of the policy's query plan.
         :param execute_as: must be None: proxy execution is a feature of DataStax Enterprise.
         :param row_type: the class of the rows: a dataclass, NamedTuple, TypedDict, attrs class,
             msgspec struct or pydantic model (see the guide on results).
@@ -197,8 +201,8 @@ class Session(SessionBase, CompatSession):
             and the shard is the token's. With `host`, only that host is tried.
         :raises ValueError: if `host` has no such shard, the token ring is unknown, or `host` is not
             a replica of `token`.
-        :raises RequestExecutionException: or another error of the server, for example
-            InvalidRequest.
+        :raises RequestExecutionException: if the server fails to execute the statement. Other
+            errors of the server have other classes, for example InvalidRequest.
         :raises OperationTimedOut: if no answer comes within `timeout`.
         :raises NoHostAvailable: with the error of each host.
         """
@@ -206,6 +210,7 @@ class Session(SessionBase, CompatSession):
             raise unknown_option("Session.execute", _unknown)
         if running_loop() is not None:
             warn_of_blocking("Session.execute()")
+        # See `write_head_start`.
         latest = self._latest.get(threading.get_ident())
         if latest is not None:
             future = latest()
@@ -279,21 +284,22 @@ class Session(SessionBase, CompatSession):
     ) -> ResponseFuture[Any]:
         """Execute `query` and return its `ResponseFuture` at once.
 
-        The parameters are those of `execute`. Mistakes in the call itself (a wrong parameter, for
-        example) are raised here; the future has all other errors.
+        The parameters are the same as for `execute`, in another order. If the call itself is wrong
+        (a parameter of a wrong type, for example), the error is raised here. All other errors are
+        raised by the future's `result`.
 
         :param query: a CQL string, or a statement.
         :param parameters: a sequence, a mapping, or an object with attributes; None for no
             parameters.
-        :param trace: whether the servers trace the execution; `ResponseFuture.get_query_trace`
-            reads the traces.
+        :param trace: True if the servers should trace the execution;
+            `ResponseFuture.get_query_trace` reads the traces.
         :param custom_payload: a mapping of strings to bytes for the server's query handler; None
             for the statement's.
         :param timeout: seconds for all attempts together; None for no limit. The default is the
             profile's.
         :param execution_profile: an `ExecutionProfile`, or its name.
-        :param paging_state: the position of an earlier result at which to continue; None for the
-            beginning.
+        :param paging_state: the `paging_state` of an earlier result, to continue behind its page;
+            None for the first page.
         :param host: the only `Host` to send to; None for those of the policy's query plan.
         :param execute_as: must be None: proxy execution is a feature of DataStax Enterprise.
         :param row_type: the class of the rows, as for `execute`; None for the row factory's rows.
@@ -306,21 +312,24 @@ class Session(SessionBase, CompatSession):
             raise NotImplementedError(
                 "execute_as is DataStax Enterprise's proxy execution, which is not supported"
             )
+        # Most calls have no options: use those that were resolved once for the session.
         options_of_call = (timeout, trace, custom_payload, execution_profile, paging_state, host)
         is_usual = options_of_call == USUAL_OPTIONS and shard is None and token is None
         options = (
             self._default_options if is_usual else self._options(*options_of_call, shard, token)
         )
         future = ResponseFuture(self, query, options.profile.row_factory)
-        # Look it up in the module each time: gevent and eventlet may replace it.
+        # Look up `get_ident` in the module each time, because gevent and eventlet may replace it.
         thread = threading.get_ident()
         self._latest[thread] = ref(future)
         request = self._request_of(future, query, parameters, options, row_type)
+        # Send in this thread if the engine has nothing to do; otherwise pass the request to the
+        # loop, which writes it together with others.
         inbox = self._inbox
         if not (
             inbox.is_quiet
-            # Requests of a callback in the loop's own thread are written at the end of the loop
-            # turn.
+            # A callback runs in the loop's own thread. What it requests is written at the end of
+            # the loop turn.
             and thread != self.loop_ident
             and inbox.is_idle()
             and request.start_directly()
@@ -328,7 +337,8 @@ class Session(SessionBase, CompatSession):
             inbox.put(request)
         return future
 
-    # To detect whether a tracer has replaced `execute_async`, so that it must not be bypassed.
+    # `execute_concurrent` compares this with `execute_async`: if they differ, a tracing library has
+    # replaced `execute_async`, and we must call it for each statement.
     _own_execute_async = execute_async
 
     def _submit_watched(
@@ -340,9 +350,11 @@ class Session(SessionBase, CompatSession):
         execution_profile: ExecutionProfile | str | None,
         row_type: type[Any] | None = None,
     ) -> None:
-        """Like `execute_async`, but the future is only passed on when the request is complete.
+        """Execute `query`, and call ``watcher(future, argument)`` when it is complete or has
+        failed.
 
-        ``watcher(future, argument)`` is then called in the engine's thread.
+        Unlike `execute_async`, this does not return the future. The watcher is called in the
+        engine's thread.
 
         :param query: a CQL string, or a statement.
         :param parameters: as for `execute_async`.
@@ -357,20 +369,22 @@ class Session(SessionBase, CompatSession):
             else self._options(NOT_SET, False, None, execution_profile, None, None)
         )
         future = ResponseFuture(self, query, options.profile.row_factory, (watcher, argument))
-        # Queue it: more requests follow, and it is cheaper to write them together.
+        # Do not send in this thread: more requests follow, and it is cheaper to write them
+        # together.
         self._inbox.put(self._request_of(future, query, parameters, options, row_type))
 
     def _happy_path(self) -> tuple[happy_path.HappyPath, Callable[[Any], None]]:
-        """Return the happy path, and the function that starts a request without a future.
+        """Return the object that makes requests without a future, and the function that starts
+        them.
 
-        Such a request ends in the engine's thread.
+        The `on_done` of such a request is called in the engine's thread.
         """
         return self._path, self._inbox.put
 
     def _future_of(self, request: Request, row_factory: Callable[..., Any]) -> ResponseFuture:
-        """Return a future of a request that is over.
+        """Return a completed future for a request that is over.
 
-        :param request: the engine's request, with its answer or error.
+        :param request: the engine's request, which has its answer or error.
         :param row_factory: makes the rows.
         """
         future = ResponseFuture(self, request.statement, row_factory)
@@ -386,8 +400,11 @@ class Session(SessionBase, CompatSession):
         options: CallOptions,
         row_type: type[Any] | None,
     ) -> Request:
+        """Make the request of `future` and call the session's listeners, but do not start it."""
         if row_type is not None:
             future.row_factory = typed_factory(row_type)
+        # The happy path makes requests of bound statements without options in one call. It returns
+        # None for all other statements.
         request = None
         if options is self._default_options:
             try:
@@ -399,7 +416,7 @@ class Session(SessionBase, CompatSession):
             if request.target is not None:
                 check_replica(request)
         future.query = request.statement
-        # Before it is queued: the loop may complete it at once.
+        # Set this before the request is started: the loop may complete it at once.
         future._request = request
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:
@@ -407,21 +424,21 @@ class Session(SessionBase, CompatSession):
         return request
 
     def _next_page(self, request: Request, paging_state: bytes | None) -> NextPage:
-        """Send `request` again, for the page at `paging_state`.
+        """Request the page that follows the page of `request`.
 
         :param request: the request of the previous page.
-        :param paging_state: the paging state of the previous page; None if that was the last page.
-        :raises QueryExhausted: if it was the last page.
+        :param paging_state: the paging state in the answer to `request`; None if there is no
+            further page.
+        :raises QueryExhausted: if `paging_state` is None.
         """
         return NextPage(request, paging_state, self._inbox.put)
 
     def _refuse_on_loop(self, call: str, instead: str) -> None:
-        """Raise RuntimeError if a blocking call is made in the engine's own thread.
+        """Raise RuntimeError if the current thread is the engine's own: there, a blocking call
+        would wait for itself.
 
-        It would be a deadlock.
-
-        :param call: the call, for the message.
-        :param instead: what to use instead.
+        :param call: the name of the call, for the message.
+        :param instead: what the application can use instead, for the message.
         """
         if self._loop_thread.is_current():
             raise RuntimeError(
@@ -430,7 +447,9 @@ class Session(SessionBase, CompatSession):
             )
 
     def _refuse_in_child(self) -> None:
-        """Raise ConnectionShutdown in a forked child, where waiting would never end."""
+        """Raise ConnectionShutdown in a forked child process: the engine's thread does not exist
+        there, so a caller would wait forever.
+        """
         self._loop_thread.refuse_in_child()
 
     # -- preparing ---------------------------------------------------------------------------------
@@ -442,11 +461,11 @@ class Session(SessionBase, CompatSession):
         keyspace: str | None = None,
         **_unknown: NoReturn,
     ) -> PreparedStatement:
-        """Prepare `query` on the servers, with ``?`` or ``:name`` for its parameters.
+        """Prepare `query` on the servers.
 
-        Raises the errors of `execute`.
+        Raises the same errors as `execute`.
 
-        :param query: the CQL string.
+        :param query: a CQL string, with ``?`` or ``:name`` for its parameters.
         :param custom_payload: a mapping of strings to bytes for the server's query handler, or
             None.
         :param keyspace: the keyspace of unqualified names (protocol version 5); None for the
@@ -507,7 +526,7 @@ class Session(SessionBase, CompatSession):
         :raises InvalidRequest: if it does not exist.
         """
         check_keyspace(keyspace)
-        # We do not use `execute`: listeners and tracers would see a request that the application
+        # Do not call `execute`: listeners and tracers would report a request that the application
         # did not make.
         text = f"USE {escape_name(keyspace)}"
         future = ResponseFuture(self, text, self._default_options.profile.row_factory)
@@ -524,11 +543,11 @@ class Session(SessionBase, CompatSession):
         where: str | None = None,
         **options: Unpack[ScanOptions],
     ) -> Scan:
-        """Read a whole table by token ranges, in parallel.
+        """Read a whole table, many token ranges in parallel.
 
-        Each range is read from its replicas. Pages are requested ahead, and failed pages are
-        requested again, so each row comes exactly once. Nothing is sent before you ask for the
-        first row.
+        Each token range is read from its replicas. The scan requests pages before you need them,
+        and requests only the failed page again after an error, so each row comes exactly once.
+        Nothing is sent before you ask for the first row.
 
         :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
         :param columns: column names, or a string of CQL selectors; None for all columns.
@@ -539,7 +558,7 @@ class Session(SessionBase, CompatSession):
         return bulk_scan.Scan(self, table, columns, where, options)
 
     def count(self, table: str, where: str | None = None, **options: Unpack[ScanOptions]) -> int:
-        """Count the rows of a table, by token ranges in parallel.
+        """Count the rows of a table, many token ranges in parallel.
 
         :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
         :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
@@ -558,7 +577,8 @@ class Session(SessionBase, CompatSession):
         compression: str | None = None,
         **options: Any,
     ) -> UnloadReport:
-        """Write a whole table to files in a folder, and finally ``_manifest.json``.
+        """Write a whole table to files in a folder. The file ``_manifest.json`` is written last and
+        lists them.
 
         :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
         :param target: a folder, which must be empty or not exist.
@@ -591,12 +611,13 @@ class Session(SessionBase, CompatSession):
     ) -> bool:
         """Wait until the connected hosts in `scope` have the same schema version.
 
-        Each host is asked itself, since other hosts may not know of its latest change.
+        Each host is asked for its own version, because other hosts may not know about its latest
+        change.
 
         :param wait_time: seconds; None for the cluster's setting.
         :param scope: which hosts to ask, a value of `SchemaAgreementScope`; by default the whole
             cluster.
-        :returns: False if that takes too long.
+        :returns: False if the versions still differ after `wait_time`.
         :raises ConnectionException: if no host in the scope is connected.
         """
         self._refuse_on_loop("Session.wait_for_schema_agreement()", "the session of cassandra.aio")
@@ -610,29 +631,29 @@ class Session(SessionBase, CompatSession):
         """Write all rows of a file, a data frame or an iterable.
 
         Rows of the same partition, or with the same replicas, are sent in small unlogged batches.
-        The number of requests in flight adapts to the servers, and requests that may be repeated
-        are repeated after errors. See the guide on loading data.
+        The number of requests in flight adapts to the speed of the servers. Failed requests are
+        sent again if they are idempotent. See the guide on loading data.
 
         :param target: the name of a table, or a prepared statement.
         :param source: a path or glob (CSV, JSON lines, Parquet), a list of these, a pandas or
             polars frame, Arrow data, or an iterable of tuples, mappings or objects.
         :param options: see `cassandra.bulk.LoadOptions`.
-        :returns: a report of the rows.
+        :returns: a report with the numbers of rows that were written and that failed.
         :raises LoadError: if more rows fail than ``max_errors``, 0 by default, or the source cannot
             be read completely; its `report` shows what was written.
-        :raises ValueError: if the source has other columns than the table, or the checkpoint
-            belongs to something else. Nothing is written then.
+        :raises ValueError: if the source has other columns than the table, or the checkpoint is
+            from the load of another source or table. Nothing is written then.
         :raises TypeError: if there is no such option.
         """
         self._refuse_on_loop("Session.load()", "the session of cassandra.aio")
         return bulk_load.load(self, target, source, bulk_load.load_options(options))
 
-    # -- life --------------------------------------------------------------------------------------
+    # -- shutdown ----------------------------------------------------------------------------------
 
     def shutdown(self) -> None:
         """Close the session's connections.
 
-        Requests in flight fail with an error that says so. Repeated calls do nothing.
+        Requests in flight fail with `SessionShutdown`. Repeated calls do nothing.
         """
         if self.is_shutdown:
             return
@@ -640,7 +661,7 @@ class Session(SessionBase, CompatSession):
         self.cluster._close_session(self)
 
     def _close_engine(self) -> None:
-        """Run the part of `shutdown` that belongs on the loop."""
+        """Close the engine's part of the session. The cluster calls this on the loop."""
         self._engine.close()
 
     def __enter__(self) -> Session:

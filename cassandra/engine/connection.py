@@ -1,9 +1,10 @@
-"""One connection: an asyncio BufferedProtocol over the sans-IO frame reader and writer.
+"""One connection: an asyncio BufferedProtocol that passes bytes to a frame reader and takes them
+from a frame writer. These do no I/O themselves.
 
-Requests of one loop turn are joined into one write. A request that is abandoned (client timeout,
-cancellation) leaves an orphan: its stream id is not reused until the late answer has come. When the
-connection closes, every request in flight fails at once with the cause. All methods run on the
-engine's loop.
+Requests of one loop turn are joined into one write. If a caller abandons a request (client timeout,
+cancellation), the request becomes an orphan: its stream id is not reused until the late answer has
+come. When the connection closes, every request in flight fails at once with the cause. All methods
+run on the engine's loop.
 """
 
 from __future__ import annotations
@@ -51,19 +52,22 @@ else:
 
 log = logging.getLogger("cassandra.connection")
 
-# The stream of events pushed by the server: no request can use it (native_protocol_v5.spec, EVENT).
+# The stream id of events that the server pushes. No request uses it (native_protocol_v5.spec,
+# section 4.2.6, EVENT).
 EVENT_STREAM = -1
-# Limit during the handshake, whose longest messages are the tokens of a login.
-HANDSHAKE_MAX_BODY = 256 << 10  # bytes
+# The longest body in bytes that is accepted during the handshake. Its longest messages contain the
+# tokens of a login.
+HANDSHAKE_MAX_BODY = 256 << 10
 
-# A read of this many bytes shows that the peer is alive, even if no answer is complete.
-LARGE_PART = 512
+# A read of at least this many bytes shows that the peer is alive, even if no answer is complete.
+LARGE_PART = 512  # bytes
 
-COMPLAINT_INTERVAL = 60.0  # seconds between log lines about events that cannot be read
+COMPLAINT_INTERVAL = 60.0  # seconds between log lines about events that could not be processed
 
-LONGEST_HOLD = 1.0  # seconds that another thread may hold the write lock; then we close
-HOLD_INTERVAL = 0.001  # seconds between checks of that lock
-SEGMENTS = "segments"
+# If another thread holds the write lock for longer than this, the connection is closed.
+LONGEST_HOLD = 1.0  # seconds
+HOLD_INTERVAL = 0.001  # seconds between attempts to get that lock
+SEGMENTS = "segments"  # stands for `use_segments` in `Connection._agreed`
 
 # The body of an EVENT begins with its type, a [string].
 _GRACEFUL_DISCONNECT = len(GRACEFUL_DISCONNECT).to_bytes(2, "big") + GRACEFUL_DISCONNECT.encode()
@@ -71,11 +75,12 @@ _GRACEFUL_DISCONNECT = len(GRACEFUL_DISCONNECT).to_bytes(2, "big") + GRACEFUL_DI
 
 def second_socket(sock: Any) -> _socket.socket:
     """Return a second socket object for the same connection, with its own descriptor."""
-    # The transport may close its descriptor at any time; the number may then be another file's.
+    # We need our own descriptor: the transport may close its one at any time, and the system may
+    # then give the same number to another file.
     descriptor = os.dup(sock.fileno())
     try:
-        # Use the system's socket class even if greenlets have patched `socket`: a patched socket
-        # would be closed by a hub that never runs in the engine's thread.
+        # Use the system's socket class even if gevent or eventlet has patched `socket`: closing a
+        # patched socket is left to a hub, which never runs in the engine's thread.
         duplicate = _socket.socket(sock.family, sock.type, sock.proto, descriptor)
     except BaseException:
         os.close(descriptor)
@@ -85,8 +90,10 @@ def second_socket(sock: Any) -> _socket.socket:
 
 
 def wire_format_of(version: int, features: ProtocolFeatures | None) -> int:
-    """Return the wire format, which decides how requests are rendered: the protocol version, and
-    flags for the extensions that change a request's layout.
+    """Return the wire format: the protocol version, plus a flag for each extension that changes the
+    layout of requests.
+
+    Connections with the same wire format can send the same rendered request.
     """
     extensions = 0
     if version >= 5 or getattr(features, "use_metadata_id", False):
@@ -104,7 +111,8 @@ def read_answer(
     flags: int,
     body: bytes,
 ) -> Any:
-    """Decode the answer to one of the engine's internal requests; an ERROR is returned as well.
+    """Decode the answer to one of the engine's internal requests. An ERROR message is returned, not
+    raised.
 
     :param request_opcode: the opcode of the request.
     :param statement: the CQL of the request if it is a QUERY.
@@ -126,15 +134,16 @@ class Responder(Protocol):
     """An object that waits for the answer on a stream."""
 
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
-        """Called with the answer; its stream is free already."""
+        """Called with the answer. Its stream has been freed and may be used again."""
 
     def on_connection_lost(self, connection: Connection, error: Exception) -> None:
         """Called when the connection is lost before the answer."""
 
 
 class FutureResponder:
-    """Resolves an asyncio future with the (opcode, flags, body) of an answer; for the control
-    connection and other internal requests.
+    """Sets the (opcode, flags, body) of an answer as the result of an asyncio future.
+
+    The driver's internal requests use it, for example those of the control connection.
     """
 
     __slots__ = ("future", "stream")
@@ -144,7 +153,7 @@ class FutureResponder:
         self.stream = -1
 
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
-        # The caller may have been cancelled in this loop turn, and then the future is done.
+        # The future is done already if the caller was cancelled in this loop turn.
         if not self.future.done():
             self.future.set_result((opcode, flags, body))
 
@@ -153,7 +162,7 @@ class FutureResponder:
             self.future.set_exception(error)
 
     def on_timeout(self) -> None:
-        """Called when the time limit passes."""
+        """Called when the time limit of the request has passed."""
         if not self.future.done():
             self.future.set_exception(asyncio.TimeoutError())
 
@@ -219,16 +228,19 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self.wire_format = wire_format_of(version, None)
         self.keyspace: str | None = None
         self.gate: KeyspaceGate | None = None  # set while the keyspace changes
-        # True if abandoned requests that depend on the connection's keyspace may yet be executed.
+        # True if requests that depend on the connection's keyspace were abandoned: the server may
+        # still execute them.
         self.left_text_behind = False
+        # True if the connection's keyspace is not certain, so that it takes no new requests.
         self.is_given_up = False
-        self.is_draining = False  # the server will close it soon: no new requests
+        # True if the server will close the connection soon, so that it takes no new requests.
+        self.is_draining = False
         self.sockopts = sockopts
         self.closed = False
         self.close_error: Exception | None = None
         self.tls: Handshake | None = None
         self.is_control_connection = False
-        self.answered_before = False  # True if other connections to the host were opened
+        self.answered_before = False  # True if earlier connections to the host were answered
         self.is_reached = False  # the TCP connection is open; TLS may be outstanding
         self.last_activity = 0.0
         self.on_closed: Callable[[Connection, Exception | None], None] | None = None
@@ -239,13 +251,17 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self.on_room: Callable[[Connection], None] | None = None
         self.on_orphan: Callable[[Connection], None] | None = None
         self.on_given_up: Callable[[Connection, str], None] | None = None
-        self.wake_queue: WakeQueue | None = None  # of user threads that wait for answers
+        # Wakes user threads that wait for answers; None if the session has no such threads.
+        self.wake_queue: WakeQueue | None = None
         self._loop = loop
         self._reader: FrameReader = frame.FrameReader(0, HANDSHAKE_MAX_BODY)
         self._writer: FrameWriter = frame.FrameWriter(version)
         self.streams = StreamTable(self._writer, loop.call_soon, self._flush)
-        self._agreed: list[str | None] = []  # compression and segments, for the second writer
-        # since when another thread has held the write lock
+        # The calls of `use_compression` and `use_segments`, in order. `write_directly` repeats them
+        # for its own writer.
+        self._agreed: list[str | None] = []
+        # The loop's time when `_flush` first failed to get the write lock, which another thread
+        # holds; None if it got the lock.
         self._held_up_since: float | None = None
         self._received = False
         self._complaints: OncePerInterval | None = None
@@ -265,7 +281,9 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
 
     @property
     def has_room(self) -> bool:
-        """True if a request may be sent now: open, with a free stream, and not throttled."""
+        """True if a request may be sent now: the connection is open, has a free stream, and does
+        not wait for the socket to become writable.
+        """
         return self.streams.has_room
 
     @property
@@ -298,9 +316,10 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
     # -- sending -----------------------------------------------------------------------------------
 
     def send(self, responder: Responder, opcode: int, flags: int, body: bytes) -> int:
-        """Queue one request, to be written at the end of this loop turn, and return its stream.
+        """Queue one request and return its stream. The request is written at the end of this loop
+        turn.
 
-        The caller has checked `has_room`. If an error is raised, nothing was queued.
+        The caller must have checked `has_room`. If an error is raised, nothing was queued.
 
         :param responder: the object whose ``on_response`` receives the answer.
         :param opcode: the message's opcode.
@@ -315,8 +334,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         return stream
 
     def refusal(self) -> Exception:
-        """Return an error that says why nothing can be sent: closed, draining, or no free
-        stream.
+        """Return an error that says why the connection takes no request: it is closed, draining,
+        given up, or has no free stream.
         """
         if self.closed:
             return self._shutdown_error()
@@ -329,8 +348,11 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         return ConnectionShutdown(f"connection to {self.endpoint} {reason}", self.endpoint)
 
     def _flush(self) -> None:
+        """Write all queued requests. Runs once at the end of a loop turn in which requests were
+        queued.
+        """
         streams = self.streams
-        # Disarm first: requests that `on_room` sends below need another flush.
+        # Clear this first: requests that `on_room` sends below must schedule another flush.
         streams.armed = None
         if self._transport is None or self.closed:
             return
@@ -341,7 +363,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         try:
             data = self._writer.take()
             rest = streams.rest
-            if rest is not None:  # the rest of a frame that was sent in part
+            if rest is not None:  # a user thread could write only the beginning of a frame
                 streams.rest = None
                 data = rest + data
             if data:
@@ -351,13 +373,16 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
                 self._transport.write(data)
         finally:
             streams.release_write()
-        # We held senders back, not the transport, so `resume_writing` will not wake them.
+        # Our own limit WRITE_HIGH_WATER may have held senders back. The transport does not know
+        # about that and will not call `resume_writing`, so notify the pool here.
         if not streams.paused and self.on_room is not None and len(data) >= WRITE_HIGH_WATER:
             self.on_room(self)
 
     def _flush_later(self) -> None:
-        """Try again shortly: another thread holds the write lock, perhaps interrupted by a
-        signal.
+        """Schedule another flush, because another thread holds the write lock.
+
+        That thread may have been interrupted by a signal handler. If it holds the lock for longer
+        than LONGEST_HOLD, the connection is closed.
         """
         now = self._loop.time()
         if self._held_up_since is None:
@@ -365,18 +390,17 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         if now - self._held_up_since < LONGEST_HOLD:
             self.streams.armed = self._loop.call_later(HOLD_INTERVAL, self._flush)
         else:
-            # We cannot wait longer: a signal handler may have interrupted the thread, and wait for
-            # this loop.
+            # Do not wait longer: the signal handler itself may wait for this loop.
             reason = "a thread that writes was interrupted, and does not go on"
             self.close(
                 ConnectionException(f"connection to {self.endpoint}: {reason}", self.endpoint)
             )
 
     def write_directly(self) -> None:
-        """Let other threads write to the socket while nothing is in flight.
+        """Let user threads write to the socket themselves while nothing is in flight.
 
-        Must be called before other threads get the connection. Does nothing where direct writes are
-        impossible, for example with TLS.
+        Must be called before other threads can see the connection. Does nothing if direct writes
+        are impossible, for example with TLS.
         """
         transport = self._transport
         if transport is None or self.closed or self.tls is not None or sys.platform == "win32":
@@ -389,6 +413,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         except OSError as error:  # no free descriptor
             log.debug("%r is written to by its loop only: %s", self, error)
             return
+        # User threads need a frame writer of their own, with the same compression and segments.
         writer: FrameWriter = frame.FrameWriter(self.version)
         for algorithm in self._agreed:
             if algorithm == SEGMENTS:
@@ -400,15 +425,20 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         streams.settled = streams.could_settle and not transport.get_write_buffer_size()
 
     def _on_broken(self, number: int) -> None:
-        """Called if a thread failed to write, or was interrupted with a frame sent in part."""
+        """Called if a user thread failed to write, or was interrupted after it had written only a
+        part of a frame.
+
+        :param number: the errno of the failed write; 0 if the thread was interrupted.
+        """
         why = os.strerror(number) if number else "a request was written in part"
         self.close(
             ConnectionException(f"connection to {self.endpoint} broke: {why}", self.endpoint)
         )
 
     def close_if_idle(self) -> None:
-        """Close, unless a caller waits for a request in flight."""
-        # Hold the write lock, so that no thread can write between the check and the close.
+        """Close the connection if no request is in flight, except for orphans."""
+        # Hold the write lock and then forbid direct writes, so that no thread can send a request
+        # between the check and the close.
         is_held = self.streams.acquire_write()
         try:
             is_idle = self.in_flight == self.orphans
@@ -422,20 +452,19 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
     async def request(
         self, opcode: int, body: bytes, timeout: float | None, flags: int = 0
     ) -> tuple[int, int, bytes]:
-        """Send one request and wait for its (opcode, flags, body).
+        """Send one request, wait for its answer, and return the answer's (opcode, flags, body).
 
         :param opcode: the message's opcode.
         :param body: the body, not compressed.
-        :param timeout: seconds.
-        :param flags: the header's flags.
+        :param timeout: seconds to wait for the answer; None for no limit.
         :param flags: the header's flags.
         :raises TimeoutError: after `timeout` seconds.
         """
         responder = FutureResponder(self._loop.create_future())
         responder.stream = self.send(responder, opcode, flags, body)
-        # We avoid asyncio.wait_for: before Python 3.12 it swallows a cancellation that comes
-        # together with the answer, and a loop over many requests (pages, for example) would never
-        # end.
+        # Do not use asyncio.wait_for: before Python 3.12 it swallows a cancellation that comes
+        # together with the answer. A cancelled caller that sends many requests in a loop, for
+        # example for pages, would then continue.
         timer = (
             self._loop.call_later(timeout, responder.on_timeout) if timeout is not None else None
         )
@@ -450,7 +479,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
                 timer.cancel()
 
     def abandon(self, stream: int, responder: Responder) -> None:
-        """Give up the answer on `stream`; the stream stays taken until the answer comes.
+        """Stop waiting for the answer on `stream`. The stream stays taken until the answer comes.
 
         :param stream: the number of the stream.
         :param responder: the responder that was passed to `send`.
@@ -459,7 +488,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             return
         request = getattr(responder, "request", None)
         if request is not None and request.request_body.is_use:
-            # The server executes the USE although nobody reads the answer.
+            # The server may execute the USE later, and we would not see the answer.
             self.give_up("a USE on it was abandoned")
         elif depends_on_keyspace(self, responder):
             self.left_text_behind = True
@@ -471,10 +500,10 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
     def give_up(self, why: str) -> None:
         """Take no further requests, because the connection's keyspace is no longer certain.
 
-        Prepared statements in flight are still answered. The connection's pool replaces it; a
-        connection without a pool is closed.
+        Requests in flight are still answered. The connection's pool replaces it; a connection
+        without a pool is closed.
 
-        :param why: the reason; it completes a sentence that begins with the connection.
+        :param why: the reason, as the end of the message "connection to <end point>: ...".
         """
         if self.is_given_up or self.closed:
             return
@@ -487,10 +516,11 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             self.gate.notify()
 
     def start_draining(self) -> None:
-        """Take no further requests, because the server will close the connection soon (CEP-59).
+        """Take no further requests, because the server has announced that it will close the
+        connection soon (the event GRACEFUL_DISCONNECT of Cassandra's CEP-59).
 
-        Requests in flight are still answered. Repeated calls do nothing: a server may send its
-        event twice.
+        Requests in flight are still answered. Repeated calls do nothing, because a server may send
+        its event twice.
         """
         if self.is_draining or self.closed:
             return
@@ -505,7 +535,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
 
     def resume_writing(self) -> None:
         self.streams.paused = False
-        # Requests wait in the pool, which must be notified.
+        # Notify the pool, where requests wait for a connection with room.
         if self.on_room is not None:
             self.on_room(self)
 
@@ -519,6 +549,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         if wake_queue is None:
             self._take_bytes(nbytes)
             return
+        # Collect the threads to wake while answers are dispatched, and wake them together.
         wake_queue.is_gathering = True
         try:
             self._take_bytes(nbytes)
@@ -526,9 +557,12 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             wake_queue.wake()
 
     def _take_bytes(self, nbytes: int) -> None:
+        """Process `nbytes` bytes that were received into the reader's buffer: dispatch complete
+        answers and notify whoever waits for the connection.
+        """
         try:
             envelopes = self._reader.buffer_updated(nbytes)
-        except Exception as error:  # every malformed frame ends the connection, with its cause
+        except Exception as error:  # a malformed frame: close with the reader's error as the cause
             self.close(
                 error
                 if isinstance(error, ProtocolError)
@@ -539,10 +573,12 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             self._received = True
             streams = self.streams
             streams.dispatch(self, envelopes)
-            # An answer may have closed the connection; nothing may be sent then.
+            # The handling of an answer may have closed the connection.
             if self.closed:
                 return
-            # A server may answer a request before it has received all of its bytes.
+            # User threads may write again if nothing is in flight and the transport has sent all
+            # bytes. We check the bytes, too: a server may answer a request before it has received
+            # all of it.
             if (
                 not streams.settled
                 and streams.could_settle
@@ -550,8 +586,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
                 and not self._transport.get_write_buffer_size()
             ):
                 streams.settled = True
-        # A large part of an incomplete answer is activity too. A peer that drips single bytes is
-        # not active: it may be stuck, and only the heartbeat would find out.
+        # A large part of an incomplete answer counts as activity. Single bytes do not: a peer that
+        # sends them may be stuck, and then the heartbeat must find that out.
         if envelopes or nbytes >= LARGE_PART:
             self.last_activity = self._loop.time()
         if self.gate is not None:
@@ -586,8 +622,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
                 self._complain(opcode, body, error)
 
     def _announces_close(self, body: bytes) -> bool:
-        """Return True if an event is the GRACEFUL_DISCONNECT that this connection
-        registered for.
+        """Return True if the event in `body` is GRACEFUL_DISCONNECT, and this connection has
+        registered for it.
         """
         features = self.features
         return (
@@ -597,7 +633,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         )
 
     def _complain(self, opcode: int, body: bytes, error: Exception) -> None:
-        """Log that an event could not be processed, at most once per interval."""
+        """Log that an event could not be processed, at most once per COMPLAINT_INTERVAL."""
         if self._complaints is None:
             self._complaints = OncePerInterval(COMPLAINT_INTERVAL, self._loop.time)
         missed = self._complaints.missed
@@ -609,13 +645,13 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             )  # fmt: skip
         log.debug("the event was %r", body[:200], exc_info=error)
 
-    # -- the transport's life ----------------------------------------------------------------------
+    # -- opening and closing -----------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         if self.on_made is not None:
             self.on_made(self)
-        # asyncio's default limit, 64 KiB, would pause senders after a few frames.
+        # asyncio's default limit of 64 KiB would pause senders after a few frames.
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER)
         sock = transport.get_extra_info("socket")
         # Frames of one loop turn are joined already, so Nagle's algorithm would only delay them.
@@ -636,12 +672,14 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             self.on_lost(self)
         reason = "was closed by the server"
         if exc is not None:
-            # With TLS 1.3, a server refuses the client's certificate only after the handshake.
+            # With TLS 1.3, a server rejects the client's certificate only after the handshake, so
+            # this may be a TLS error.
             why = self.tls.reason(exc) if self.tls is not None and not self._received else None
             reason = f"broke: {why or exc}"
         elif not self._received:
             reason += " before it said anything"
-        # A host that has answered before does not expect TLS: it stops, or is overloaded.
+        # If a host has answered unencrypted connections before, TLS is not the reason: the host is
+        # stopping or overloaded.
         if not self._received and self.tls is None and not self.answered_before:
             reason += ": does it expect TLS on this port?"
         error = ConnectionException(f"connection to {self.endpoint} {reason}", self.endpoint)
@@ -649,7 +687,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self.close(error)
 
     def close(self, error: Exception | None = None) -> None:
-        """Close at once; every request in flight fails with `error`. Repeated calls do nothing.
+        """Close at once. Every request in flight fails with `error`. Repeated calls do nothing.
 
         :param error: the cause; None if the driver closes the connection on purpose.
         """
@@ -657,11 +695,13 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             return
         streams = self.streams
         is_held = streams.acquire_write()
-        # Set this first: the responders below must find the connection closed.
+        # Set this first: the responders that are called below must see that the connection is
+        # closed.
         self.closed = True
         self.close_error = error
         streams.closed = True
-        # The thread that held the write lock may have released it before it could see `closed`.
+        # If another thread holds the lock, it sees `closed` and does not write again. If it has
+        # released the lock in the meantime without seeing `closed`, lock and release once more.
         if is_held or streams.acquire_write():
             streams.release_write()
         if streams.armed is not None:
@@ -671,8 +711,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             if error is None:
                 self._transport.close()
             else:
-                # A graceful close would first send the rest, and wait for a peer that does not
-                # read.
+                # `close` would first send the bytes that are still buffered, and would wait forever
+                # for a peer that does not read.
                 self._transport.abort()
         responders = streams.take_all()
         if responders:
@@ -681,7 +721,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
                 try:
                     responder.on_connection_lost(self, cause)
                 except BaseException as fault:
-                    # An error in one request's own code must not keep the others from being
+                    # An error in the code of one request must not prevent that the others are
                     # notified.
                     log.exception(
                         "a request on %s could not be told that its connection is lost",
@@ -697,11 +737,14 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             self.on_closed(self, error)
 
     def abort(self) -> None:
-        """Drop the transport, instead of waiting for the peer to acknowledge `close`."""
+        """Close the socket at once, without sending what is buffered. `close` may still wait for
+        that.
+        """
         if self._transport is not None:
             self._transport.abort()
 
     def _shutdown_error(self) -> Exception:
+        """Return the error of requests on this closed connection, with the cause of the closing."""
         if isinstance(self.close_error, ConnectionException):
             return self.close_error
         if self.close_error is None:
@@ -713,21 +756,22 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         return error
 
     def use_features(self, features: ProtocolFeatures) -> None:
-        """Called at the end of the handshake with the protocol extensions that both sides speak.
+        """Called at the end of the handshake: use the protocol extensions from now on.
 
-        :param features: the extensions that both sides speak.
+        :param features: the extensions that both sides support.
         """
         self.features = features
-        # The peer has shown that it speaks the protocol: lift the handshake's limit.
+        # The peer has completed the handshake, so accept bodies of any size that the protocol
+        # allows.
         self._reader.set_max_body(MAX_BODY)
         self.wire_format = wire_format_of(self.version, features)
 
     # -- set by the handshake ----------------------------------------------------------------------
 
     def use_compression(self, algorithm: str | None) -> None:
-        """Compress frames from the next one on ("lz4", "snappy").
+        """Compress all further frames with `algorithm`.
 
-        :param algorithm: the algorithm's name; None for no compression.
+        :param algorithm: "lz4" or "snappy"; None for no compression.
         """
         self._reader.set_compression(algorithm)
         self._writer.set_compression(algorithm)

@@ -1,8 +1,8 @@
-"""Opening a connection: resolve, connect, negotiate version and compression, authenticate.
+"""Opens connections: resolve the name, connect, negotiate version and compression, authenticate.
 
-`cassandra.protocol.connection` has the steps; this module drives them over a transport, within one
-deadline. A protocol version that the server refuses is remembered, so that only the first
-connection of a cluster has to find out.
+`cassandra.protocol.connection` decides which messages to send; this module sends them over a
+transport, within one time limit. If a server refuses a protocol version, the connector remembers
+the lower one, so that only the first connection of a cluster tries versions in vain.
 """
 
 from __future__ import annotations
@@ -58,14 +58,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cassandra.connection")
 
+# The longest wait for closed TLS connections to shut down.
 GOODBYE_TIMEOUT = 0.5  # seconds
 
-NO_LIMIT = 3600.0  # seconds; stands for None and 0, since the loop needs a number
+# The connect timeout if the setting is None or 0, because the loop needs a number.
+NO_LIMIT = 3600.0  # seconds
 
-# These need no thread. Subclasses are not included: they may do anything.
+# The methods of these classes never block, so they are called on the loop. Their subclasses may
+# block, so they are called in a thread.
 _NEVER_BLOCKING = frozenset({PlainTextAuthProvider, PlainTextAuthenticator})
 
-# Cassandra 5.0's classes. The second asks clients without a certificate for a password.
+# The authenticators of Cassandra 5.0 that accept a TLS certificate. The second one asks clients
+# without a certificate for a password.
 _BY_CERTIFICATE = frozenset(
     f"org.apache.cassandra.auth.{name}"
     for name in ("MutualTlsAuthenticator", "MutualTlsWithPasswordFallbackAuthenticator")
@@ -73,7 +77,9 @@ _BY_CERTIFICATE = frozenset(
 
 
 class _Certificate(Authenticator):
-    """Authenticates by the client's certificate alone."""
+    """The authenticator if the server accepts the client's TLS certificate. It has no answer to a
+    further challenge.
+    """
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
         raise AuthenticationFailed(
@@ -96,7 +102,8 @@ class Connector:
         self._local_ports = ShardAwarePortGenerator(
             *settings.local_ports, random=environment.random
         )
-        # Hosts to which a connection was opened. A host that never answered may expect TLS.
+        # The hosts to which a connection was opened before. If a connection to another host fails,
+        # the error says that the host may expect TLS.
         self._answered: set[EndPoint] = set()
         self.version = settings.protocol_version
 
@@ -105,9 +112,10 @@ class Connector:
         self._environment.close()
 
     async def settle(self) -> None:
-        """Wait briefly until TLS connections that were closed have shut down.
+        """Wait briefly until closed TLS connections have shut down.
 
-        Each says good-bye to its peer first; closing the loop before that would cause warnings.
+        TLS sends a closing message to the peer. If the loop were closed before that, asyncio would
+        log warnings.
         """
         if not self._encrypted:
             return
@@ -131,17 +139,21 @@ class Connector:
     ) -> Connection:
         """Open a connection that is ready for requests.
 
-        Raises, within the connect timeout: OperationTimedOut, AuthenticationFailed,
-        ProtocolVersionUnsupported, and ConnectionException for any other failure of the network or
-        the server. Each error names the end point.
+        Each error names the end point.
 
-        :param target: the shard of a ScyllaDB node to connect to, and the port that leads to it.
+        :param target: the shard of a ScyllaDB node to connect to, and the port for it; None for any
+            shard.
         :param is_control: True for the control connection, which sends more startup options.
+        :raises OperationTimedOut: after the connect timeout.
+        :raises AuthenticationFailed: if the server rejects the login.
+        :raises ProtocolVersionUnsupported: if the server supports none of the versions.
+        :raises ConnectionException: for any other failure of the network or the server.
         """
-        # Limit simultaneous opens: a cluster that comes back would get all TLS handshakes at once.
+        # Limit how many connections are opened at the same time. Otherwise a cluster that comes
+        # back would have to do all TLS handshakes at once.
         async with self._free:
             while True:
-                # Read the version for each try: another connection may lower it while we wait.
+                # Read the version for each try: another connection may have lowered it meanwhile.
                 version = self.version
                 try:
                     return await self._open_in_time(endpoint, version, target, is_control)
@@ -149,7 +161,10 @@ class Connector:
                     self._downgrade(version, error)
 
     def _downgrade(self, version: int, error: ProtocolVersionUnsupported) -> None:
-        # The application has chosen a version: do not try any other.
+        """Use the next lower protocol version, because the server has refused `version`. Raise
+        `error` if there is none.
+        """
+        # If the application has chosen a version, do not try another one.
         if self._settings.only_version is not None:
             raise error
         lower = ProtocolVersion.get_lower_supported(version)
@@ -164,6 +179,9 @@ class Connector:
     async def _open_in_time(
         self, endpoint: EndPoint, version: int, target: ShardTarget | None, is_control: bool
     ) -> Connection:
+        """Open a connection with one protocol version, within the connect timeout. Convert errors
+        to those of the driver.
+        """
         timeout = self._settings.connect_timeout or NO_LIMIT
         connection = Connection(endpoint, version, self._loop, self._settings.sockopts or ())
         connection.is_control_connection = is_control
@@ -187,7 +205,7 @@ class Connector:
             connection.close(error)
             raise error from cause
         except BaseException as cause:
-            # Close after a cancellation too: the transport may be open already.
+            # Also after a cancellation, the transport may be open already: close it.
             connection.close(cause if isinstance(cause, Exception) else None)
             raise
         self._answered.add(endpoint)
@@ -202,8 +220,10 @@ class Connector:
     async def _connect(
         self, endpoint: EndPoint, connection: Connection, target: ShardTarget | None
     ) -> None:
-        """Connect the transport. The addresses of a name are tried in order, each for its share of
-        the remaining time.
+        """Connect the transport.
+
+        If the end point is a host name with several addresses, try them in order. Each gets an
+        equal share of the time that is left.
         """
         address, port = endpoint.resolve()
         if target is not None:
@@ -220,18 +240,21 @@ class Connector:
             return
         deadline = self._loop.time() + (self._settings.connect_timeout or NO_LIMIT)
         addresses = await self._addresses(endpoint, address, port)
-        for later in range(len(addresses) - 1, -1, -1):
-            connecting = self._connect_to_address(connection, addresses[~later], port, tls, target)
+        for index, ip_address in enumerate(addresses):
+            remaining = len(addresses) - index
+            connecting = self._connect_to_address(connection, ip_address, port, tls, target)
             try:
-                # An address that does not answer must not use up the time of the others.
+                # An address that does not answer must not use up the time of the others. The last
+                # one needs no limit here: the caller limits the whole time.
                 await within(
-                    (deadline - self._loop.time()) / (later + 1) if later else None, connecting
+                    (deadline - self._loop.time()) / remaining if remaining > 1 else None,
+                    connecting,
                 )
                 return
             except (OSError, asyncio.TimeoutError) as error:
-                if not later:
+                if remaining == 1:
                     raise
-                log.debug("%s of %s cannot be connected to: %r", addresses[~later], endpoint, error)
+                log.debug("%s of %s cannot be connected to: %r", ip_address, endpoint, error)
 
     async def _connect_to_address(
         self,
@@ -243,6 +266,8 @@ class Connector:
     ) -> None:
         def on_reached() -> None:
             connection.is_reached = True
+
+        # A ScyllaDB node chooses the shard by the client's local port.
 
         local_ports = (
             None if target is None else self._local_ports.generate(target.shard, target.shards)
@@ -263,12 +288,14 @@ class Connector:
         return await self._environment.addresses(address, port, endpoint.socket_family)
 
     async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Run user code that may block outside the loop (reverse DNS, for example)."""
+        """Run a function that may block, for example a user's or one for reverse DNS, in a thread
+        other than the loop's.
+        """
         return await self._environment.in_thread(function, *args)
 
 
 class _Handshake:
-    """The handshake of a connection, from connected to ready."""
+    """The handshake on a connected transport, until the connection is ready for requests."""
 
     def __init__(
         self, connector: Connector, settings: Settings, endpoint: EndPoint, connection: Connection
@@ -294,7 +321,11 @@ class _Handshake:
         )
 
     async def run(self) -> None:
-        """Exchange messages until the connection is ready; raise an error if it cannot be."""
+        """Exchange messages with the server until the connection is ready.
+
+        The protocol object returns the actions to perform after each answer. At most one of them
+        sends the next message.
+        """
         actions: Sequence[Action] = self._protocol.start()
         while True:
             send: Send | None = None
@@ -307,7 +338,7 @@ class _Handshake:
                 else:
                     answer = await self._perform(action)
                     send = answer or send
-            # Nothing to send means that no answer will come: fail now instead of at the timeout.
+            # If nothing is sent, no answer will come: fail now instead of at the timeout.
             if send is None:
                 raise ProtocolError(
                     f"the handshake with {self._endpoint} came to no end: {actions!r}"
@@ -326,10 +357,11 @@ class _Handshake:
             await self._register(features)
 
     async def _register(self, features: ProtocolFeatures) -> None:
-        """Ask the server to announce that it will close this connection (CEP-59).
+        """Register for the event GRACEFUL_DISCONNECT, with which the server announces that it will
+        close this connection (Cassandra's CEP-59).
 
-        Some servers offer the event but refuse to send it, for example in an older protocol
-        version. They are used without it.
+        Some servers offer the event but reject the registration, for example in an older protocol
+        version. The connection then works without the event.
         """
         connection = self._connection
         message = RegisterMessage([GRACEFUL_DISCONNECT])
@@ -349,6 +381,7 @@ class _Handshake:
         return await responder.future
 
     async def _perform(self, action: Action) -> Send | None:
+        """Perform an action of the protocol object; return the message to send next, if any."""
         if isinstance(action, SetCompression):
             self._connection.use_compression(action.algorithm)
         elif isinstance(action, EnableSegments):
@@ -367,6 +400,7 @@ class _Handshake:
         return None
 
     async def _first_token(self, action: AuthenticationWanted) -> Send:
+        """Return the first message of the login, which contains the authenticator's token."""
         provider = self._settings.auth_provider
         if provider is None and self._is_known_by_certificate(action):
             self._authenticator = _Certificate()
@@ -382,15 +416,17 @@ class _Handshake:
         return _only_send(self._protocol.respond(token))
 
     def _is_known_by_certificate(self, action: AuthenticationWanted) -> bool:
-        """Return True if the server authenticates by the TLS certificate alone.
+        """Return True if the server authenticates this client by its TLS certificate.
 
-        Such a server ignores the token, but asks for one all the same.
+        Such a server asks for a token nevertheless, but ignores it.
         """
         return self._connection.tls is not None and action.authenticator in _BY_CERTIFICATE
 
     async def _ask_token(self, function: Callable[..., Any], *args: Any) -> Token | None:
-        """Call `_ask` and wrap the result in a Token at once: otherwise futures and frames that
-        pass it on could show a password in a traceback.
+        """Call `_ask`, and wrap the returned token in a `Token`, which hides it.
+
+        It is wrapped where it is returned, so that futures and frames that pass it on cannot show a
+        password in a traceback.
         """
         token: Token | None = await self._ask(function, *args, convert=Token.of)
         return token
@@ -401,6 +437,9 @@ class _Handshake:
         *args: Any,
         convert: Callable[[Any], Any] = lambda answer: answer,
     ) -> Any:
+        """Call a method of the auth provider or authenticator, which may be a coroutine function or
+        may block. Return its result after passing it through `convert`.
+        """
         if isinstance(function, MethodType) and type(function.__self__) in _NEVER_BLOCKING:
             return convert(function(*args))
         if inspect.iscoroutinefunction(function):
@@ -459,10 +498,10 @@ def _why_late(endpoint: EndPoint, connection: Connection) -> str:
 
 
 def _reason(error: OSError) -> str:
-    """Return the system's description of the error; asyncio's message names the failed call
-    instead.
+    """Return the system's description of `error`, for example "Connection refused". asyncio's own
+    message describes the call that failed instead.
     """
-    # gaierror has its own error numbers, which strerror does not know.
+    # The error numbers of gaierror are not those of the system, so strerror would be wrong.
     if error.errno is not None and not isinstance(error, socket.gaierror):
         return os.strerror(error.errno)
     return error.strerror or str(error) or type(error).__name__

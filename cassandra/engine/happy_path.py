@@ -1,14 +1,18 @@
-"""The happy path of a request: timer, plan, stream, frame, answer. Every request pays its cost.
+"""The happy path of a request, from its start to a successful answer. Every request runs this code,
+so it must be fast.
 
-A `StreamTable` holds the requests in flight on one connection, by stream id. A `RequestBase` is
-started on the loop, takes the first host of its plan that has a free stream, puts an `Attempt` on a
-stream and ends when the answer comes. The subclass `cassandra.engine.request.Request` handles
-everything else: errors, retries, speculative executions, preparing again. This module calls it by
-the methods under "implemented by the subclass". A `TimerWheel` holds the deadlines.
+A `RequestBase` is started on the loop. It takes the first host of its query plan that has a free
+stream, puts an `Attempt` on that stream, and ends when the answer comes. A `StreamTable` holds the
+attempts in flight on one connection, by stream id. A `TimerWheel` holds the deadlines.
+
+The subclass `cassandra.engine.request.Request` handles everything else: errors, retries,
+speculative executions and statements that must be prepared again. This module calls its methods,
+which are declared under "implemented by the subclass".
 
 Everything runs on one loop, except for `RequestBase.start_directly`: a user thread may send a
-request itself if nothing is in flight (see `cassandra.engine.stream_table`). The compiled twin is
-``cassandra._accel.happy_path``.
+request itself if nothing is in flight on the connection (see `cassandra.engine.stream_table`).
+
+``cassandra._accel.happy_path`` is the same module in Cython. `cassandra._impl` chooses one of them.
 """
 
 from __future__ import annotations
@@ -79,28 +83,32 @@ __all__ = [
     "start_all",
 ]
 
-# Flag of a wire format: requests carry result metadata ids, as in version 5, although the version
-# is older (an extension of ScyllaDB).
+# A wire format is the protocol version plus these flags (see `connection.wire_format_of`).
+# EXECUTE carries the id of the result metadata: in version 5, and in older versions with an
+# extension of ScyllaDB.
 METADATA_IDS = 0x100
-# Flag of a wire format: EXECUTE ends with a byte for the tablet's version (another extension of
-# ScyllaDB).
+# EXECUTE ends with a byte for the tablet's version (another extension of ScyllaDB).
 TABLET_VERSIONS = 0x200
 
-_PAYLOAD_ALONE = 0x04  # flags of an answer (native_protocol_v5.spec, section 2.4.1.2)
+# The flags of an answer that has a custom payload, but no warnings and no tracing id
+# (native_protocol_v5.spec, section 2.4.1.2).
+_PAYLOAD_ALONE = 0x04
 
-# Larger bodies (in bytes) are left to the loop, which can wait until the socket is writable.
+# User threads send bodies up to this size in bytes themselves. Larger bodies are left to the loop,
+# which can wait until the socket is writable.
 MOST_DIRECT = 1 << 16
 
-# The states of RequestBase._throttle.
+# The values of RequestBase._throttle: the throttler was not asked, the request waits in its queue,
+# the request was admitted.
 _NOT_ASKED, _WAITING, _BEGUN = range(3)
 
 
 class ExecuteBodyBase(QueryParams):
-    """The EXECUTE message of a prepared statement, which renders itself for a connection.
+    """The EXECUTE message of a prepared statement, which can be rendered for any connection.
 
     `prepared` has the statement's id and the columns of the answer. `values` is a `ValuesBlock`.
-    `body` is the last rendered body. `result` is the (result metadata, its id) used for that body,
-    with which the answer is decoded. Other attributes are those of `QueryParams`.
+    `body` is the body that was rendered last. `result` is the pair (result metadata, metadata id)
+    of that body; the answer is decoded with it. Other attributes are those of `QueryParams`.
     """
 
     __slots__ = (
@@ -143,21 +151,22 @@ class ExecuteBodyBase(QueryParams):
         self._query_id = prepared.query_id
         metadata, metadata_id = self.result
         self.skip_metadata = False
-        travels = None
+        sent_metadata_id = None
         if wire_format & METADATA_IDS:
-            # Skipping the metadata is safe only if we send its id: the server then returns the new
-            # columns if they have changed.
-            travels = metadata_id or b""
+            # The server may omit the columns from its answer only if we send their id: it then
+            # returns the new columns if they have changed.
+            sent_metadata_id = metadata_id or b""
             self.skip_metadata = bool(metadata_id) and bool(metadata)
-        self.body = bodies.execute_body(prepared.query_id, travels, self, wire_format & 0xFF)
+        version = wire_format & 0xFF
+        self.body = bodies.execute_body(prepared.query_id, sent_metadata_id, self, version)
         self._wire_format = wire_format
 
     def invalidate(self) -> None:
-        """Have the body rendered again before it is sent again."""
+        """Discard the rendered body: `render` makes a new one before the next attempt."""
         self._wire_format = 0
 
     def replace(self, prepared: PreparedStatement, values: object) -> None:
-        """Execute another statement, with other values, from the next attempt on.
+        """Use another prepared statement and other values from the next attempt on.
 
         :param prepared: the statement.
         :param values: its `ValuesBlock`.
@@ -167,7 +176,11 @@ class ExecuteBodyBase(QueryParams):
         self.invalidate()
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
-        """Return (opcode, flags, body) for `connection`."""
+        """Return (opcode, flags, body) for `connection`.
+
+        The body is rendered again if it was made for another wire format, or if the statement was
+        prepared again in the meantime.
+        """
         wire_format = connection.wire_format
         prepared = self.prepared
         if (
@@ -183,12 +196,15 @@ class ExecuteBodyBase(QueryParams):
         return EXECUTE, 0, body
 
     def with_extras(self, connection: Connection, body: bytes) -> tuple[int, int, bytes]:
-        """Return the same with tracing or a custom payload."""
+        """Return (opcode, flags, body) as `render` does, with the tracing flag and the custom
+        payload; implemented by `ExecuteBody`.
+        """
         raise NotImplementedError
 
 
 class RequestBase:
-    """One execution of a statement, or of one page: the part that handles success.
+    """One execution of a statement, or the request for one of its pages. This class handles
+    success; its subclass `Request` handles everything else.
 
     `policy` makes the query plan. `timeout` is in seconds; None means no limit.
 
@@ -264,17 +280,20 @@ class RequestBase:
         # The number of pending steps that will continue the request although no attempt is in
         # flight: preparing again, delayed retries, waiting for a free stream.
         self._waits = 0
-        # The caller, as the throttler identifies it to take turns; None without a throttler.
+        # Identifies the caller for the throttler, which lets callers take turns; None without a
+        # throttler.
         self.caller: object = None
         self._throttle = _NOT_ASKED
-        self._reads_rows = False  # the answer may be a RowsAnswer
+        # True if rows are answered as a `RowsAnswer`, False for a result message.
+        self._reads_rows = False
+        # `_locate` sets the next four.
         self._is_located = False
-        self._token: int | None = None
-        self._shard: int | None = None  # chosen by the caller
+        self._token: int | None = None  # the Murmur3 token of the partition
+        self._shard: int | None = None  # the shard that the caller has named
         self._tablet: tuple[str, str] | None = None  # (keyspace, table) if the table has tablets
 
     def clone(self, request_class: type[RequestBase], on_done: Callable[[Any], None]) -> Any:
-        """Make a copy of this request that is not started, for another page for example."""
+        """Return a copy of this request that has not been started, for example for another page."""
         request = request_class(self.session, self.statement, self.request_body, on_done)
         request.policy = self.policy
         request.retry_policy = self.retry_policy
@@ -288,7 +307,7 @@ class RequestBase:
         return request
 
     def columns_for_vectors(self, metadata: ResultMetadata) -> Any:
-        """Return result metadata that decodes vectors in the form that the caller asked for."""
+        """Return `metadata`, changed so that it decodes vectors to the type in `vectors`."""
         return metadata.with_vectors(self.vectors) if self.vectors != "list" else metadata
 
     # -- implemented by the subclass ---------------------------------------------------------------
@@ -300,7 +319,9 @@ class RequestBase:
     def on_other_answer(
         self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes
     ) -> None:
-        """Called with an answer other than VOID or rows with cached columns."""
+        """Called with any answer that the happy path does not handle: neither VOID nor rows whose
+        columns are cached.
+        """
         raise NotImplementedError
 
     def on_attempt_failed(self, attempt: Attempt, error: Exception) -> None:
@@ -308,11 +329,15 @@ class RequestBase:
         raise NotImplementedError
 
     def on_no_connection(self, host: Host, pool: HostPool | None) -> None:
-        """Called when no connection to `host` is free; `pool` is None if there is no pool."""
+        """Called when `try_next_host` passes over `host`, which has no connection with a free
+        stream. `pool` is None if the session has no pool to the host.
+        """
         raise NotImplementedError
 
     def on_plan_exhausted(self) -> None:
-        """Called when no host of the plan could take the request."""
+        """Called when `try_next_host` has found no host with a free stream in the rest of the
+        plan.
+        """
         raise NotImplementedError
 
     def start_speculation(self) -> None:
@@ -340,7 +365,7 @@ class RequestBase:
             if self.caller is not None and self._throttle != _BEGUN and not self._is_admitted():
                 return
             if self._plan is not None:
-                pass  # `start_directly` has made it
+                pass  # `start_directly` has made the plan, but could not send
             elif self.target is not None:
                 self._plan = plan_to(self.target, self)
             else:
@@ -348,12 +373,16 @@ class RequestBase:
             self.try_next_host()
             if self.speculative_policy is not None and self.statement.is_idempotent:
                 self.start_speculation()
-        # A fault of a policy or of the driver must not look like NoHostAvailable.
+        # End the request with the error of the policy or the driver itself, so that the caller sees
+        # that error and not NoHostAvailable.
         except BaseException as error:
             self.fail(as_exception(error))
 
     def _is_admitted(self) -> bool:
-        """Ask the throttler; return False if the request has to wait for its turn."""
+        """Ask the throttler; return False if it has put the request into its queue.
+
+        The throttler calls `start_admitted` later in that case.
+        """
         throttle = self.session.throttle
         assert throttle is not None
         self._throttle = _BEGUN if throttle.admit(self) else _WAITING
@@ -370,9 +399,11 @@ class RequestBase:
         return iter(self.policy.make_query_plan(self.session.keyspace, statement))
 
     def start_directly(self) -> bool:
-        """Send in the calling thread, if nothing is in flight on the chosen connection.
+        """Send the request in the calling thread, if nothing is in flight on the connection.
 
-        :returns: False if nothing was sent; the request must then be started on the loop.
+        This saves the time to wake the loop's thread.
+
+        :returns: False if nothing was sent; the caller must then start the request on the loop.
         """
         session = self.session
         if (
@@ -388,29 +419,31 @@ class RequestBase:
         try:
             plan = self._new_plan()
             host = next(plan, None)
-            # `start` goes on with this plan; a new plan would make round-robin policies skip a
-            # host.
+            # If we do not send, `start` continues with this plan: round-robin policies would skip a
+            # host if it made another one.
             self._plan = chain((host,), plan) if host is not None else None
             pool = session.pools_by_id.get(id(host))
             connection = self.choose(host, pool) if host is not None and pool is not None else None
-        except Exception:  # an error of a policy: `start` will raise it again, and end the request
+        except Exception:  # an error of a policy: it recurs in `start`, which ends the request
             return False
         if host is None or connection is None or not connection.streams.is_idle:
             return False
-        own_plan, self._plan = self._plan, plan
+        # Retries after this attempt continue behind `host`; `start` would begin with it.
+        plan_with_host, self._plan = self._plan, plan
         if self.observed is not None:
             self.observed._start_directly()
         try:
             if self._send_directly(host, connection):
                 return True
-        except Exception:  # rendering failed, nothing was sent: `start` will end the request
+        except Exception:  # rendering failed before anything was sent: `start` ends the request
             pass
-        self._plan = own_plan
+        self._plan = plan_with_host
         return False
 
     def _send_directly(self, host: Host, connection: Connection) -> bool:
         """Send in the calling thread; return False if nothing was sent."""
-        # Read the epoch before the keyspace: a switch increments the epoch first.
+        # Read the epoch before the keyspace. The loop increments the epoch before it switches the
+        # keyspace, so `send_directly` refuses if a switch began after this line.
         epoch = connection.streams.keyspace_epoch
         if not self._fits(connection):
             return False
@@ -429,12 +462,14 @@ class RequestBase:
             return False
         streams = connection.streams
         data = streams.frame(opcode, flags, body)
-        if self.done:  # timed out meanwhile
+        if self.done:  # the timer has ended the request: it must not be started on the loop either
             return True
         return data is not None and streams.send_directly(attempt, data, self.attempts, epoch)
 
     def _fits(self, connection: Connection) -> bool:
-        """Return True if unqualified names have the intended keyspace on `connection`."""
+        """Return True if the server resolves unqualified table names on `connection` in the
+        keyspace that the request expects.
+        """
         request_body = self.request_body
         return not request_body.depends or (
             connection.gate is None and request_body.expected == connection.keyspace
@@ -458,7 +493,7 @@ class RequestBase:
 
     def end(self) -> None:
         """End the request: release everything, and call `on_done`."""
-        # Set this first: the calls below must find the request over.
+        # Set this first: the code that is called below must see that the request is over.
         self.done = True
         if self._timer_slot >= 0:
             self.session.timers.discard(self._timer_slot, self)
@@ -466,9 +501,11 @@ class RequestBase:
             self._speculation_handle.cancel()
         if self._retry_handle is not None:
             self._retry_handle.cancel()
-        if self.observed is not None:  # before the attempts lose their connections
+        if self.observed is not None:
+            # Observers read the attempts' connections, which are released below.
             self.observed._end()
-            # Only the next page needs the record. Clear it to break the reference cycle.
+            # Only a request for the next page needs the observers' record. Otherwise clear it, to
+            # break the reference cycle.
             if getattr(self.response, "paging_state", None) is None:
                 self.observed = None
         for attempt in self.attempts:
@@ -477,19 +514,19 @@ class RequestBase:
         self._plan = None
         if self._throttle != _NOT_ASKED:
             self._leave_throttle()
-        # The owner of `on_done` refers to the request. Break the cycle, or each request would be
-        # left to the garbage collector.
+        # The object behind `on_done` refers to this request. Break that reference cycle, or only
+        # the garbage collector would free the request.
         on_done, self.on_done = self.on_done, _over
         on_done(self)
 
     def _leave_throttle(self) -> None:
-        """Return the request's slot to the throttler."""
+        """Tell the throttler that the request is over or no longer waits."""
         throttle = self.session.throttle
         state, self._throttle = self._throttle, _NOT_ASKED
         try:
             if throttle is not None:
                 (throttle.release if state == _BEGUN else throttle.withdraw)(self)
-        # A user's throttler may fail; the request is over all the same.
+        # A user's throttler may raise; the request must end nevertheless.
         except BaseException as error:
             log.exception("%r failed", throttle)
             reraise_on_loop(error)
@@ -511,8 +548,9 @@ class RequestBase:
         self.on_plan_exhausted()
 
     def choose(self, host: Host, pool: HostPool) -> Connection | None:
-        """Return a connection of `pool` for this request, or None if all are full. Prefers the
-        shard that owns the partition.
+        """Return a connection of `pool` with a free stream, or None if all are full.
+
+        Prefer a connection to the shard that owns the request's partition (ScyllaDB).
         """
         shards = pool.shards
         if shards is not None:
@@ -525,7 +563,8 @@ class RequestBase:
                     if self._tablet is None
                     else shards.tablets.shard_on(host, *self._tablet, self._token)
                 )
-            # Tablet data may be older than a restart of the node with fewer shards.
+            # Our tablet data may name a shard that no longer exists: the node may have been
+            # restarted with fewer shards.
             shard_connection: Connection | None = (
                 shards.pick(shard) if shard is not None and shard < shards.count else None
             )
@@ -535,7 +574,9 @@ class RequestBase:
         return any_connection
 
     def _locate(self, tablet_map: TabletMap) -> None:
-        """Compute the partition's token, and find out whether it is in a tablet; done once."""
+        """Compute the partition's token, and find out whether its table has tablets. Called once
+        per request.
+        """
         self._is_located = True
         target = self.target
         token = tablets.token_of_statement(self.statement)

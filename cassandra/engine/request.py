@@ -6,39 +6,46 @@ everything that can go wrong. A request is started on the loop, or in a user thr
 `start_directly`. It ends exactly once: `end` calls `on_done(request)` after `finish` has set
 `response` or `fail` has set `error`. That happens on the loop, unless the loop is closed.
 
-A request takes hosts from its query plan, and for each a connection with a free stream from the
-session's pool. It never opens connections: pools refill themselves. Each sending is an `Attempt`,
-which waits on a stream of the connection for the answer.
+A request takes hosts from its query plan. For each host it takes a connection with a free stream
+from the session's pool. It never opens connections: pools refill themselves. Each time the request
+is sent, a new `Attempt` waits on a stream of the connection for the answer.
 
-Who continues a request that waits. All run on the loop:
+The following objects continue a request that waits; all of them run on the loop:
 
-* The connection calls the attempt with the answer, which leads to `on_answer`, or
-  `on_other_answer`. A lost connection leads to `on_attempt_failed`; the retry policy then decides.
-* If no host of the plan has a free stream, the request waits at the first pool that is only busy.
-  That pool calls `on_room`, `on_pool_closed` or `on_pool_draining`.
-* A request in another keyspace than its connection may wait at a keyspace gate, which calls
-  `resend` when the connection is switched, or `on_not_sent` if the connection is replaced.
-* `Reprepare` prepares a forgotten statement, and then calls `resend`. If that fails, it calls
-  `on_reprepare_failed` or `on_not_sent`, or `fail`.
-* A retry with a delay is a `_DelayedRetry`: its timer calls `retry_now`, and closing the session
-  fails it.
+* The connection passes the answer to the attempt, which calls `on_answer`; answers that are not on
+  the happy path go on to `on_other_answer`. A lost connection leads to `on_attempt_failed`, where
+  the retry policy decides.
+* If no host of the plan has a free stream, the request waits for the first pool whose connections
+  are open but full. That pool calls `on_room`, `on_pool_closed` or `on_pool_draining`.
+* If the connection is in another keyspace than the request needs, the request may wait at the
+  connection's keyspace gate. The gate calls `resend` when the connection is in the right keyspace,
+  or `on_not_sent` if the connection is replaced.
+* If the server has forgotten a prepared statement, `Reprepare` prepares it and then calls `resend`.
+  If preparing fails, it calls `on_reprepare_failed`, `on_not_sent` or `fail`.
+* A retry with a delay is a `_DelayedRetry`. Its timer calls `retry_now`; if the session is closed
+  first, the request fails.
 * The speculation timer calls `_speculate`, which sends one more attempt beside those in flight.
-* After a USE or a DDL statement the session does further work, and finishes the request with the
-  answer, which is stored in `response` in the meantime.
-* The throttler calls `start_admitted`. The timer wheel calls `on_timeout`, and the caller `cancel`,
-  at any time.
+* After a USE, the session switches its other connections; after a DDL statement, it waits for
+  schema agreement. `response` holds the answer in the meantime, and then the session finishes the
+  request with it.
+* The throttler calls `start_admitted`. The timer wheel may call `on_timeout`, and the caller
+  `cancel`, at any time.
 
-`_waits` counts what will continue the request although no attempt is in flight: waiting at a pool
-or a gate, a PREPARE, a delayed retry. A request whose plan is exhausted fails only if `_waits` is 0
-and no attempt is in flight. It may then still use the control connection, if the application has
-allowed that.
+`_waits` counts the steps that will continue the request although no attempt is in flight: waiting
+for a pool or a gate, a PREPARE, a delayed retry. A request whose plan is exhausted fails only if
+`_waits` is 0 and no attempt is in flight. If the application has allowed
+`ControlConnectionQueryFallback`, such a request uses the control connection instead of failing.
 
-When a request ends, attempts that are still in flight are abandoned: they become orphans of their
-connections, whose stream ids stay taken until the answers come.
+When a request ends, its attempts that are still in flight become orphans of their connections:
+nobody waits for their answers, but their stream ids stay taken until the answers come.
 
-None means: `response` and `error` - not over yet, or, if `done` is True, that the retry policy has
-ignored the error; `timeout` - no limit; `target` - any host of the plan; a retry's `host` - the
-next host of the plan; a `pool` - the session has no pool to that host.
+The meanings of None:
+
+* `response` and `error` are None until the request is over. If `done` is True and both are None,
+  the retry policy has ignored the error.
+* `timeout` is None for no limit, and `target` for any host of the plan.
+* The `host` of a retry is None for the next host of the plan.
+* A `pool` is None if the session has no pool to that host.
 """
 
 from __future__ import annotations
@@ -107,7 +114,8 @@ log = logging.getLogger("cassandra.cluster")
 EMPTY_PLAN = "Unable to complete the operation: the query plan is empty"
 NO_HOST_LEFT = "Unable to complete the operation against any hosts"
 
-_CUSTOM_PAYLOAD = 0x04  # native_protocol_v5.spec, section 2.4.1.2
+# The flag of an answer with a custom payload (native_protocol_v5.spec, section 2.4.1.2).
+_CUSTOM_PAYLOAD = 0x04
 _TABLET_PAYLOADS = ("tablets-routing-v1", "tablets-routing-v2")
 
 _DECISIONS = {
@@ -148,7 +156,7 @@ class Request(RequestBase):
         refuse_overrides(cls, Request, _CALLED_DIRECTLY)
 
     def for_page(self, paging_state: bytes, on_done: Callable[[Request], None]) -> Request:
-        """Make the request for another page of the same execution."""
+        """Return a request for the page at `paging_state` of the same execution, not started."""
         self.request_body.set_paging_state(paging_state)
         next_request: Request = self.clone(Request, on_done)
         return next_request
@@ -157,12 +165,14 @@ class Request(RequestBase):
         """Called when the deadline of the request has passed."""
         if self.done:
             return
-        # The timer wheel has freed the slot already: `end` must not look for it.
+        # The timer wheel has freed the slot already, so `end` must not free it again.
         self._timer_slot = -1
-        # The statement was executed (USE or DDL): only the work after it takes longer.
+        # A USE or DDL statement was executed, and only the session's work after it takes longer:
+        # complete the request with the server's answer.
         if self.response is not None:
             self.finish(self.response)
             return
+        # Say for the error what became of the last attempt: was it sent, and if not, why?
         last = self.attempts[-1] if self.attempts else None
         connection = last.connection if last is not None else None
         errors: dict[Any, Any] = dict(self.errors)
@@ -181,6 +191,8 @@ class Request(RequestBase):
             in_flight=connection.in_flight if connection is not None else None,
             statement=self.request_body.describe(),
         )
+        # The last attempt ends here; its `error` and `latency` are public
+        # (ResponseFuture.attempts).
         if last is not None and last.error is None:
             last.error = error
             last.latency = self.session.timers.clock() - last.started
@@ -213,9 +225,13 @@ class Request(RequestBase):
             self.errors[host] = ConnectionException(f"no open connection to {host}", host.endpoint)
 
     def on_plan_exhausted(self) -> None:
-        """Wait for a busy host; fail if no attempt or pending step is left."""
+        """Wait for a free stream of the first busy host of the plan.
+
+        If no host is busy, and no attempt or other step is pending, the request uses the control
+        connection if the application allows that, and fails otherwise.
+        """
         busy, self._busy = self._busy, None
-        # Check again: its last connection may be gone by now.
+        # Check again: the pool may have lost its last connection since it was recorded.
         if busy is not None and busy.is_worth_waiting_for:
             try:
                 busy.wait_for_room(self)
@@ -230,7 +246,7 @@ class Request(RequestBase):
             self.fail(self._plan_exhausted())
 
     def _is_under_way(self) -> bool:
-        """Return True if an answer may still come, from an attempt in flight or a pending step."""
+        """Return True if an attempt is in flight, or a pending step will send another one."""
         return self._waits > 0 or any(attempt.stream >= 0 for attempt in self.attempts)
 
     def on_room(self, host: Host, connection: Connection) -> None:
@@ -239,7 +255,11 @@ class Request(RequestBase):
         self.send_to(host, connection)
 
     def _plan_exhausted(self) -> Exception:
-        """Return an error with each host's error; if a server refused last, also of that class."""
+        """Return the error of a request for which no host is left, with each host's error.
+
+        If the last attempt failed with an error of the server, the returned error is also an
+        instance of that error's class.
+        """
         if not self.errors:
             return self._empty_plan()
         errors_by_name = {str(host): error for host, error in self.errors.items()}
@@ -251,14 +271,19 @@ class Request(RequestBase):
         return error
 
     def _empty_plan(self) -> NoHostAvailable:
-        """Return the error of a query plan without hosts, with the reason for each host."""
+        """Return the error for a query plan without hosts. It says of each host that is down why
+        the session has no connection to it.
+        """
         hosts = self.session.core.metadata.all_hosts()
         errors = {str(host): self.session.why_no_pool(host) for host in hosts if not host.is_up}
         reason = "; every host is down" if hosts and len(errors) == len(hosts) else ""
         return NoHostAvailable(f"{EMPTY_PLAN}{reason}", errors)
 
     def resend(self, attempt: Attempt) -> None:
-        """Send an attempt on its connection, after a PREPARE or a wait at the gate."""
+        """Send an attempt on its connection, after a PREPARE or a wait at the keyspace gate.
+
+        If the connection can no longer send it, the request tries another connection or host.
+        """
         self._waits -= 1
         connection = attempt.connection
         if self.done:
@@ -272,13 +297,15 @@ class Request(RequestBase):
             or connection.is_draining
             or (connection.is_given_up and self.request_body.depends)
         ):
-            self._waits += 1
+            self._waits += 1  # `on_not_sent` subtracts it again
             self.on_not_sent(attempt, connection.refusal())
         else:
             self.send(attempt, connection)
 
     def on_not_sent(self, attempt: Attempt, error: Exception) -> None:
-        """Called if an attempt was not sent, because its connection takes no further requests."""
+        """Called if an attempt was not sent, because its connection takes no further requests: send
+        the request on another connection to the host, or to the next host.
+        """
         self._waits -= 1
         if self.done:
             return
@@ -287,16 +314,18 @@ class Request(RequestBase):
             return
         attempt.error = error
         self.errors[attempt.host] = error
+        # The host will stop soon. Hosts that the plan has passed over may be free by now.
         if attempt.connection is not None and attempt.connection.is_draining:
             self._replan()
-        # The host is not to blame: it has, or will have, another connection.
+        # Only the connection cannot be used, not the host: its pool has another connection, or will
+        # open one. Wait for that pool if all other hosts fail.
         pool = self.session.pools.get(attempt.host)
         if pool is not None and self._busy is None and pool.is_worth_waiting_for:
             self._busy = pool
         self._retry(attempt.host)
 
     def on_reprepare_failed(self, attempt: Attempt, error: Exception) -> None:
-        """Called when the connection broke while the statement was prepared on it again."""
+        """Called when the connection broke while `Reprepare` prepared the statement on it."""
         self._waits -= 1
         self.on_attempt_failed(attempt, error)
 
@@ -310,8 +339,8 @@ class Request(RequestBase):
             self._retry(None)
 
     def on_pool_draining(self, host: Host, error: Exception) -> None:
-        """Called when the host we waited for will stop soon. Nothing was sent to it, so we may use
-        any host that has not failed.
+        """Called when the pool that the request waits for drains, because its host will stop soon:
+        try all hosts on which no attempt has failed.
         """
         self._waits -= 1
         self.errors[host] = error
@@ -322,7 +351,8 @@ class Request(RequestBase):
     def _replan(self) -> None:
         """Make a new query plan, without the hosts on which an attempt has failed.
 
-        The old plan may be exhausted although some of its hosts were only full at the time.
+        The old plan may have passed over hosts whose connections were only full at that time. If
+        the caller named a single host, there is no other plan, and nothing changes.
         """
         if named_host(self.target) is None:
             failed = {attempt.host for attempt in self.attempts if attempt.error is not None}
@@ -342,6 +372,7 @@ class Request(RequestBase):
         try:
             response = self.session.decode(self, attempt, connection, opcode, flags, body)
         except Exception as error:
+            # After an unreadable answer, nothing else on this connection can be trusted.
             attempt.error = error
             connection.close(
                 error
@@ -366,7 +397,10 @@ class Request(RequestBase):
             self.finish(response)
 
     def _learn_from(self, response: Any) -> None:
-        """Learn tablets from an answer that also has warnings, a tracing id, or other payloads."""
+        """Learn the tablet in the custom payload of a decoded answer.
+
+        `on_answer` has learned the tablet already if the answer had no other extras.
+        """
         payloads: Mapping[str, bytes | None] | None = getattr(response, "custom_payload", None)
         for name in _TABLET_PAYLOADS:
             payload = payloads.get(name) if payloads is not None else None
@@ -374,6 +408,9 @@ class Request(RequestBase):
                 self.learn(payload)
 
     def _on_error(self, attempt: Attempt, connection: Connection, message: ErrorMessage) -> None:
+        """Handle an ERROR message: prepare again, ask the retry policy, or fail."""
+        # Add what the server's message does not say: the host and statement, advice, and which
+        # values were null.
         error = message.to_exception()
         _add_note(error, f"(from {attempt.host}, executing {self.request_body.describe()})")
         advice = _advice_for(error, self.request_body)
@@ -388,7 +425,8 @@ class Request(RequestBase):
         if observe is not None:
             assert attempt.latency is not None
             observe(attempt.host, attempt.latency)
-        # The retry policy is not asked: the statement was not executed, and can simply be repeated.
+        # Do not ask the retry policy: the statement was not executed, so it is safe to prepare it
+        # and send it again.
         if isinstance(message, PreparedQueryNotFound):
             self._on_unprepared(attempt, connection, message)
             return
@@ -407,12 +445,12 @@ class Request(RequestBase):
             observe(host, error, decision)
 
     def on_attempt_failed(self, attempt: Attempt, error: Exception) -> None:
-        """Called when an attempt's connection broke; the server may have executed the request or
-        not.
+        """Called when an attempt's connection broke: ask the retry policy, because the server may
+        or may not have executed the request.
         """
         if self.done:
             return
-        if self.session.closed:  # do not ask the policy: nothing can be tried any more
+        if self.session.closed:  # do not ask the policy: a closed session cannot retry
             attempt.error = error
             self.fail(self.session.closed_error())
             return
@@ -425,14 +463,18 @@ class Request(RequestBase):
     ) -> None:
         try:
             self._apply(attempt, error, ask(self, message, error))
-        except BaseException as fault:  # raised by the policy or its decision: end the request
+        except BaseException as fault:  # the policy failed, or returned a malformed decision
             self.fail(as_exception(fault))
 
     def _apply(self, attempt: Attempt, error: Exception, decision: Decision) -> None:
-        """Follow the retry policy's decision: (decision, consistency[, delay in seconds])."""
+        """Carry out the retry policy's decision.
+
+        It is a tuple (action, consistency) or (action, consistency, delay in seconds). The
+        consistency is None to keep the request's.
+        """
         self.errors[attempt.host] = error
         action, consistency = decision[0], decision[1]
-        # The delay is optional: cassandra-driver's policies return pairs.
+        # Policies written for cassandra-driver return no delay.
         delay = decision[2] if len(decision) > 2 else 0
         attempt.decision = _DECISIONS.get(action, str(action))
         self._report_failure(attempt.host, error, action)
@@ -456,11 +498,11 @@ class Request(RequestBase):
             self.fail(self._rethrown(error))
 
     def _rethrown(self, error: Exception) -> Exception:
-        """Return the error of a request that is not tried on another host.
+        """Return the error to raise when the retry policy has decided to rethrow `error`.
 
-        cassandra-driver tries it there, idempotent or not, and in the end raises NoHostAvailable.
-        To be caught in either way, the error is an instance of the server's error and of
-        NoHostAvailable.
+        For some errors, cassandra-driver would retry even a request that is not idempotent on the
+        other hosts, and finally raise NoHostAvailable. Applications may expect that, or the
+        server's error. For these errors we return an instance of both classes.
         """
         if (
             not isinstance(error, _ASKED_AS_REQUEST_ERRORS)
@@ -475,7 +517,9 @@ class Request(RequestBase):
         return both
 
     def retry_now(self, host: Host | None) -> None:
-        """Called when the delay that the retry policy asked for is over."""
+        """Called by the timer of a `_DelayedRetry`: retry on `host`, or on the next host if that is
+        None.
+        """
         self._waits -= 1
         self._retry(host)
 
@@ -484,7 +528,7 @@ class Request(RequestBase):
             return
         try:
             self._send_again(host)
-        except BaseException as fault:  # raised by a query plan
+        except BaseException as fault:  # a load balancing policy's plan raised it
             self.fail(as_exception(fault))
 
     def _send_again(self, host: Host | None) -> None:
@@ -500,13 +544,16 @@ class Request(RequestBase):
     def _on_unprepared(
         self, attempt: Attempt, connection: Connection, message: ErrorMessage
     ) -> None:
-        """Prepare the statement on this host and send the request again, once per attempt and
-        statement: native_protocol_v5.spec, section 8, Unprepared.
+        """Prepare the statement that the server has forgotten, and send the request again.
+
+        The server asks for this with the error Unprepared (native_protocol_v5.spec, section 8). If
+        it forgets the same statement twice in one attempt, the request fails.
         """
         prepared = self.request_body.prepared_by(message.info)
         error = attempt.error
         assert error is not None
-        # Do not loop if the server forgets again what it has just prepared.
+        # Prepare each statement once per attempt, or a server that always forgets would cause an
+        # endless loop.
         if prepared is None or prepared in attempt.reprepared:
             if prepared is not None:
                 _add_note(
@@ -521,7 +568,7 @@ class Request(RequestBase):
             self.observed._retry(attempt, error, attempt.decision)
         attempt.reprepared += (prepared,)
         self._waits += 1
-        if connection.is_draining:  # use another host, which will be there longer
+        if connection.is_draining:  # the host will stop soon: use another one
             self.on_not_sent(attempt, connection.refusal())
             return
         Reprepare(self, attempt, prepared, connection).start()
@@ -552,8 +599,8 @@ class Request(RequestBase):
 
 
 class _DelayedRetry:
-    """A retry after a delay. The session has a list of them, since its end must end the
-    requests.
+    """A retry after a delay. It is in the session's `delayed` set, so that closing the session also
+    ends requests that wait for a retry.
     """
 
     __slots__ = ("_handle", "_host", "_request")
@@ -569,17 +616,17 @@ class _DelayedRetry:
         self._request.retry_now(self._host)
 
     def cancel(self) -> None:
-        """Called when the request is over."""
+        """Called when the request is over: do not retry."""
         self._handle.cancel()
         self._request.session.delayed.discard(self)
 
     def fail(self, error: Exception) -> None:
-        """Called when the session is closed."""
+        """Called when the session is closed: end the request with `error`."""
         self._request.fail(error)
 
 
 def _advice_for(error: Exception, request_body: AnyBody) -> str | None:
-    """Return advice for a statement that the server refuses; None if we have none."""
+    """Return a hint about a likely mistake in a statement that the server has rejected, or None."""
     if not isinstance(error, RequestValidationException):
         return None
     text = getattr(request_body, "query", None) or request_body.statement_text()
@@ -589,10 +636,10 @@ def _advice_for(error: Exception, request_body: AnyBody) -> str | None:
 
 
 def _add_note(error: Exception, note: str) -> None:
-    """Add a note to a server's error, such as the host and the statement.
+    """Add a note to an error of the server, for example the host and the statement.
 
-    The message itself stays unchanged, since applications compare it. Python 3.11 and later show
-    notes in tracebacks.
+    Python 3.11 and later show notes in tracebacks. We do not change the message itself, because
+    applications compare it.
     """
     vars(error).setdefault("__notes__", []).append(note)
 
@@ -650,8 +697,9 @@ def _ask_request_error(
     return decision
 
 
-# Errors that come after the host has asked replicas, or executed code. Other errors come at once,
-# so that an overloaded host would look fast.
+# For these errors the host has worked as long as for a result: it has asked replicas, or executed a
+# function. Their latencies count as the host's latency. Other errors come at once; if they counted,
+# an overloaded host would look fast.
 _WORKED_FOR = (
     ReadTimeoutErrorMessage,
     WriteTimeoutErrorMessage,
@@ -660,7 +708,7 @@ _WORKED_FOR = (
     FunctionFailureMessage,
 )
 
-# The errors for which `RetryPolicy.on_request_error` is asked, as classes that callers see.
+# Errors of the server about which we ask `RetryPolicy.on_request_error`.
 _ASKED_AS_REQUEST_ERRORS = (
     OverloadedErrorMessage,
     IsBootstrappingErrorMessage,

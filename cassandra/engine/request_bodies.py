@@ -1,8 +1,9 @@
-"""Request bodies, rendered for the protocol version that the session expects.
+"""The bodies of QUERY, EXECUTE, BATCH and PREPARE requests.
 
-A body is rendered again if a connection needs another format. The values are in a block that was
-made in the caller's thread and never changes. Only the envelope around it is rendered again: for
-another protocol version, a re-prepared statement's id, or another consistency level on a retry.
+A body is rendered in the caller's thread for the wire format of most connections. The bound values
+are in a block of bytes that never changes. The rest of the body is rendered again if a connection
+has another wire format, if a statement was prepared again and has another id, or if a retry uses
+another consistency level.
 """
 
 from __future__ import annotations
@@ -46,28 +47,33 @@ __all__ = [
     "values_of_rows",
 ]
 
-# Used as the expected keyspace of a USE, which itself switches the connection.
+# The `expected` keyspace of a USE. It equals no connection's keyspace, so `_fits` never lets a USE
+# pass without a check.
 USE_ITSELF: Any = object()
 
+# (position in a batch for messages, statement, encoded values).
 BoundRow = tuple[str, PreparedStatement, Sequence[Any]]
 
-# The bytes of a frame header: version, flags, stream (2), opcode, length (4).
+# A frame header has 9 bytes: version, flags, stream (2 bytes), opcode, length (4 bytes).
 HEADER_SIZE = 9
 
 
 class BodyMethods:
-    """The methods of all request bodies; `body` is the last rendered body, or None."""
+    """The methods that all request bodies share. `body` has the bytes that were rendered last, or
+    None.
+    """
 
     __slots__ = ()
 
     opcode: int
-    # Whether each answer is fully decoded and checked, because VOID or ROWS would be wrong, or
-    # because a protocol handler reads it.
+    # True if each answer must be decoded and checked by `EngineSession.decode`: VOID or ROWS would
+    # be wrong answers, or a user-defined protocol handler reads the answer.
     decodes = False
-    # Whether a user thread may send the request: rendering calls no user code, and the answer
-    # changes nothing for later requests.
+    # True if a user thread may send the request itself: rendering calls no user code, and the
+    # answer does not affect later requests.
     is_plain = True
-    # Whether the request has unqualified names, which belong to the connection's keyspace.
+    # True if the request may have unqualified table names, which the server resolves in the
+    # connection's keyspace.
     depends = False
 
     # Attributes of some subclasses:
@@ -79,12 +85,13 @@ class BodyMethods:
     tracing: bool
 
     def invalidate(self) -> None:
-        """Have the body rendered again before it is sent again."""
+        """Discard the rendered body: `render` makes a new one before the next attempt."""
         raise NotImplementedError
 
     def with_extras(self, connection: Connection, body: bytes) -> tuple[int, int, bytes]:
-        """Return (opcode, flags, body) with tracing or a custom payload."""
-        # A connection with a beta version exists only if the application has allowed it.
+        """Return (opcode, flags, body) with the tracing flag and the custom payload."""
+        # Allow beta versions: the connection would not exist if the application had not allowed
+        # them.
         flags, extras = request_extras(
             connection.version, self.tracing, self.custom_payload, allow_beta=True
         )
@@ -103,7 +110,7 @@ class BodyMethods:
             self.invalidate()
 
     def set_paging_state(self, paging_state: bytes | None) -> None:
-        """Set the page to ask for."""
+        """Request the page at `paging_state` from the next attempt on."""
         self.paging_state = paging_state  # type: ignore[misc]
         self.invalidate()
 
@@ -112,7 +119,9 @@ class BodyMethods:
         raise NotImplementedError
 
     def statement_text(self) -> str | None:
-        """Return the CQL, which decides which answers are valid; None if the opcode decides."""
+        """Return the request's CQL, from which `check_answer` sees which answers are valid; None if
+        the body has no single CQL string.
+        """
         return None
 
     @property
@@ -122,8 +131,8 @@ class BodyMethods:
 
     @property
     def names_keyspace(self) -> bool:
-        """True if the request itself names the keyspace of unqualified names (version 5 and
-        later).
+        """True if the request contains the keyspace of unqualified names, which requires protocol
+        version 5, or needs none.
         """
         return True
 
@@ -132,15 +141,18 @@ class BodyMethods:
         return ()
 
     def carry_keyspace(self) -> bool:
-        """Name the expected keyspace in the request itself, for version 5 and later.
+        """Put the expected keyspace into the request itself. Requires protocol version 5.
 
-        Return False if no keyspace is expected: the protocol cannot express that.
+        :returns: False if the request expects that no keyspace is set, which the protocol cannot
+            express.
         """
         return True
 
     def prepared_statements(self) -> Sequence[PreparedStatement]:
-        """Return the prepared statement whose columns the answer has; empty for a batch, whose
-        answer has its own columns.
+        """Return the prepared statement whose result columns the answer has, as a sequence of one.
+
+        The sequence is empty if there is none. It is also empty for a batch, whose answer does not
+        have the columns of its statements.
         """
         return ()
 
@@ -153,40 +165,41 @@ class BodyMethods:
         return None
 
     def bound_rows(self) -> Iterator[BoundRow]:
-        """Yield the values of each execution of a prepared statement, to examine them after an
-        error.
+        """Yield the bound values of each prepared statement in the request, to look for a null
+        value after an error.
 
-        :returns: for each, (its position in a batch, the statement, the encoded values).
+        :returns: tuples (position in a batch for the message, statement, encoded values).
         """
         yield from ()
 
     def renew(self, old_id: bytes, prepared: PreparedStatement) -> None:
-        """Called when `prepared`, whose id was `old_id`, was prepared again. Bodies that are
-        rendered from the statement need not do anything.
+        """Called when `prepared`, whose id was `old_id`, was prepared again.
+
+        Most bodies do nothing here, because `render` reads the new id from the statement.
         """
 
     def rebind(self, renewed: Renewed) -> None:
-        """Convert the values of a statement to the current types of its columns.
+        """Convert the bound values of a statement whose column types have changed.
 
-        :param renewed: the old and the new description of the statement.
+        :param renewed: the statement before and after it was prepared again.
         :raises BindColumnsChanged: if the values do not fit these types.
         """
         raise renewed.refusal("by this request")
 
 
 class RequestBody(BodyMethods, QueryParams):
-    """The opcode, flags and body of one request, with its query parameters; `render` returns them
-    for a connection.
+    """The body of one request, except EXECUTE, with its query parameters.
 
-    :param keyspace: sent in the request, which requires version 5.
-    :param expected: the keyspace of unqualified names; None if there is none. A request that
-        depends on it is not sent to a connection in another keyspace. `USE_ITSELF` for a USE.
+    :param keyspace: sent in the request, which requires protocol version 5; None to send none.
+    :param expected: the keyspace in which unqualified names must be resolved; None for `keyspace`.
+        If the request has unqualified names, it is not sent on a connection in another keyspace. A
+        USE has `USE_ITSELF` here.
     """
 
     __slots__ = ("_wire_format", "body", "custom_payload", "expected", "tracing")
 
     def __init__(self, keyspace: str | None = None, expected: object = None) -> None:
-        QueryParams.__init__(self, 0)  # `happy_path.resolve` sets the others
+        QueryParams.__init__(self, 0)  # `happy_path.resolve` sets the query parameters
         self.keyspace = keyspace
         self.expected = keyspace if expected is None else expected
         self.tracing = False
@@ -301,8 +314,8 @@ class ExecuteBody(BodyMethods, ExecuteBodyBase):
         return (self.prepared,)
 
     def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
-        # There is only one statement, even if its id has changed because another request prepared
-        # it again.
+        # Do not compare the id: there is only one statement, and its id may have changed because
+        # another request prepared it again.
         prepared: PreparedStatement = self.prepared
         return prepared
 
@@ -320,8 +333,8 @@ class ExecuteBody(BodyMethods, ExecuteBodyBase):
 class BatchBody(RequestBody):
     """A batch of queries and prepared statements.
 
-    :param statements: pairs (prepared statement, values) or (None, CQL). The values are a block of
-        one row, or of many rows.
+    :param statements: pairs (prepared statement, values) or (None, CQL). The values are a
+        `ValuesBlock` of one row, or a `RowsBlock` of many rows.
     """
 
     __slots__ = ("_ids", "batch_type", "depends", "statements")
@@ -359,7 +372,7 @@ class BatchBody(RequestBody):
             for prepared, values in self.statements
         ]
         body = bodies.batch_body(self.batch_type, statements, self, version)
-        # Refuse it here, where we can name the batch and say what helps.
+        # Raise the error here, where it can describe the batch and give advice.
         if len(body) > MAX_BODY:
             raise ValueError(
                 f"{self.describe()} has {len(body)} bytes; a frame of the protocol has at most "
@@ -467,10 +480,15 @@ class PrepareBody(RequestBody):
 
 
 class MessageBody(RequestBody):
-    """A message object, encoded by the session's protocol handler at each attempt, so that
-    listeners may change it.
+    """A request as a message object, which listeners and user-defined protocol handlers may change.
 
-    A user-defined handler also decodes the answer.
+    The session's protocol handler encodes the message at each attempt. If the application has set
+    its own handler, that handler also decodes the answer.
+
+    :param message: the message, with the attributes that messages of cassandra-driver have.
+    :param handler: the session's protocol handler.
+    :param inner: the body from which the message was made.
+    :param decodes: True if the handler is the application's own and decodes the answer.
     """
 
     __slots__ = ("_columns", "decodes", "depends", "handler", "inner", "message", "opcode")
@@ -493,8 +511,11 @@ class MessageBody(RequestBody):
         self._columns = inner.cached_metadata()
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
-        """Return (opcode, flags, body) from the handler's frame for stream 0, uncompressed."""
-        # The connection adds the stream and compression itself.
+        """Return (opcode, flags, body) of the frame that the handler encodes.
+
+        The handler encodes it for stream 0 and without compression. The connection then adds its
+        own header, and compresses the body.
+        """
         message = self.message
         if self.inner.opcode == EXECUTE:
             message.agreed_features = connection.features

@@ -1,4 +1,6 @@
-"""One session inside the engine: its pools, its keyspace, and how answers change them."""
+"""The engine's part of one session: its connection pools, its keyspace, and the reaction to answers
+that change the keyspace or the schema.
+"""
 
 from __future__ import annotations
 
@@ -54,11 +56,12 @@ else:
 
 log = logging.getLogger("cassandra.cluster")
 
-SLOW_POOLS_WAIT = 0.05  # seconds that connect() waits for other pools once one is ready
+# When the first pool is ready, connect() waits this long for the other pools.
+SLOW_POOLS_WAIT = 0.05  # seconds
 
 
 class Ending(Protocol):
-    """Work that ends with the session."""
+    """Pending work, such as a delayed retry, that must be ended when the session is closed."""
 
     def fail(self, error: Exception) -> None:
         """Called when the session is closed."""
@@ -89,28 +92,30 @@ class EngineSession(ObservedSession):
     def __init__(self, core: Core, keyspace: str | None, distance: Callable[[Host], int]) -> None:
         self.core = core
         self.keyspace = keyspace
-        # The converters of the session; None until the public session sets them.
+        # The session's user-defined converters; None until the public session sets them.
         self.codecs: CodecRegistry | None = None
         self.distance = distance
         self.loop = core.loop
         self.timers = core.timers
         self.pools: dict[Host, HostPool] = {}
-        # The same pools by id(host), which is quicker to look up; plans usually yield the same
-        # objects.
+        # The same pools by id(host), for a quicker look-up: query plans usually yield the host
+        # objects that are keys of `pools`.
         self.pools_by_id: dict[int, HostPool] = {}
         self.closed = False
-        # Delayed retries, whose requests are in no pool while they wait.
+        # Delayed retries. Closing the pools does not end their requests, because these are on no
+        # connection, so `close` must end them.
         self.delayed: InsertionOrdered[Ending] = InsertionOrdered()
-        # The last load balancing policy that may make plans in any thread.
+        # The policy that `plans_anywhere` approved last: it may make plans in any thread.
         self.direct_policy: object = None
         # The hosts that had pools when the session was closed, for errors of later requests.
         self._hosts_before: list[Host] = []
         self.observe()
         self._pool_errors: dict[Host, Exception] = {}
         self._opening: dict[Host, asyncio.Task[None]] = {}
-        # Pools that are being opened: some of their connections may be open already.
+        # Pools that are not in `pools` yet because not all of their connections are open. A change
+        # of the keyspace must reach those that are open.
         self._opening_pools: InsertionOrdered[HostPool] = InsertionOrdered()
-        # Pools of hosts that will stop soon. They take no requests, and are removed when their
+        # Pools of hosts that will stop soon. They take no new requests, and are removed when their
         # requests in flight are over.
         self.draining: InsertionOrdered[HostPool] = InsertionOrdered()
         self.use_turns = UseTurns()
@@ -119,12 +124,13 @@ class EngineSession(ObservedSession):
     # -- pools -------------------------------------------------------------------------------------
 
     async def open(self, wait_for_all: bool = False) -> None:
-        """Open a pool for each host that is not ignored; return when one pool is ready, or with
-        `wait_for_all` when all are.
+        """Open a pool for each host that the load balancing policies do not ignore.
 
+        :param wait_for_all: False to return soon after the first pool is ready, True to wait until
+            each pool is open or has failed.
         :raises NoHostAvailable: with the error of each host, if no pool could be opened.
         """
-        # Include hosts of unknown state: opening a pool is how their state becomes known.
+        # Include hosts of unknown state: opening a pool shows whether they are up.
         hosts = [host for host in self.core.metadata.all_hosts() if host.is_up is not False]
         opening = [self.core.spawn(self.add_pool(host)) for host in hosts if self._wants_pool(host)]
         if not self.core.query_fallback.opens_pools:
@@ -148,7 +154,11 @@ class EngineSession(ObservedSession):
             )
 
     def _why_nowhere(self) -> str:
-        """Return why there is no host to connect to; usually a data centre's name is wrong."""
+        """Return the message for a session without any host to connect to.
+
+        Usually the reason is a wrong name of a data centre in a policy, so look for that first.
+        """
+        # Collect the `local_dc` of all policies, including policies inside of others.
         local_dcs = set()
         for listener in self.core.listeners.policies:
             policy: Any = listener
@@ -168,9 +178,11 @@ class EngineSession(ObservedSession):
         return "no host is up and not ignored by the load balancing policy"
 
     def adopt_without_use(self, keyspace: str) -> bool:
-        """Adopt the keyspace of `connect` without a USE, if there are no pools; else return False.
+        """Set the keyspace that was passed to `connect` without sending USE, if there are no pools.
 
-        Without pools, the control connection serves requests, and it refuses USE.
+        Without pools, the control connection serves the requests, and we never send USE on it.
+
+        :returns: False if there are pools, so that the caller must execute USE.
         """
         if self.pools or not self.core.query_fallback.is_allowed:
             return False
@@ -181,15 +193,21 @@ class EngineSession(ObservedSession):
         return self.core.query_fallback.opens_pools and self.distance(host) != HostDistance.IGNORED
 
     async def add_pool(self, host: Host) -> None:
-        """Open the pool of `host`; a failure is recorded, and reported to the host watch."""
+        """Open a pool to `host` and wait until it is open or has failed. Do nothing if there is
+        one.
+
+        A failure is not raised: it is recorded for `pool_error`, and the host watch, which decides
+        about hosts being up or down, is notified.
+        """
         if self.closed or host in self.pools or not self._wants_pool(host):
             return
         opening = self._opening.get(host)
         if opening is None:
             opening = self._opening[host] = self._spawn(self._open_pool(host))
             opening.add_done_callback(lambda task: self._opened(host, task))
-        # Wait without raising: another caller may also wait for the task, and the end of the
-        # session, which cancels it, is not an error here.
+        # Do not await the task itself: if this caller were cancelled, that would cancel the task,
+        # for which other callers may wait, too. `wait` also does not raise if closing the session
+        # cancels the task.
         await asyncio.wait({opening})
 
     def _opened(self, host: Host, task: asyncio.Task[None]) -> None:
@@ -207,11 +225,12 @@ class EngineSession(ObservedSession):
             self._pool_errors[host] = error
             self.core.hosts.on_connection_failure(host, error)
             return
-        except BaseException:  # cancelled: nothing else refers to this pool
+        except BaseException:  # cancelled: nobody else would close this pool
             pool.close()
             raise
         finally:
             self._opening_pools.discard(pool)
+        # Check again: both may have changed while the pool was opened.
         if self.closed or host in self.pools:
             pool.close()
             return
@@ -244,7 +263,7 @@ class EngineSession(ObservedSession):
         )
 
     def resize_pools(self) -> None:
-        """Adapt all pools to the settings."""
+        """Give all pools the number of connections that the settings now demand."""
         for pool in self.pools.values():
             self._resize(pool)
 
@@ -252,8 +271,8 @@ class EngineSession(ObservedSession):
         pool.resize(self.core.settings.connections_to(pool.distance))
 
     def follow_distances(self) -> None:
-        """Called when distances may have changed: open pools to hosts that are used now, and close
-        the others.
+        """Called when the policies may have changed the distances of hosts: open pools to hosts
+        that are no longer ignored, and close the pools of hosts that are ignored now.
         """
         if self.closed:
             return
@@ -261,7 +280,8 @@ class EngineSession(ObservedSession):
             is_wanted = self._wants_pool(host)
             pool = self.pools.get(host)
             if pool is not None and not is_wanted:
-                # Wait until requests in flight are over; query plans leave the host out already.
+                # Keep the pool while it has requests in flight, and check again later. Query plans
+                # do not contain the host any more.
                 if pool.in_flight:
                     self.core.sessions.follow_distances_soon()
                 else:
@@ -278,11 +298,16 @@ class EngineSession(ObservedSession):
                 self._spawn(self.add_pool(host))
 
     async def _open_connection(self, host: Host, target: ShardTarget | None = None) -> Connection:
+        """Open a connection to `host` that uses the session's keyspace; pools call this.
+
+        :param target: the shard and port to connect to (ScyllaDB); None for any shard.
+        """
         connection = await self.core.open_connection_to(host, target)
-        # Report it even if the host was not down: perhaps only the control connection was cut off.
+        # Tell the control connection that a host is reachable, even if the host was not down: the
+        # control connection itself may be down, and may try again now.
         self.core.control.on_host_up()
-        # The session's keyspace may change while this connection is opened, so loop until they
-        # agree.
+        # The session's keyspace may change again while a USE is under way, so repeat until it is
+        # the connection's.
         while self.keyspace is not None and connection.keyspace != self.keyspace:
             try:
                 await self.use(connection, self.keyspace)
@@ -295,7 +320,7 @@ class EngineSession(ObservedSession):
         return connection
 
     def plans_anywhere(self, policy: object) -> bool:
-        """Return True if `policy` can make plans in threads other than the loop's."""
+        """Return True if `policy` can make query plans in any thread, and remember it then."""
         if not plans_in_any_thread(policy):
             return False
         self.direct_policy = policy
@@ -314,8 +339,8 @@ class EngineSession(ObservedSession):
             pool.close(error)
 
     def _pop_pool(self, host: Host) -> HostPool | None:
-        """Remove and return the pool of `host`, which then gets no requests; None if there
-        is none.
+        """Remove the pool of `host` from the session and return it, or None if there is none. The
+        pool gets no more requests.
         """
         pool = self.pools.pop(host, None)
         if pool is not None:
@@ -324,9 +349,9 @@ class EngineSession(ObservedSession):
         return pool
 
     def drain_host(self, host: Host, error: Exception) -> None:
-        """Send nothing more to `host`, which will stop soon; requests in flight go on.
+        """Send no more requests to `host`, which will stop soon. Requests in flight are completed.
 
-        :param error: the reason, for requests that find no other host.
+        :param error: the reason, for the error of requests that find no other host.
         """
         self._stop_opening(host)
         pool = self._pop_pool(host)
@@ -341,19 +366,19 @@ class EngineSession(ObservedSession):
             opening.cancel()
 
     def forget_host(self, host: Host, error: Exception) -> None:
-        """Called when `host` has left the cluster: close its pool, even while it is being
-        opened.
-        """
+        """Called when `host` has left the cluster: close its pool, or stop opening it."""
         self._stop_opening(host)
         self._pool_errors.pop(host, None)
         self.remove_pool(host, error)
 
     def pool_error(self, host: Host) -> Exception | None:
-        """Return why the pool to `host` could not be opened or was lost; None without an error."""
+        """Return the error with which the pool to `host` could not be opened or was lost; None if
+        there was no such error.
+        """
         return self._pool_errors.get(host)
 
     def why_no_pool(self, host: Host) -> Exception:
-        """Return the error of a request that could not go to `host`."""
+        """Return the error that a request records for `host` if the session has no pool to it."""
         error = self._pool_errors.get(host)
         return error or ConnectionException(f"no connection to {host} is open", host.endpoint)
 
@@ -374,8 +399,11 @@ class EngineSession(ObservedSession):
         """
         request_body = request.request_body
         text = request_body.statement_text()
+        # The result columns that the driver had cached for the prepared statement when it was sent.
         cached = attempt.columns
         encryption = self.core.settings.column_encryption_policy
+        # The application's own protocol handler decodes the answer. Only newer handlers have a
+        # parameter for the protocol features.
         if request_body.decodes and isinstance(request_body, MessageBody):
             decode = encrypting_handler(request_body.handler, encryption).decode_message
             answer = (self.core.user_types, 0, flags, opcode, body, None, cached)
@@ -408,10 +436,11 @@ class EngineSession(ObservedSession):
         return response
 
     def _columns_as_read(self, request_body: AnyBody, metadata: ResultMetadata) -> ResultMetadata:
-        """Return the columns of a result with decryption and converters.
+        """Return `metadata`, changed so that the values are decrypted and converted when they are
+        read.
 
-        The converters are those with which the values were bound: the preparing session's for a
-        prepared statement, otherwise this session's.
+        For a prepared statement, the converters are those of the session that prepared it, because
+        the values were bound with them. Otherwise they are this session's.
         """
         for prepared in request_body.prepared_statements():
             return prepared.columns_as_read(metadata)
@@ -422,11 +451,12 @@ class EngineSession(ObservedSession):
     def _remember_columns(
         self, request: Request, connection: Connection, response: ResultMessage, cached: object
     ) -> None:
-        """Cache the columns of a result if they differ from those cached for its statement.
+        """Cache the columns of a result for its prepared statement, if they are new.
 
-        If metadata ids are sent, the server announces new columns with a new id. Columns of a
-        conditional statement without an id are valid for that answer only. Without ids, the last
-        columns are cached to avoid parsing the same bytes again.
+        If the protocol has metadata ids, the server sends a new id with new columns. Columns
+        without an id are then not cached: a conditional statement returns them, and they are valid
+        for this answer only. If the protocol has no ids, the latest columns are always cached, to
+        avoid parsing the same bytes again.
         """
         # Do not cache columns that a user's class has decoded: they may have other types.
         if len(response.metadata) and not response.metadata.raw:
@@ -441,12 +471,16 @@ class EngineSession(ObservedSession):
     def adopt_keyspace(
         self, keyspace: str, connection: Connection, request: Request, response: ResultMessage
     ) -> None:
-        """Called when a USE has switched `connection` to `keyspace`: switch the other connections
-        before the request completes.
+        """Called when the server has executed a USE: set the session's keyspace, and send USE on
+        the session's other connections. Then complete the request.
 
-        A connection that cannot be switched is closed, because no later request may run in the
-        wrong keyspace. If the request times out during this, it completes normally: the session is
-        in the new keyspace already.
+        Connections on which the USE fails are closed, because no later request may run in the wrong
+        keyspace. If the request times out while they are switched, it completes normally: the
+        session is in the new keyspace already.
+
+        :param connection: the connection on which the USE was executed.
+        :param request: the request of the USE.
+        :param response: the server's answer, with which the request completes.
         """
         connection.keyspace = keyspace
         self.keyspace = keyspace
@@ -456,7 +490,7 @@ class EngineSession(ObservedSession):
         task.add_done_callback(lambda _: self.use_turns.end_switch())
 
     async def _switch_all(self, keyspace: str, request: Request, response: ResultMessage) -> None:
-        # Connections that are opened from now on use the new keyspace anyway.
+        # Connections that are opened from now on use the new keyspace: see `_open_connection`.
         others = [
             connection
             for pool in (*self.pools.values(), *self._opening_pools)
@@ -476,14 +510,12 @@ class EngineSession(ObservedSession):
         request.finish(response)
 
     async def use(self, connection: Connection, keyspace: str) -> None:
-        """Have `connection` use `keyspace`. No request that depends on the keyspace may be in
-        flight.
+        """Execute USE on `connection`. No request that depends on its keyspace may be in flight.
 
         :raises OperationTimedOut: if no answer came in time; the connection is given up.
         :raises DriverException: if the server refuses.
         """
-        # Quote the name, or it would be folded to lower case. The answer is SET_KEYSPACE, or an
-        # error.
+        # Quote the name, or the server would change it to lower case.
         try:
             await self.core.internal_queries.query(connection, f"USE {escape_name(keyspace)}")
         except (OperationTimedOut, asyncio.CancelledError):
@@ -492,11 +524,14 @@ class EngineSession(ObservedSession):
         connection.keyspace = keyspace
 
     def pass_or_hold(self, request: Request, attempt: Attempt, connection: Connection) -> bool:
-        """Return True if a request may be sent on a connection in another keyspace; otherwise send
-        it on another connection, or let it wait at the gate.
+        """Decide what to do with a request whose connection may be in the wrong keyspace.
 
-        :returns: False if the request waits, or was sent on another connection.
-        :raises InvalidRequest: if it cannot be sent at all.
+        The request may be sent on `connection` nevertheless, is sent here on another connection to
+        the host, or waits at the keyspace gate of `connection`.
+
+        :returns: True if the caller must send the request on `connection`; False if it waits, or
+            was sent on another connection.
+        :raises InvalidRequest: if the request cannot be sent at all.
         """
         if can_pass(self, request, connection):
             return True
@@ -517,7 +552,7 @@ class EngineSession(ObservedSession):
         return False
 
     def _connection_in(self, host: Host, keyspace: object) -> Connection | None:
-        """Return a connection to `host` that takes a request in `keyspace` at once, or None."""
+        """Return a connection to `host` that is in `keyspace` and has a free stream, or None."""
         pool = self.pools.get(host)
         candidates = [
             connection
@@ -534,13 +569,13 @@ class EngineSession(ObservedSession):
         request: Request,
         response: Any,
     ) -> None:
-        """Called when a DDL statement was executed: complete the request when the nodes agree on
-        the schema, or the wait is over.
+        """Called when the server has executed a DDL statement: wait for schema agreement, read the
+        changed part of the schema, and then complete the request.
 
-        The changed part is read again first, so that the caller sees it in the metadata. The change
-        itself was made: if the request times out during this, it completes with this answer.
+        The caller thus sees the change in the metadata. If the request times out during this, it
+        completes normally with `response`, because the change itself was made.
         """
-        # A timeout may end the wait, and completes the request with this response.
+        # These values apply if the request times out during the wait.
         response.is_schema_agreed = False
         request.response = response
         self.run_for(request, self._agree(event, connection, request, response))
@@ -565,8 +600,11 @@ class EngineSession(ObservedSession):
     async def wait_for_schema_agreement(
         self, scope: SchemaAgreementScope, max_wait: float | None
     ) -> bool:
-        """Ask each connected host in `scope` for its schema version until they all agree; return
-        False after `max_wait` seconds.
+        """Ask each connected host in `scope` for its schema version, until all versions are the
+        same.
+
+        :param max_wait: seconds; None for the cluster's setting.
+        :returns: False if the versions still differ after `max_wait`.
         """
         wait = self.core.agreement.longest_wait if max_wait is None else max_wait
         return await wait_for_one_version(
@@ -579,10 +617,10 @@ class EngineSession(ObservedSession):
         return await versions_in(scope, self.pools.values(), self.core.internal_queries.rows)
 
     def run_for(self, request: Request, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[Any]:
-        """Run a coroutine that `request` waits for, and that will finish the request.
+        """Run a coroutine that finally calls `request.finish`.
 
-        The request fails with any error that ends the coroutine early. It also ends if the
-        coroutine is cancelled before its first step.
+        If the coroutine raises an error, the request fails with it. If the coroutine is cancelled,
+        the request ends, too: with its response if it has one, otherwise with `closed_error`.
         """
 
         def ended(task: asyncio.Task[Any]) -> None:
@@ -622,7 +660,7 @@ class EngineSession(ObservedSession):
         """Close all pools; requests in flight fail with an error that says so."""
         if self.closed:
             return
-        # Set this first: a request that loses its connection below must not try another host.
+        # Set this first: requests that lose their connections below must not try another host.
         self.closed = True
         self._hosts_before = list(self.pools)
         error = self.closed_error()

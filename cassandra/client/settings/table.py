@@ -1,8 +1,8 @@
-"""The table of the settings of a cluster: the only place where each setting is described.
+"""The table of the settings of a cluster. Each setting is described only here.
 
-Everything else comes from it: the constructor of both `Cluster` classes and their attributes, the
-checks, the fields in their docstrings and in the reference, the settings of the engine
-(`cassandra.engine.settings`), and the report to ScyllaDB (`cassandra.driver_config`).
+The following are derived from the table: the constructor of both `Cluster` classes and their
+attributes, the checks, the parameters in their docstrings and in the reference, the settings of the
+engine (`cassandra.engine.settings`), and the report to ScyllaDB (`cassandra.driver_config`).
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def _observers(name: str, observers: object) -> tuple[ObserverBase, ...]:
 class ClusterSettings:
     """The settings of a cluster.
 
-    The order is that of the constructor's parameters, which may also be given by position.
-    Keyword-only settings follow in alphabetical order.
+    They are in the order of the constructor's positional parameters. Keyword-only settings follow
+    in alphabetical order.
     """
 
     _table: ClassVar[Mapping[str, Setting[Any, Any]]]
@@ -96,9 +96,9 @@ class ClusterSettings:
         check=_contact_points,
         none_is_default=True,
     )
-    """Addresses, names, (address, port) pairs or end points of the first nodes to connect to.
+    """Addresses, host names, (address, port) pairs or end points of the first nodes to connect to.
 
-    The driver discovers the other nodes from them.
+    The driver reads the list of the other nodes from them.
     """
 
     port: Setting[int | str | None, int] = Setting(
@@ -109,9 +109,9 @@ class ClusterSettings:
     """The port, 1 to 65535, of contact points without a port, and of nodes that advertise none."""
 
     compression: Plain[bool | str | None] = Setting(default=True, check=checks.compression)
-    """True for the best algorithm that both sides support; "lz4" or "snappy" for a particular one.
+    """True for the best algorithm that client and server support; "lz4" or "snappy" to choose one.
 
-    False and None disable compression. The package of a named algorithm must be installed.
+    False and None disable compression. If you name an algorithm, its package must be installed.
     """
 
     auth_provider: Plain[AuthProvider | None] = Setting(
@@ -130,7 +130,8 @@ class ClusterSettings:
     )
     """The load balancing policy of all requests; None for the default policy.
 
-    This is the old style, which excludes execution profiles: each profile has its own policy.
+    You cannot use this old-style setting together with execution profiles, which have their own
+    policies.
     """
 
     reconnection_policy: Setting[ReconnectionPolicy | None, ReconnectionPolicy] = Setting(
@@ -148,7 +149,7 @@ class ClusterSettings:
     )
     """The retry policy of statements without one; None for `RetryPolicy`.
 
-    This is the old style, which excludes execution profiles.
+    You cannot use this old-style setting together with execution profiles.
     """
 
     conviction_policy_factory: Setting[
@@ -171,9 +172,9 @@ class ClusterSettings:
         check=checks.class_with_factory,
         may_precede=True,
     )
-    """The class of connections; there is only one.
+    """The class of connections. It has no effect, because this driver has only one such class.
 
-    If a class has its own ``factory``, that is called for each connection, in a thread.
+    However, if the class has its own ``factory``, that is called in a thread for each connection.
     """
 
     ssl_options: Plain[Mapping[str, Any] | None] = Setting(
@@ -189,7 +190,7 @@ class ClusterSettings:
     required, from authorities in ca_certs or from those that the system trusts, and so is TLS 1.2.
     """
 
-    # Live, since each new connection reads it.
+    # Each new connection reads this, so it may change after `connect`.
     sockopts: Plain[Sequence[SocketOption] | None] = Setting(
         default=None,
         check=checks.socket_options,
@@ -201,7 +202,7 @@ class ClusterSettings:
     cql_version: Plain[str | None] = Setting(default=None, check=checks.text)
     """The CQL version to request; None for the server's."""
 
-    # Not checked here: only a version that is passed as a keyword must be supported.
+    # Not checked here: `ClusterBase._check` does so if it is passed to the constructor.
     protocol_version: Setting[int | None, int] = Setting(
         default=ProtocolVersion.MAX_SUPPORTED,
         none_is_default=True,
@@ -209,7 +210,8 @@ class ClusterSettings:
     )
     """The native protocol version. After `connect` it is the version agreed on with the servers.
 
-    If passed as a keyword, no other version is tried; otherwise it is the highest to try.
+    If you pass it to the constructor, no other version is tried. If you set the attribute before
+    `connect`, lower versions are tried, too.
     """
 
     executor_threads: Setting[int | None, int] = Setting(
@@ -237,7 +239,7 @@ class ClusterSettings:
     )
     """Seconds for a query on the control connection; None for no limit."""
 
-    # Not live, because the heartbeat task is started once, at connect.
+    # May not change after `connect`, which starts the heartbeat task.
     idle_heartbeat_interval: Plain[float | None] = Setting(default=30, check=checks.seconds)
     """Seconds of silence after which a connection gets a heartbeat; 0 or None for never."""
 
@@ -247,10 +249,11 @@ class ClusterSettings:
         none_is_default=True,
         is_live=True,
     )
-    """The longest delay in seconds between a schema event and reading the part that it names.
+    """The longest delay in seconds between a schema event and reading the changed schema.
 
-    The actual delay is random, and events during the delay cause a single reading. 0 reads at once.
-    If it is negative, events are ignored: only changes by this cluster's own sessions are read.
+    The actual delay is random. All events that come during the delay are handled together. 0 reads
+    at once. If it is negative, events are ignored, and only schema changes that this cluster's own
+    sessions execute are read.
     """
 
     topology_event_refresh_window: Setting[float | None, float] = Setting(
@@ -259,7 +262,8 @@ class ClusterSettings:
         none_is_default=True,
         is_live=True,
     )
-    """The longest delay in seconds between an event about nodes and reading the node list.
+    """The longest delay in seconds between an event that a node joined, left or moved and reading
+    the list of nodes.
 
     If it is negative, such events are ignored.
     """
@@ -305,7 +309,7 @@ class ClusterSettings:
     )
     """Translates the addresses that nodes advertise to addresses that this client can reach.
 
-    By default they are the same.
+    By default addresses are not translated.
     """
 
     status_event_refresh_window: Setting[float | None, float] = Setting(
@@ -314,31 +318,33 @@ class ClusterSettings:
         none_is_default=True,
         is_live=True,
     )
-    """The longest delay in seconds between an event about a node's state and the reaction to it.
+    """The longest delay in seconds between an event that a node is up or down and the reaction.
 
     If it is negative, such events are ignored.
     """
 
     prepare_on_all_hosts: Plain[bool] = Setting(default=True, is_live=True)
-    """True if `prepare` prepares statements on all hosts of `prepare_scope`, False for one host."""
+    """True to prepare statements on all hosts of `prepare_scope`, False to prepare on one host."""
 
     reprepare_on_up: Plain[bool] = Setting(default=True, is_live=True)
     """True prepares cached statements on a host that comes up."""
 
-    # Afterwards the profiles are in `profile_manager`; `add_execution_profile` changes them.
+    # Only an argument of the constructor: the profiles are then in `profile_manager`, and
+    # `add_execution_profile` adds others.
     execution_profiles: ConstructorOnly[Mapping[Any, ProfileBase] | None, None] = ConstructorOnly(
         default=None,
     )
     """A mapping of names to `ExecutionProfile`; a name may be any hashable object.
 
-    EXEC_PROFILE_DEFAULT is the profile of executions without a profile; it is added if it is
-    missing.
+    EXEC_PROFILE_DEFAULT is the name of the profile for executions that name none. If it is missing,
+    a profile with default settings is added.
     """
 
     allow_beta_protocol_version: Plain[bool] = Setting(default=False)
     """True allows beta versions of the protocol."""
 
-    # Made by each cluster's constructor: an object here would be shared by all clusters.
+    # Each cluster's constructor makes a generator: a default object here would be shared by all
+    # clusters.
     timestamp_generator: Plain[Callable[[], int] | None] = Setting(
         default=None,
         check=checks.function,
@@ -355,7 +361,9 @@ class ClusterSettings:
     """Seconds within which a heartbeat must be answered."""
 
     no_compact: Plain[bool] = Setting(default=False)
-    """True sends NO_COMPACT: tables with compact storage look like others."""
+    """True sends the startup option NO_COMPACT: the server then returns tables with compact storage
+    like other tables, with all their columns.
+    """
 
     # Checked in `_follow_tls`, together with the options and the cache.
     ssl_context: Plain[ssl.SSLContext | Callable[[], ssl.SSLContext] | None] = Setting(
@@ -375,10 +383,11 @@ class ClusterSettings:
     """Makes the end points of nodes; None for the address and port that they advertise."""
 
     cloud: Plain[Mapping[str, Any] | None] = Setting(default=None)
-    """Astra: ``{"secure_connect_bundle": path}``, instead of contact points, end points and TLS.
+    """For DataStax Astra: ``{"secure_connect_bundle": path}``.
 
-    The bundle may also be a binary file. ``connect_timeout`` applies to the metadata service, in
-    seconds.
+    The bundle replaces contact points, the end point factory and TLS options. Instead of a path, it
+    may be an open binary file. The key ``connect_timeout`` limits the connection to Astra's
+    metadata service, in seconds.
     """
 
     scylla_cloud: Plain[None] = Setting(
@@ -394,9 +403,8 @@ class ClusterSettings:
         check=_shard_options,
         reported="connection.pool.shard-aware.enabled",
     )
-    """How to connect to the shards of ScyllaDB nodes: a `ShardAwareOptions`.
-
-    It may be given as a mapping of its settings; None for their defaults.
+    """How to connect to the shards of ScyllaDB nodes: a `ShardAwareOptions`, or a mapping of its
+    settings; None for the defaults.
     """
 
     metadata_request_timeout: Plain[datetime.timedelta | float | None] = Setting(
@@ -405,9 +413,9 @@ class ClusterSettings:
         is_live=True,
         reported="control-plane.queries.system.timeout.server-side-ms",
     )
-    """The time limit of ScyllaDB for a query of the schema tables (``USING TIMEOUT``).
+    """The time limit of ScyllaDB itself for a query of the schema tables (``USING TIMEOUT``).
 
-    In seconds, or as a timedelta; 0 for the server's default, None for
+    A number of seconds, or a timedelta; 0 for the server's default. None for the value of
     `control_connection_timeout`, after which the driver no longer waits for the answer.
     """
 
@@ -487,7 +495,7 @@ class ClusterSettings:
     driver only notices when its connections are closed.
     """
 
-    # As many as eight connections can have in flight.
+    # Eight connections can have this many requests in flight.
     max_waiting_requests: Plain[int | None] = Setting(
         default=262_144,
         check=checks.count_or_unlimited,
@@ -532,9 +540,9 @@ class ClusterSettings:
         then="_follow_observers",
         kw_only=True,
     )
-    """Observers of all requests, each a `cassandra.observers.RequestObserver`.
+    """Observers of all requests: objects of subclasses of `cassandra.observers.RequestObserver`.
 
-    You may change it after `connect`, also with `add_request_observer`.
+    You may set it after `connect`, or call `add_request_observer`.
     """
 
     request_throttler: Plain[RequestThrottler | None] = Setting(
@@ -542,9 +550,9 @@ class ClusterSettings:
         check=checks.throttler,
         kw_only=True,
     )
-    """Decides when requests may begin, and keeps the others in a queue; see `cassandra.throttling`.
+    """Decides when requests may start, and keeps the others in a queue; see `cassandra.throttling`.
 
-    None sends all requests at once.
+    None for no throttler: all requests are sent at once.
     """
 
     schema_metadata_keyspaces: Plain[Sequence[str] | None] = Setting(

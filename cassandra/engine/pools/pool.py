@@ -1,4 +1,4 @@
-"""The connections of one session to one host."""
+"""The connections of one session to one host, and the requests that wait for a free stream."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ log = logging.getLogger("cassandra.pool")
 
 # Replace a connection if abandoned requests hold more than this share of its streams.
 ORPHAN_SHARE = 0.75
-# After this many connections in a row that lived less than SHORT_LIFE seconds, wait before the
-# next.
+# If this many connections in a row were lost within SHORT_LIFE after the last one was opened, wait
+# before opening the next.
 MOST_SHORT_LIVES = 3
-SHORT_LIFE = 0.5
-# Seconds between two removals of finished waiters, when too many requests wait.
-DROP_INTERVAL = 0.1
+SHORT_LIFE = 0.5  # seconds
+# The shortest time between two removals of finished waiters from a full queue.
+DROP_INTERVAL = 0.1  # seconds
 
 
 class Waiter(Protocol):
@@ -47,7 +47,7 @@ class Waiter(Protocol):
         """Called when the host's pool was closed while the request waited."""
 
     def on_pool_draining(self, host: Host, error: Exception) -> None:
-        """Called when the host will stop soon; the request was not sent to it."""
+        """Called when the host will stop soon, so that the request must go to another host."""
 
     def fail(self, error: BaseException) -> None:
         """End the request with an error."""
@@ -56,12 +56,14 @@ class Waiter(Protocol):
 class PoolOwner(NamedTuple):
     """The functions and limits that a pool gets from its session.
 
-    :param open_connection: opens a connection that is ready for use (handshake done, keyspace set);
-        takes the host, and a shard if one is required.
-    :param on_failure: called with the cause when no connection is left and none can be opened.
-    :param spawn: runs tasks in the background.
-    :param new_schedule: returns an iterable of the seconds between attempts.
-    :param most_waiting: how many requests may wait for a free stream.
+    :param open_connection: called with the host, and the shard if a certain one is needed. Returns
+        a connection that has completed its handshake and uses the session's keyspace.
+    :param on_failure: called with the pool and the cause when no connection is left and none can be
+        opened.
+    :param spawn: runs a coroutine as a task in the background.
+    :param new_schedule: returns an iterable of delays in seconds between attempts to open a
+        connection.
+    :param most_waiting: the maximum number of requests that may wait for a free stream.
     """
 
     open_connection: Callable[..., Awaitable[Connection]]
@@ -72,11 +74,12 @@ class PoolOwner(NamedTuple):
 
 
 class HostPool(CompatPool, bases.PoolBase):
-    """Open connections to one host, filled up to `size`; requests wait here if all are full.
+    """The connections to one host. If all of them are full, requests wait here for a free stream.
 
-    A connection that breaks is reopened at once, because requests may wait that have no other host.
+    The pool keeps `size` connections open. If a connection breaks, the pool opens another one at
+    once, because requests may wait that cannot use another host.
 
-    :param owner: opens the connections, and is notified if none is left.
+    :param owner: the functions of the session that open connections and handle failures.
     """
 
     __slots__ = (
@@ -121,13 +124,16 @@ class HostPool(CompatPool, bases.PoolBase):
             self._new_schedule,
             self._most_waiting,
         ) = owner
-        # The delays between attempts to open missing connections while others are open.
+        # The delays between attempts to open missing connections while other connections are open;
+        # None if none is missing.
         self._delays: Iterator[float] | None = None
         self._next_try: asyncio.TimerHandle | None = None
         self._filling: asyncio.Task[None] | None = None
-        # Finished waiters stay here until a stream is free, or the queue is full.
+        # Requests that wait. Those that finish meanwhile, for example by a timeout, stay here until
+        # a stream is free or the queue is full.
         self._waiters: deque[Waiter] = deque()
         self._dropped_at = -math.inf
+        # Connections that take no requests any more and are closed when they are idle.
         self._closing: list[Connection] = []
         # Called when the last connection of a draining pool has closed.
         self._on_drained: Callable[[HostPool], None] | None = None
@@ -141,11 +147,11 @@ class HostPool(CompatPool, bases.PoolBase):
 
     @property
     def is_worth_waiting_for(self) -> bool:
-        """True if a connection is open (and full), or being opened."""
+        """True if a connection is open, although full, or is being opened."""
         return bool(self.connections) or (self._filling is not None and not self._filling.done())
 
     def wait_for_room(self, waiter: Waiter) -> None:
-        """Have `waiter.on_room` called as soon as a connection has a free stream.
+        """Put `waiter` into the queue: its `on_room` is called when a connection has a free stream.
 
         :raises NoConnectionsAvailable: if too many requests wait already.
         """
@@ -159,7 +165,9 @@ class HostPool(CompatPool, bases.PoolBase):
         self._waiters.append(waiter)
 
     def _drop_finished_waiters(self) -> None:
-        """Remove finished waiters; at most once per interval."""
+        """Remove finished waiters from the queue, but at most once per DROP_INTERVAL, because this
+        visits the whole queue.
+        """
         now = asyncio.get_running_loop().time()
         if now - self._dropped_at >= DROP_INTERVAL:
             self._dropped_at = now
@@ -171,13 +179,14 @@ class HostPool(CompatPool, bases.PoolBase):
                     waiters.append(waiter)
 
     async def fill(self) -> None:
-        """Open the missing connections, in parallel.
+        """Open the missing connections in parallel, and wait for them.
 
-        Raises the first error if no connection is open in the end.
+        If no connection is open in the end, raise the first error.
         """
         if self._filling is None or self._filling.done():
             self._filling = self._spawn(self._fill())
-        # Several callers may wait: the cancellation of one must not affect the others.
+        # Shield the task, because other callers may wait for it, too: if this caller is cancelled,
+        # they must go on waiting.
         await asyncio.shield(self._filling)
 
     async def _fill(self) -> None:
@@ -189,18 +198,19 @@ class HostPool(CompatPool, bases.PoolBase):
         )
         errors = [result for result in results if isinstance(result, BaseException)]
         if not self.connections and not self.closed and not errors and self._closing:
-            # A connection was opened, but given up for its keyspace: the host itself is fine.
+            # A connection was opened, but then given up because its keyspace is not certain. The
+            # host itself works: try again.
             asyncio.get_running_loop().call_soon(self.refill)
             return
         if not self.connections and not self.closed:
-            # No error means that new connections were lost at once. Raise, or the pool would stay
-            # empty.
+            # If there is no error, the new connections were opened and then lost at once. Raise an
+            # error in this case, too, so that the pool does not stay empty.
             raise (
                 errors[0]
                 if errors
                 else ConnectionShutdown(f"{self.host} closes connections at once", self.host)
             )
-        # A connection may also have been lost while others were opened.
+        # A connection may be missing without an error, if it was lost while others were opened.
         if len(self.connections) < self.size:
             log.debug(
                 "%r lacks a connection: %s", self, errors[0] if errors else "it was lost at once"
@@ -210,8 +220,8 @@ class HostPool(CompatPool, bases.PoolBase):
             self._delays = None
 
     def _fill_later(self) -> None:
-        """Open missing connections by the schedule of the reconnection policy, while others serve
-        requests.
+        """Schedule another attempt to open missing connections, after the next delay of the
+        reconnection policy. Other connections serve requests in the meantime.
         """
         if self.closed:
             return
@@ -226,11 +236,16 @@ class HostPool(CompatPool, bases.PoolBase):
         self.refill()
 
     async def _open_one(self) -> None:
-        # Adopt the connection at once: a later cancellation must not leave it open and unknown.
+        # Add the connection to the pool without awaiting anything in between: a cancellation there
+        # would leave the connection open without an owner.
         self._adopt(await self._open(self.host))
 
     def _adopt(self, connection: Connection) -> None:
-        # The connection may have closed before `on_closed` was set: report that now.
+        """Add a new connection to the pool, and give its streams to waiting requests.
+
+        :raises ConnectionException: if the connection is closed or will be closed soon.
+        """
+        # If the connection was closed before we set `on_closed`, nobody was notified.
         if connection.closed:
             raise connection.refusal()
         if connection.is_draining and not self.closed:
@@ -246,12 +261,15 @@ class HostPool(CompatPool, bases.PoolBase):
         connection.on_given_up = self._on_given_up
         self._opened_at = asyncio.get_running_loop().time()
         self.connections.append(connection)
-        # Requests may have waited since before this connection existed.
+        # Requests may be waiting for this connection.
         self._on_room(connection)
 
     def _on_room(self, connection: Connection) -> None:
+        """Called when `connection` may have free streams: send waiting requests on it. If it is to
+        be closed and is idle now, close it.
+        """
         waiters = self._waiters
-        # A connection that is being retired gets no further requests.
+        # Connections in `_closing` get no further requests.
         is_open_to_all = waiters and connection in self.connections
         while is_open_to_all and waiters and connection.has_room:
             waiter = waiters.popleft()
@@ -259,7 +277,7 @@ class HostPool(CompatPool, bases.PoolBase):
                 try:
                     waiter.on_room(self.host, connection)
                 except BaseException as error:
-                    # A fault of this waiter. Others wait for the same stream.
+                    # End only this request: the error is its own, and others wait for the stream.
                     waiter.fail(as_exception(error))
             is_open_to_all = not connection.is_given_up
         if (
@@ -271,7 +289,7 @@ class HostPool(CompatPool, bases.PoolBase):
 
     def _on_orphan(self, connection: Connection) -> None:
         if connection in self._closing:
-            # Check here: the answers to abandoned requests may never come.
+            # The answers to abandoned requests may never come, so do not wait for them.
             if connection.in_flight == connection.orphans:
                 connection.close_if_idle()
         elif (
@@ -289,34 +307,34 @@ class HostPool(CompatPool, bases.PoolBase):
             self._replace(connection)
 
     def _replace(self, connection: Connection) -> None:
-        """Open another connection, and close this one when it is idle."""
+        """Open another connection instead of `connection`, which is closed when it is idle."""
         self._retire(connection)
         self.refill()
 
     def _retire(self, connection: Connection) -> None:
-        """Give a connection no further requests, and close it when it is idle."""
+        """Send no further requests on `connection`, and close it when it is idle."""
         # Remove it from the list first: no new request may take one of its streams.
         self.connections.remove(connection)
         self._closing.append(connection)
-        # Ignore abandoned requests: their answers may never come.
+        # Do not wait for the answers to abandoned requests, which may never come.
         if connection.in_flight == connection.orphans:
             connection.close_if_idle()
 
     def resize(self, size: int) -> None:
-        """Keep `size` connections from now on: open missing ones in the background, and close
-        surplus connections when they are idle.
+        """Change the number of connections to `size`. Missing connections are opened in the
+        background; surplus connections are closed when they are idle.
         """
         if self.closed or size == self.size:
             return
         self.size = size
-        # Retire the least busy connections: they are idle soonest.
+        # Close the connections with the fewest requests, which are idle soonest.
         surplus = sorted(self.connections, key=lambda connection: connection.in_flight)[
             : max(len(self.connections) - size, 0)
         ]
         for connection in surplus:
             self._retire(connection)
         if self._filling is not None and not self._filling.done():
-            # The running task counted with the old size.
+            # The running task opens connections for the old size: check again when it is done.
             self._filling.add_done_callback(lambda _: self.refill())
         else:
             self.refill()
@@ -348,8 +366,8 @@ class HostPool(CompatPool, bases.PoolBase):
         lived = asyncio.get_running_loop().time() - self._opened_at
         self._short_lives = self._short_lives + 1 if lived < SHORT_LIFE else 0
         if self._short_lives >= MOST_SHORT_LIVES:
-            # A host that accepts and drops connections would otherwise cause a reconnect storm:
-            # back off.
+            # The host accepts connections and closes them at once. Wait, or we would reconnect all
+            # the time.
             if self.connections:
                 self._fill_later()
                 return
@@ -361,7 +379,7 @@ class HostPool(CompatPool, bases.PoolBase):
         self.refill()
 
     def _fail_waiters(self, error: Exception) -> None:
-        # Use a new queue: a waiter may come back at once.
+        # Replace the queue first: a waiter may call `wait_for_room` again at once.
         waiters, self._waiters = self._waiters, deque()
         for waiter in waiters:
             if not waiter.done:
@@ -373,17 +391,20 @@ class HostPool(CompatPool, bases.PoolBase):
     def drain(self, error: Exception, on_drained: Callable[[HostPool], None]) -> None:
         """Take no further requests, and close each connection when it is idle.
 
-        Requests in flight are still answered; requests that wait for a free stream go to other
-        hosts.
+        Requests in flight are still answered. Requests that wait for a free stream are sent to
+        other hosts.
 
-        :param error: the reason.
-        :param on_drained: called with the pool when no connection is left, perhaps at once.
+        :param error: the reason, which is passed to waiting requests.
+        :param on_drained: called with the pool when all its connections are closed. That may be
+            before this method returns.
         """
         if self.closed:
             return
         self._stop_filling()
         self._on_drained = on_drained
-        # Ignore the connections' own announcements: they may come late, when the host is back.
+        # Set `is_draining` here, so that each connection ignores its own announcement of the
+        # server.
+        # That may come late, when the host has been restarted.
         for connection in self.open_connections():
             connection.is_draining = True
             if connection.gate is not None:
@@ -405,8 +426,8 @@ class HostPool(CompatPool, bases.PoolBase):
             on_drained(self)
 
     def _stop_filling(self) -> None:
-        """Open no further connections."""
-        # Set this first: `_on_connection_closed` must not replace connections that we close now.
+        """Mark the pool as closed, and open no further connections."""
+        # Set this first: `_on_connection_closed` must not replace connections that we close.
         self.closed = True
         if self._filling is not None:
             self._filling.cancel()
@@ -414,7 +435,7 @@ class HostPool(CompatPool, bases.PoolBase):
             self._next_try.cancel()
 
     def close(self, error: Exception | None = None) -> None:
-        """Close all connections; requests in flight, and waiting requests, get `error`."""
+        """Close all connections. Requests in flight and waiting requests fail with `error`."""
         if not self.closed:
             self._stop_filling()
         cause = error or ConnectionShutdown(f"the pool of {self.host} is closed", self.host)
