@@ -1,10 +1,10 @@
-"""Astra's secure connect bundle: its content, and the metadata service's answer.
+"""Reads the secure connect bundle of DataStax Astra, and asks Astra's metadata service for nodes.
 
-The bundle is a zip file with the address of the metadata service, and certificates. The service
-returns the address of a TLS proxy, and the ids of the nodes behind it. The proxy forwards each
-connection by its TLS server name, which is a node's id.
+The bundle is a zip file with the address of the metadata service, and with certificates. The
+service returns the address of a TLS proxy, and the ids of the nodes behind the proxy. To connect to
+a node, the driver connects to the proxy and sends the node's id as the TLS server name.
 
-This module is imported only if there is a bundle, because ``http.client`` is large.
+This module is imported only if an application uses a bundle, because ``http.client`` is large.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from cassandra.errors import DriverException
 
 __all__ = ["Cloud", "CloudEndPointFactory", "cloud_of"]
 
-DEFAULT_TIMEOUT = 5.0  # seconds for the metadata service
-MOST_BYTES = 1 << 20  # limit for a file in the bundle, and for the service's answer
-MOST_NODES = 1000  # limit for the service's answer
+DEFAULT_TIMEOUT = 5.0  # seconds for the answer of the metadata service
+MOST_BYTES = 1 << 20  # the maximum size of a file in the bundle, and of the service's answer
+MOST_NODES = 1000  # the maximum number of nodes in the service's answer
 _KEYS = ("secure_connect_bundle", "use_default_tempdir", "connect_timeout")
 
-# Exceptions of Python's zip and JSON modules for damaged content.
+# The exceptions that Python's modules for zip and JSON raise for damaged content.
 _DAMAGE = (
     KeyError,
     ValueError,
@@ -48,16 +48,19 @@ _DAMAGE = (
     zlib.error,
 )
 
-# Other characters in a host name make http.client and the IDNA codec fail in many ways.
+# A valid host name or address. Check it first: with other characters, http.client and the IDNA
+# codec fail in many ways.
 _HOST = re.compile(r"[A-Za-z0-9._:-]{1,253}", re.ASCII)
-# A node's id becomes the TLS server name of a connection.
+# A valid id of a node, which becomes the TLS server name of a connection.
 _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}", re.ASCII)
 
 Bundle = str | os.PathLike[str] | IO[bytes]
 
 
 class _Service(NamedTuple):
-    """The address of the metadata service, and the credentials of the bundle."""
+    """The content of the bundle's config.json: the address of the metadata service, and the
+    credentials of the database.
+    """
 
     host: str
     port: int
@@ -69,11 +72,11 @@ class _Service(NamedTuple):
 
 
 class Cloud:
-    """A cluster behind a TLS proxy.
+    """A cluster of Astra, which can be reached through a TLS proxy.
 
-    :param service: the metadata service.
-    :param context: the TLS context for the service and the proxy.
-    :param timeout: seconds for the service.
+    :param service: the address of the metadata service.
+    :param context: the TLS context for connections to the service and to the proxy.
+    :param timeout: seconds for the answer of the service.
     """
 
     def __init__(self, service: _Service, context: ssl.SSLContext, timeout: float) -> None:
@@ -91,9 +94,9 @@ class Cloud:
         return None
 
     def ask(self) -> list[EndPoint]:
-        """Ask the metadata service for the nodes; blocks.
+        """Ask the metadata service for the nodes, and return their end points. This call blocks.
 
-        :raises DriverException: if it does not answer, or its answer is invalid.
+        :raises DriverException: if the service does not answer, or its answer is invalid.
         """
         service_address = f"{self._service.host}:{self._service.port}"
         try:
@@ -123,7 +126,7 @@ class Cloud:
         connection = _TimedConnection(self._service, self.context, deadline)
         try:
             connection.request("GET", "/metadata")
-            # Close the answer: a response that is not fully read keeps the socket open.
+            # Use `with`, because a response that is not read completely keeps the socket open.
             with connection.getresponse() as answer:
                 if answer.status != 200:
                     raise ValueError(f"it answers {answer.status} {answer.reason:.100}")
@@ -138,9 +141,10 @@ class Cloud:
 
 
 class _TimedConnection(HTTPSConnection):
-    """A connection with a single deadline for everything.
+    """An HTTPS connection with one deadline for all steps together.
 
-    A socket's timeout applies to each call, so a server that drips bytes would block for ever.
+    A socket's timeout applies to each single call. A server that sends one byte after the other
+    could block us for ever.
     """
 
     def __init__(self, service: _Service, context: ssl.SSLContext, deadline: float) -> None:
@@ -173,14 +177,14 @@ class _TimedConnection(HTTPSConnection):
 
 
 class _TimedSocket:
-    """The part of a socket that ``http.client`` uses, with a deadline."""
+    """The methods of a socket that ``http.client`` uses, with a deadline."""
 
     def __init__(self, sock: ssl.SSLSocket, deadline: float) -> None:
         self._sock = sock
         self._deadline = deadline
 
     def sendall(self, data: bytes) -> None:
-        self._sock.settimeout(_left(self._deadline))  # for all of it
+        self._sock.settimeout(_left(self._deadline))  # `sendall` applies it to the whole data
         self._sock.sendall(data)
 
     def makefile(self, mode: str) -> IO[bytes]:
@@ -191,10 +195,12 @@ class _TimedSocket:
 
 
 class _TimedReader(io.RawIOBase):
+    """Reads from a socket until a deadline."""
+
     def __init__(self, sock: ssl.SSLSocket, deadline: float) -> None:
         self._sock = sock
         self._deadline = deadline
-        # The file keeps the socket open after the connection has closed it.
+        # http.client closes the socket before it reads the body; this file keeps it open.
         self._file = sock.makefile("rb", buffering=0)
 
     def readable(self) -> bool:
@@ -210,6 +216,7 @@ class _TimedReader(io.RawIOBase):
 
 
 def _left(deadline: float) -> float:
+    """Return the seconds until `deadline`; raise TimeoutError if it has passed."""
     remaining = deadline - time.monotonic()
     if remaining <= 0:
         raise TimeoutError("its answer did not come in time")
@@ -257,7 +264,7 @@ class CloudEndPointFactory(EndPointFactory):
         self._factory: SniEndPointFactory | None = None
 
     def use_proxy(self, host: str, port: int) -> None:
-        """Use this proxy from now on."""
+        """Make the end points of this proxy from now on."""
         self._factory = SniEndPointFactory(host, port)
 
     def create(self, row: Mapping[str, Any]) -> EndPoint:
@@ -276,10 +283,11 @@ class CloudEndPointFactory(EndPointFactory):
 def cloud_of(settings: object, context: ssl.SSLContext | None = None) -> Cloud:
     """Read the bundle of the setting `cloud`.
 
-    :param settings: ``secure_connect_bundle``, a path or a binary file; ``connect_timeout`` in
-        seconds for the metadata service; ``use_default_tempdir``, accepted for compatibility: the
-        key files are always written to the system's temporary directory, and deleted at once.
-    :param context: used instead of the bundle's certificates.
+    :param settings: a mapping with ``secure_connect_bundle``, a path or a binary file; optionally
+        ``connect_timeout``, the seconds for the answer of the metadata service; and
+        ``use_default_tempdir``, which is accepted for compatibility and has no effect: the key
+        files are always written to the system's temporary directory, and deleted at once.
+    :param context: a TLS context to use instead of the bundle's certificates; None for these.
     :raises TypeError: if `settings` is not a mapping.
     :raises ValueError: if a setting is unknown or missing, or the bundle is invalid.
     :raises OSError: if the bundle cannot be read.
@@ -296,7 +304,7 @@ def cloud_of(settings: object, context: ssl.SSLContext | None = None) -> Cloud:
     if bundle is None:
         raise ValueError("cloud needs 'secure_connect_bundle', the path of the bundle's zip file")
     is_path = isinstance(bundle, (str, os.PathLike))
-    # zipfile would take a number for an open file descriptor, and close it.
+    # Refuse a number: zipfile would use it as an open file descriptor and close that.
     if not is_path and not (hasattr(bundle, "read") and hasattr(bundle, "seek")):
         raise TypeError(
             "cloud's secure_connect_bundle must be a path or a binary file, but is of type "
@@ -312,8 +320,8 @@ def cloud_of(settings: object, context: ssl.SSLContext | None = None) -> Cloud:
 def _read(bundle: Bundle, context: ssl.SSLContext | None, timeout: float) -> Cloud:
     try:
         with zipfile.ZipFile(bundle) as files:
-            # Wrapped, because it may have a password, which tracebacks with local variables must
-            # not show.
+            # The file may contain a password. Wrap it in a `Secret`, because tracebacks may show
+            # local variables.
             service = _service_of(Secret(_member(files, "config.json")))
             return Cloud(service, context or _context_of(files), timeout)
     except zipfile.BadZipFile as error:
@@ -324,7 +332,8 @@ def _read(bundle: Bundle, context: ssl.SSLContext | None, timeout: float) -> Clo
         if error.errno != errno.EINVAL:
             raise
         problem = "is damaged: it tells of a place before its beginning"
-    # Raised outside the handlers, because frames of zipfile refer to the content that it has read.
+    # Raise the error outside of the `except` blocks, so that the error of zipfile is not chained to
+    # it: the frames of zipfile refer to the content of the bundle.
     raise ValueError(f"the secure connect bundle {getattr(bundle, 'name', bundle)} {problem}")
 
 
@@ -343,7 +352,7 @@ def _member(files: zipfile.ZipFile, name: str) -> bytes:
         raise ValueError(f"its file {name} is encrypted")
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError(f"its file {name} is compressed in an unusual way")
-    # The size in the zip directory may be wrong: a zip bomb claims to be small.
+    # Limit what we read: the zip directory may contain a wrong size, as that of a zip bomb does.
     with files.open(info) as file:
         body = Secret(file.read(MOST_BYTES + 1))
     if len(body.reveal()) > MOST_BYTES:
@@ -353,14 +362,15 @@ def _member(files: zipfile.ZipFile, name: str) -> bytes:
 
 def _service_of(config: Secret[bytes]) -> _Service:
     service, problem = _parsed(config)
-    # Raised outside the handler: the JSON error refers to the text, which may have a password.
+    # `_parsed` does not raise, because a JSON error would refer to the text, which may contain a
+    # password.
     if service is None:
         raise ValueError(f"its config.json is not as expected: {problem}")
     return service
 
 
 def _parsed(config: Secret[bytes]) -> tuple[_Service | None, str]:
-    """Return (the service, ""), or (None, a description of the mistake)."""
+    """Parse config.json. Return (the service, ""), or (None, a description of what is wrong)."""
     try:
         content = Secret(json.loads(config.reveal()))
     except (ValueError, RecursionError) as error:
@@ -385,7 +395,9 @@ def _parsed(config: Secret[bytes]) -> tuple[_Service | None, str]:
 
 
 def _check_validity(path: str) -> None:
-    """Refuse a certificate that has expired: the service would only close the connection."""
+    """Raise ValueError if a certificate has expired. Without this check, the service would close
+    the connection without a reason.
+    """
     # Python has no public API that decodes a certificate file.
     decode = getattr(getattr(ssl, "_ssl", None), "_test_decode_cert", None)
     if decode is None:
@@ -401,13 +413,13 @@ def _no_password() -> str:
 
 def _context_of(files: zipfile.ZipFile) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # Servers are verified by the bundle's own CA. Their names are node ids, which no certificate
-    # has.
+    # The bundle's own CA verifies the servers. Host names are not checked: we connect with node ids
+    # as server names, which no certificate contains.
     context.check_hostname = False
     try:
         context.load_verify_locations(cadata=_member(files, "ca.crt").decode("ascii"))
-        # Python loads keys from files only. Nobody else can read this file, and it is deleted at
-        # once.
+        # Python can load keys from files only. Other users cannot read these files, and they are
+        # deleted at once.
         with tempfile.TemporaryDirectory(prefix="cassandra-") as directory:
             paths = []
             for name in ("cert", "key"):

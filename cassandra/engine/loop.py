@@ -1,10 +1,11 @@
-"""The engine's loop: the caller's own loop for asyncio; for the blocking API, a daemon thread with
-a loop.
+"""The thread and event loop in which the engine runs for the blocking API. With asyncio, the engine
+runs on the caller's own loop, and this module is not used.
 
-User threads pass work to the loop through an inbox: a deque, and one wake-up for everything that is
-queued until the loop reacts. Each piece of work is either started or refused, exactly once, by the
-thread that takes it out of the deque. When the loop is closed, its thread refuses the remaining
-work as its last act; work queued later is refused by the caller that finds the loop closed.
+User threads pass work to the loop through an `Inbox`. It is a deque, and only the first item that
+is queued wakes the loop, which then starts all items. The thread that takes an item out of the
+deque either starts it or, if the loop is closed, makes it fail. So each item is handled exactly
+once. When the loop is closed, its thread makes the remaining items fail. Items that are put into
+the inbox later fail in the thread that puts them there.
 """
 
 from __future__ import annotations
@@ -33,26 +34,28 @@ T = TypeVar("T")
 
 log = logging.getLogger("cassandra.connection")
 
-IDLE_AFTER = 0.0001  # seconds without work from other threads
+# The inbox is idle after this time without work from other threads.
+IDLE_AFTER = 0.0001  # seconds
 
 ENDED = "the cluster was shut down before the call was over"
 SHUT_DOWN = "the session cannot be used any more: its cluster was shut down"
 
 
 class Startable(Protocol):
-    """A piece of work for the loop."""
+    """A piece of work for the loop, for example a request."""
 
     def start(self) -> None:
-        """Called once on the loop, unless `fail` was called; must not raise."""
+        """Called once on the loop, unless `fail` was called before; must not raise."""
 
     def fail(self, error: BaseException) -> None:
-        """End with `error`. Any thread may call it if the loop is closed; after `start`, only the
-        loop's thread may.
+        """End the work with `error`.
+
+        If the loop is closed, any thread may call this. After `start`, only the loop's thread may.
         """
 
 
 class Inbox:
-    """Work from other threads, started on the loop in order of arrival."""
+    """Receives work from other threads and starts it on the loop, in order of arrival."""
 
     __slots__ = (
         "_armed",
@@ -67,8 +70,8 @@ class Inbox:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        # uvloop's clock has millisecond resolution, so we use our own; a simulation has only its
-        # loop's.
+        # uvloop's clock has a resolution of milliseconds, which is not enough for IDLE_AFTER. In a
+        # simulation, the loop's clock is the only one.
         self._clock = loop.time if hasattr(loop, "cassandra_environment") else monotonic
         self._closed: str | None = None
         self._queue: deque[Startable] = deque()
@@ -76,19 +79,21 @@ class Inbox:
         self._settling = False
         self._quiet_since = 0.0
         self.is_quiet = True
-        """False while work is queued, or was started in this loop turn and may not be written yet:
-        a thread that wrote directly would overtake it. False also when the loop is closed.
+        """False if work is queued, or was started in this loop turn so that its bytes may not be
+        written yet. A thread that wrote to the socket itself would overtake that work. Also False
+        if the loop is closed.
         """
 
     def put(self, work: Startable) -> None:
-        """Queue `work`; any thread. If the loop is closed, the work fails with ConnectionShutdown,
-        before or after this returns.
+        """Queue `work`. Any thread may call this.
+
+        If the loop is closed, the work fails with SessionShutdown, before or after this returns.
         """
-        # Append before reading the flag: `_drain` clears the flag before it looks into the queue.
+        # Append before reading `_armed`: `_drain` clears `_armed` before it looks into the queue.
         self._queue.append(work)
-        # Clear this after the append: the drain that follows will set it again.
+        # Clear this after the append, so that the drain that handles the work sets it again.
         self.is_quiet = False
-        # Two threads may both find it unarmed; the second drain then finds an empty queue.
+        # If two threads schedule `_drain` at the same time, the second one finds an empty queue.
         if not self._armed:
             self._armed = True
             try:
@@ -96,36 +101,38 @@ class Inbox:
                     raise RuntimeError(self._closed)
                 self._loop.call_soon_threadsafe(self._drain)
             except RuntimeError:
-                # Disarm first, then empty: a caller that found it armed has queued its work before
-                # that.
+                # The loop is closed. Clear `_armed` before emptying the queue: another thread that
+                # read it as True has queued its work already, so we refuse that work here.
                 self._armed = False
                 self._refuse_all()
             except BaseException:
-                # KeyboardInterrupt, for example. Everything queued from now on relies on this
-                # drain.
+                # For example, KeyboardInterrupt. `_armed` is set, so everything that is queued from
+                # now on waits for this drain: schedule it before raising.
                 self._loop.call_soon_threadsafe(self._drain)
                 raise
 
     def is_idle(self) -> bool:
-        """Return True if the inbox was unused for a moment; any thread.
+        """Return True if the inbox has had no work for IDLE_AFTER. Any thread may call this.
 
-        If not, requests come in quick succession, and it is cheaper to write them together.
+        Otherwise requests come in quick succession, and it is cheaper to write them together.
         """
         return self.is_quiet and self._clock() - self._quiet_since > IDLE_AFTER
 
     def close(self, reason: str = SHUT_DOWN) -> None:
-        """Refuse all queued work, and all later work, with `reason`; any thread."""
+        """Let all queued work and all later work fail with `reason`. Any thread may call this."""
         # Keep the first reason, which says why the loop has ended.
         self._closed = self._closed or reason
         self.is_quiet = False
-        # Disarm, so that later calls of `put` refuse their work: no drain will run.
+        # No drain will run any more. Clear `_armed`, so that later calls of `put` see that the loop
+        # is closed and let their work fail.
         self._armed = False
         self._refuse_all()
 
     def abandon(self, reason: str) -> None:
-        """Empty the inbox in a forked child, where no loop will run.
+        """Drop the queued work in a forked child, where no loop will run.
 
-        The queued work belongs to the parent: nobody waits for it here.
+        The work does not fail here, because it belongs to the parent and nobody in the child waits
+        for it.
         """
         self._queue.clear()
         self._closed = reason
@@ -145,13 +152,15 @@ class Inbox:
                 log.exception("%r could not be told that the loop is closed", work)
 
     def _drain(self) -> None:
-        # Disarm first: work that is appended after the last popleft then wakes the loop again.
+        """Start all queued work; runs on the loop."""
+        # Clear this first, so that work which is queued after the last popleft wakes the loop
+        # again.
         self._armed = False
         queue = self._queue
         while queue:
             try:
                 work = queue.popleft()
-            except IndexError:  # a thread that has closed the inbox was quicker
+            except IndexError:  # a thread that closed the inbox has taken the last item
                 return
             try:
                 work.start()
@@ -160,7 +169,8 @@ class Inbox:
                 work.fail(as_exception(error))
         if not self._settling:
             self._settling = True
-            # Settle after the writes of this turn.
+            # `_settle` must run after this turn's requests have been written, which is scheduled
+            # before it.
             self._loop.call_soon(self._settle)
 
     def _settle(self) -> None:
@@ -170,7 +180,9 @@ class Inbox:
 
 
 class _Call(Generic[T]):
-    """A coroutine that another thread waits for. Ends with its loop at the latest."""
+    """A coroutine that runs on the loop while another thread waits for its result. If the loop
+    ends, so does the wait.
+    """
 
     __slots__ = ("_calls", "_coroutine", "_error", "_over", "_task", "_value", "is_over")
 
@@ -196,13 +208,14 @@ class _Call(Generic[T]):
     def outcome(self) -> T:
         """Return the result, or raise the error; must be called after the end."""
         if self._error is not None:
-            # Drop our reference, since the traceback refers to this frame: that would be a cycle.
+            # The error's traceback will refer to this frame and so to `self`. Drop the reference to
+            # the error, to avoid a reference cycle.
             error, self._error = self._error, None
             raise for_caller(error)
         return self._value
 
     def cancel(self) -> None:
-        """Cancel the coroutine, because nobody waits for it; on the loop."""
+        """Cancel the coroutine. Must be called on the loop."""
         if self._task is not None:
             self._task.cancel()
 
@@ -218,8 +231,8 @@ class _Call(Generic[T]):
 
     def _ended(self, task: asyncio.Task[T]) -> None:
         self._calls.discard(self)
-        # Only the end of the cluster leads here: a waiting caller cancels after it has stopped
-        # waiting.
+        # If a caller still waits for a cancelled task, the cluster was shut down: callers cancel
+        # tasks only after they have stopped waiting.
         if task.cancelled():
             self._end(ConnectionShutdown(ENDED))
         elif (error := task.exception()) is not None:
@@ -229,7 +242,9 @@ class _Call(Generic[T]):
             self._end(None)
 
     def leave(self) -> None:
-        """End the wait: the loop is closed, and the task has ignored its cancellation."""
+        """End the caller's wait, because the loop is closed although the task is not done: it has
+        ignored its cancellation.
+        """
         self._end(ConnectionShutdown(ENDED))
 
 
@@ -252,11 +267,14 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
         ) from error
 
 
-_DESCRIPTORS = 6  # at least as many as a loop needs
+_DESCRIPTORS = 6  # an event loop opens no more file descriptors than this
 
 
 def _check_descriptors() -> None:
-    """Raise OSError if a loop would run out of descriptors: it could not be closed halfway."""
+    """Raise OSError if there are too few free file descriptors for an event loop.
+
+    If creating a loop failed halfway, the loop could not be closed.
+    """
     taken: list[int] = []
     try:
         while len(taken) < _DESCRIPTORS:
@@ -285,7 +303,7 @@ class LoopThread:
         self.inbox = Inbox(self.loop)
         self.wake_queue = happy_path.WakeQueue()
         self._calls: set[_Call[Any]] = set()
-        # A daemon thread: an application that forgets shutdown() must be able to exit.
+        # Use a daemon thread, so that an application that forgets `shutdown` can exit.
         self._thread = new_thread(self._run, name)
         self._stopped = False
         self._abandoned: str | None = None
@@ -321,7 +339,7 @@ class LoopThread:
         try:
             is_over = call.wait(timeout)
         except BaseException:
-            # KeyboardInterrupt, for example: the coroutine must not go on without its caller.
+            # For example, KeyboardInterrupt: the coroutine must not continue without its caller.
             self._give_up(call)
             raise
         if is_over or call.is_over:
@@ -330,7 +348,7 @@ class LoopThread:
         raise TimeoutError(f"no end within {timeout} seconds")
 
     def cancel_calls(self) -> None:
-        """End each running `run` with ConnectionShutdown; any thread."""
+        """Let each running call of `run` raise ConnectionShutdown. Any thread may call this."""
         try:
             self.loop.call_soon_threadsafe(self._cancel_calls)
         except RuntimeError:  # the loop is closed: nothing runs
@@ -347,8 +365,8 @@ class LoopThread:
             pass
 
     def abandon(self, reason: str) -> None:
-        """Disable this object in a forked child, where the thread does not exist: each `run` raises
-        ConnectionShutdown with `reason`.
+        """Disable this object in a forked child, where the thread does not exist. Each call of
+        `run` then fails with `reason`.
         """
         self.inbox.abandon(reason)
         self._calls.clear()
@@ -356,21 +374,21 @@ class LoopThread:
         self._stopped = True
 
     def refuse_in_child(self) -> None:
-        """Raise ConnectionShutdown in a forked child: requests in flight at the fork end in the
-        parent only.
+        """Raise ConnectionShutdown in a forked child. Requests that were in flight at the fork are
+        completed in the parent only, so a caller in the child would wait forever.
         """
         if self._abandoned is not None:
             raise ConnectionShutdown(self._abandoned)
 
     def stop(self, timeout: float = 5.0) -> None:
-        """Stop the loop, close it and wait for the thread's end, at most `timeout` seconds."""
+        """Stop and close the loop, and wait at most `timeout` seconds for the end of the thread."""
         if self._stopped:
-            # `stop_after` may have stopped it, without waiting.
+            # `stop_after` may have stopped the loop without waiting for the thread.
             if self._abandoned is None and self._thread.is_alive() and not self.is_current():
                 self._thread.join(timeout)
             return
         self._stopped = True
-        # A thread that was never started cannot close its loop.
+        # The thread closes the loop when it ends. If it was never started, close it here.
         if not self._thread.is_alive():
             self.loop.close()
             self.inbox.close()
@@ -384,11 +402,12 @@ class LoopThread:
             self._thread.join(timeout)
             if self._thread.is_alive():
                 log.warning("the driver's event loop did not stop within %s seconds", timeout)
-                self.inbox.close()  # the loop is blocked: fail waiting callers now
+                # The loop is blocked. Let queued work fail now, because callers wait for it.
+                self.inbox.close()
 
     def stop_after(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Run `coroutine`, then stop, without waiting for either. For finalizers, which run in any
-        thread.
+        """Run `coroutine` and then stop the loop, but return at once. Finalizers call this; they
+        may run in any thread.
         """
 
         async def end() -> None:
@@ -416,18 +435,19 @@ class LoopThread:
             self._finish()
 
     def _run_until_stopped(self) -> bool:
+        """Run the loop; return False if it must be run again."""
         try:
             self.loop.run_forever()
         except BaseException:
-            # User code called sys.exit(), for example. Loops propagate that, and callers would wait
-            # for ever.
+            # For example, user code has called sys.exit(), which ends `run_forever`. Run the loop
+            # again, or callers would wait forever.
             log.exception("the driver's event loop was to be ended by an exception: it goes on")
-            # The loop forgets a stop that was requested in the same turn as the exception.
+            # If `stop` was called in the same loop turn, the loop has forgotten that.
             return self._stopped
         return True
 
     def _run_out(self, coroutine: Coroutine[Any, Any, Any]) -> None:
-        """Run `coroutine` to its end, even if exceptions leave the loop."""
+        """Run `coroutine` to its end, even if user code raises exceptions that stop the loop."""
         task = self.loop.create_task(coroutine)
         while not task.done():
             try:
@@ -436,10 +456,13 @@ class LoopThread:
                 log.exception("an exception left the driver's event loop while it was closed")
 
     def _finish(self) -> None:
-        """Cancel remaining tasks, so that none is destroyed while pending, then close the loop."""
+        """Cancel the remaining tasks, so that asyncio does not warn about pending tasks, and close
+        the loop.
+        """
         loop = self.loop
         try:
-            # Repeat, because queued work may start now.
+            # Repeat this, because work that is still in the inbox may start new tasks. Limit it to
+            # three rounds, because tasks may ignore their cancellation.
             for _ in range(3):
                 tasks = asyncio.all_tasks(loop)
                 if not tasks:
@@ -452,7 +475,7 @@ class LoopThread:
         finally:
             asyncio.set_event_loop(None)
             loop.close()
-            # Close the inbox last, when nothing can be scheduled any more.
+            # Close the inbox last: after the loop is closed, no thread can schedule a drain.
             self.inbox.close()
             for call in list(self._calls):
                 call.leave()

@@ -1,8 +1,10 @@
-"""The observers of requests: latency-aware policies, metrics, and the application's observers.
+"""Notifies the observers of requests: latency-aware policies, metrics, and the application's
+observers.
 
-`Observers` is a part of the engine's core and has the observers of the cluster. A session has
-`Hooks` for its own observers and the cluster's, or None, which costs nothing. An observed request
-has a `cassandra.observers.ObservedRequest`.
+`Observers` is the base of the engine's core and has the observers of the cluster. `Hooks` has the
+methods to call for each event. A session has one `Hooks` object for its own observers and those of
+the cluster; if there are none, it has None, and requests have no extra cost. Each observed request
+has a `cassandra.observers.ObservedRequest`, which is passed to the observers.
 """
 
 from __future__ import annotations
@@ -40,18 +42,21 @@ log = logging.getLogger("cassandra.observers")
 LatencyObserver = Callable[["Host", float], None]
 FailureObserver = Callable[["Host | None", BaseException, "int | None"], None]
 
-# The greatest number of events that may wait for a slow observer's thread.
+# The maximum number of events that may wait for a slow observer's thread.
 MOST_WAITING = 10_000
-# Seconds that a call may take; a slower observer gets a thread of its own.
-SLOW = 0.1
-_IDLE = 5.0  # seconds after which an idle thread ends
-_LOG_INTERVAL = 10.0  # seconds between log lines on one observer
+# An observer whose call takes longer than this is called in its own thread from then on.
+SLOW = 0.1  # seconds
+_IDLE = 5.0  # seconds without events after which a slow observer's thread ends
+_LOG_INTERVAL = 10.0  # seconds between log lines about the same observer
 
 _EVENTS = ("on_start", "on_page", "on_attempt", "on_retry", "on_speculation", "on_end")
 
 
 class _SlowObserver:
-    """Calls a slow observer in a thread, one event after the other; the thread ends when idle."""
+    """Calls a slow observer in a thread, one event after the other.
+
+    The thread is started for the first event, and ends when there are no events for some seconds.
+    """
 
     __slots__ = (
         "__weakref__",
@@ -72,10 +77,11 @@ class _SlowObserver:
         self._dropped = OncePerInterval(_LOG_INTERVAL, watched.clock)
 
     def _renew_locks(self) -> None:
-        # Native locks: the loop's thread is native even if the application's threads are greenlets.
+        # Use real locks: the loop runs in a real thread even if `threading` is patched for
+        # greenlets.
         self._guard = Lock()
         self._wake = Lock()
-        self._wake.acquire()  # a waiter blocks until it is released
+        self._wake.acquire()  # `put` releases it to wake the thread
         self._is_running = False
         self._is_waiting = False
 
@@ -118,7 +124,8 @@ class _SlowObserver:
         is_woken = self._wake.acquire(timeout=_IDLE)
         with self._guard:
             if not is_woken and not self._is_waiting:
-                self._wake.acquire()  # released just after the timeout
+                # `put` has released the lock between the timeout and here: take it back, and go on.
+                self._wake.acquire()
             elif not is_woken:
                 self._is_waiting = self._is_running = False
                 return False
@@ -126,7 +133,9 @@ class _SlowObserver:
 
 
 class _Watched:
-    """Wraps an observer, so that its faults affect neither requests nor other observers."""
+    """Wraps an observer, so that its errors and its slowness affect neither requests nor other
+    observers.
+    """
 
     __slots__ = ("__weakref__", "_errors", "_events", "_hooks", "_slow", "clock", "observer")
 
@@ -140,8 +149,9 @@ class _Watched:
         self._events = frozenset(
             name for name in (*_EVENTS, *BRIEF_EVENTS) if overrides(observer, name)
         )
-        # Shared by all callers of this observer, so that all notice if it is slow. Weak, because
-        # each hook refers to this object: an unused observer is freed at once.
+        # Hooks by event. All users of the observer share them, so that all are affected when it is
+        # found to be slow. The references are weak, because each hook refers to this object: an
+        # unused observer is thus freed at once.
         self._hooks: WeakValueDictionary[str, Hook] = WeakValueDictionary()
 
     def hook(self, name: str) -> Hook | None:
@@ -157,7 +167,7 @@ class _Watched:
         return hook
 
     def on_error(self, name: str, error: BaseException) -> None:
-        """Called when the observer has raised an error: log it, once per interval."""
+        """Called when the observer has raised an error: log it, at most once per _LOG_INTERVAL."""
         missed = self._errors.missed
         if self._errors.is_due():
             log.error(
@@ -170,7 +180,9 @@ class _Watched:
             )
 
     def on_slow(self, name: str, seconds: float) -> None:
-        """Called when the observer has blocked the loop: from now on it runs in a thread."""
+        """Called when a call of the observer has blocked the loop for too long: call the observer
+        in a thread from now on.
+        """
         if self._slow is not None:
             return
         log.warning(
@@ -186,7 +198,10 @@ class _Watched:
 
 
 class Hook:
-    """One method of an observer. `call` runs it, at once or later in a thread."""
+    """One method of an observer.
+
+    `call` runs the method at once, or puts the event into the queue of a slow observer's thread.
+    """
 
     __slots__ = ("__weakref__", "_name", "_watched", "call", "slow_after")
 
@@ -206,11 +221,13 @@ class Hook:
         self._watched.on_error(self._name, error)
 
     def on_slow(self, seconds: float) -> None:
-        """Called when the method has taken too long."""
+        """Called when the method has taken longer than `slow_after`."""
         self._watched.on_slow(self._name, seconds)
 
     def notify(self, *arguments: Any) -> None:
-        """Call the method with these arguments; for events that belong to no request."""
+        """Call the method for an event that belongs to no request, and handle errors and
+        slowness.
+        """
         clock = self._watched.clock
         before = clock()
         try:
@@ -223,7 +240,7 @@ class Hook:
 
 
 class Hooks:
-    """The hooks of some observers, by event."""
+    """The hooks to call for each event, for a group of observers."""
 
     __slots__ = ("attempt", "clock", "end", "page", "retry", "speculation", "start")
 
@@ -241,7 +258,8 @@ class Hooks:
             )
 
         self.start = of("on_start")
-        # `on_page` calls `on_start` unless it is overridden.
+        # By default `on_page` calls `on_start`. If an observer overrides only `on_start`, call that
+        # directly.
         self.page = tuple(
             hook
             for watched_observer in watched_observers
@@ -260,12 +278,15 @@ class Hooks:
 
 
 class Observers(bases.CoreBase):
-    """The callbacks to which the engine reports.
+    """The callbacks with which the engine reports answers and failures to observers.
 
-    `on_latency` is called with the host and the seconds of each answer that shows how fast the host
-    works; `on_refusal` likewise for each other error. `on_failure` is called with the host (None if
-    nothing was sent), the error of each failed attempt, and the retry policy's decision (None if it
-    was not asked). A callback is None if there is no observer for it.
+    Each callback is None if no observer wants it:
+
+    * `on_latency(host, seconds)` is called for each result, and for each error that comes after the
+      host has worked, for example after it has asked replicas.
+    * `on_refusal(host, seconds)` is called for each other error of the server.
+    * `on_failure(host, error, decision)` is called for each failed attempt. The host is None if
+      nothing was sent, and the decision is None if the retry policy was not asked.
     """
 
     __slots__ = ("_brief", "_by_id", "_own", "clock", "on_failure", "on_refusal")
@@ -277,12 +298,14 @@ class Observers(bases.CoreBase):
         self.on_failure: FailureObserver | None = None
         self._brief: dict[str, tuple[Callable[..., object], ...]] = {}
         self._own: tuple[RequestObserver, ...] = ()
-        # The values keep their observers alive, so an id cannot be reused. Hooks keep the values
-        # alive, so unused observers are forgotten.
+        # The wrappers by the id of their observer. A wrapper keeps its observer alive, so the id
+        # cannot be reused. Only hooks keep wrappers alive, so unused ones are removed.
         self._by_id: WeakValueDictionary[int, _Watched] = WeakValueDictionary()
 
     def observe_latencies(self, observer: LatencyObserver) -> None:
-        """Call `observer` for each result, and for each error that took the host some work."""
+        """Call `observer` for each result, and for each error that comes after the host has
+        worked.
+        """
         self._observe("on_latency", observer)
 
     def _observe(self, name: str, observer: Callable[..., object]) -> None:
@@ -294,7 +317,7 @@ class Observers(bases.CoreBase):
                 observer(*arguments)
 
         self._brief[name] = observers
-        # Call a single observer directly: this is part of every answer's cost.
+        # If there is only one observer, call it directly, because this runs for every answer.
         setattr(
             self, name, notify_all if len(observers) > 1 else observers[0] if observers else None
         )
@@ -313,8 +336,8 @@ class Observers(bases.CoreBase):
         self._on_observers_changed()
 
     def forget_observer(self, observer: RequestObserver) -> None:
-        """Stop reporting new requests to `observer`; requests in flight are reported to
-        their end.
+        """Stop reporting new requests to `observer`. It still gets all events of requests that are
+        in flight.
         """
         self._own = tuple(other for other in self._own if other is not observer)
         watched = self.watched(observer)
@@ -326,14 +349,18 @@ class Observers(bases.CoreBase):
         self._on_observers_changed()
 
     def watched(self, observer: RequestObserver) -> _Watched:
-        """Return the wrapper of `observer`, the same for each call."""
+        """Return the wrapper of `observer`. All calls with the same observer return the same
+        wrapper.
+        """
         wrapper = self._by_id.get(id(observer))
         if wrapper is None:
             wrapper = self._by_id.setdefault(id(observer), _Watched(observer, self.clock))
         return wrapper
 
     def hooks_of(self, observers: Iterable[RequestObserver]) -> Hooks | None:
-        """Return the hooks of the cluster's observers and `observers`; None if there are none."""
+        """Return the hooks of the cluster's observers and of `observers`, or None if there are no
+        hooks.
+        """
         hooks = Hooks([self.watched(observer) for observer in (*self._own, *observers)], self.clock)
         return hooks if hooks.are_needed else None
 
@@ -342,10 +369,11 @@ class Observers(bases.CoreBase):
 
 
 class ObservedSession(bases.EngineBase):
-    """The part of the engine's session for observers.
+    """The base of the engine's session: it has the session's observers.
 
-    `hooks` has the observers of the session and the cluster; None if there are none. `attends` is
-    True if there are hooks or a throttler, so that one check covers both.
+    `hooks` has the hooks of the observers of the session and the cluster; None if there are none.
+    `attends` is True if there are hooks or a throttler, so that a request has to check only one
+    attribute.
     """
 
     __slots__ = ("_generation", "hooks", "observers", "throttle")
@@ -355,12 +383,12 @@ class ObservedSession(bases.EngineBase):
     throttle: RequestThrottler | None
     attends: bool
     observers: tuple[RequestObserver, ...]
-    # Identifies the present observers of session and cluster: the observers of an execution profile
-    # use it as a key for their cached hooks.
+    # Stands for the current observers of the session and the cluster, and is replaced when these
+    # change. The observers of an execution profile use it as a key for their cached hooks.
     _generation: _Generation
 
     def observe(self, *observers: RequestObserver) -> None:
-        """Replace the session's observers; the cluster's observers stay."""
+        """Replace the session's own observers. The cluster's observers are not changed."""
         self.observers = observers
         self.follow_observers()
 
@@ -394,7 +422,8 @@ class ObservedSession(bases.EngineBase):
 
     def _hooks_with(self, profile_observers: Sequence[RequestObserver]) -> Hooks | None:
         """Return the hooks of the session's observers and a profile's."""
-        # Cached in the profile's observers: a cache here would keep short-lived profiles alive.
+        # The cache is in the profile's observers: a cache in the session would keep profiles alive
+        # that are only used once.
         cache = profile_observers.hooks if isinstance(profile_observers, ProfileObservers) else None
         generation = self._generation
         if cache is not None and generation in cache:
@@ -407,6 +436,8 @@ class ObservedSession(bases.EngineBase):
 
 
 class _Generation:
-    """A key that only its session refers to."""
+    """A key for hooks in a weak cache. Only the session refers to it, so the entry is removed when
+    the session's observers change.
+    """
 
     __slots__ = ("__weakref__",)

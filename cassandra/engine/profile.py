@@ -51,10 +51,12 @@ def default_lbp_factory() -> LoadBalancingPolicy:
 
 
 class _Attributes(bases.ProfileBase):
-    """Holds the dictionary of an `ExecutionProfile`, and the defaults of some settings.
+    """The base of `ExecutionProfile`: it has the real ``__dict__`` and the defaults of some
+    settings.
 
-    The defaults are in this base class so that compiled code can see from the size of the profile's
-    class whether a user has replaced one by a property.
+    The defaults are in this base class and not in `ExecutionProfile`. If a user adds a property of
+    such a name to `ExecutionProfile`, its dictionary grows, and the compiled code notices that by
+    its size.
     """
 
     consistency_level: int = ConsistencyLevel.LOCAL_ONE
@@ -69,7 +71,7 @@ _set_attributes: Callable[[object, object], None] = vars(_Attributes)["__dict__"
 
 
 class ExecutionProfile(_Attributes):
-    """Settings of an execution.
+    """A set of settings for executions.
 
     :param load_balancing_policy: None for token awareness over the local data center.
     :param retry_policy: None for a `RetryPolicy`.
@@ -83,10 +85,11 @@ class ExecutionProfile(_Attributes):
         cluster's and the session's (see `cassandra.observers`).
     """
 
-    # `_settings_at_hand` is a cache of the compiled `engine.happy_path`: a tuple of the settings,
-    # made for the first request and cleared when a setting changes. It is used for this class only,
-    # not for subclasses. Once anybody has read a profile's `__dict__`, whose changes we cannot see
-    # (`_is_shown`), it is not used any more.
+    # `_settings_at_hand` is a cache of the compiled `engine.happy_path`: a tuple of the settings
+    # that is made for the first request and cleared when a setting changes. Only profiles of this
+    # class itself use it, not those of subclasses. `_is_shown` is True once user code has read the
+    # profile's `__dict__`. The cache is then no longer used, because changes of the dict would go
+    # unnoticed.
     __slots__ = ()
 
     load_balancing_policy: LoadBalancingPolicy
@@ -157,7 +160,7 @@ class ExecutionProfile(_Attributes):
         :param changes: the settings that differ, by name.
         :raises ValueError: if a name is not a setting.
         """
-        # We skip __init__, since a subclass may have other parameters.
+        # Do not call __init__, because a subclass may have other parameters.
         copy = object.__new__(type(self))
         settings = _attributes(self)
         _attributes(copy).update(settings)
@@ -184,12 +187,13 @@ _INSTEAD = {
 
 
 def _advising(init: Any) -> Any:
-    """Wrap the constructor, so that its error for an unknown setting says what to write."""
+    """Return `init`, wrapped so that its error for an unknown setting says which setting to use."""
 
     @functools.wraps(init)
     def construct(self: Any, *args: Any, **settings: Any) -> None:
         for name in settings:
-            # A subclass may have its own parameters, but passes only the profile's settings on.
+            # A subclass may have other parameters, but it passes only settings on to this
+            # constructor.
             if name not in _SETTINGS:
                 raise TypeError(f"ExecutionProfile has no setting {name!r}{_instead_of(name)}")
         init(self, *args, **settings)
@@ -211,7 +215,7 @@ def _observers(name: str, observers: object) -> Any:
     return checked_observers(observers, "profile")
 
 
-# Classes that users write instead of a row factory.
+# Classes that users pass instead of a row factory, and the row factory to suggest.
 _ROW_CLASSES: dict[Any, str] = {
     dict: "dict_factory",
     tuple: "tuple_factory",
@@ -220,10 +224,11 @@ _ROW_CLASSES: dict[Any, str] = {
 
 
 def _policy_with(method: str, example: str) -> Callable[[str, object], Any]:
-    """Return a check of policies; without it, a wrong type would fail only on first use.
+    """Return a function that checks a policy when it is set. Without it, an object of a wrong type
+    would cause an error only when it is first used.
 
-    :param method: a method that all such policies have.
-    :param example: what to write, for the message.
+    :param method: the name of a method that the policy must have.
+    :param example: what to write instead, for the message.
     """
 
     def check(name: str, policy: object) -> Any:
@@ -243,7 +248,9 @@ def _policy_with(method: str, example: str) -> Callable[[str, object], Any]:
 
 
 def _level(name: str, level: object) -> Any:
-    """Return a consistency level. None passes here, and is refused by requests."""
+    """Return a consistency level, or raise TypeError for a string. None is accepted here, but
+    raises an error when a request uses it.
+    """
     if isinstance(level, str):
         raise TypeError(
             f"{name} must be a value of ConsistencyLevel, but is {level!r}{_level_of_name(level)}"
@@ -258,7 +265,8 @@ def _level_of_name(name: str) -> str:
 
 
 def checked_timeout(name: str, timeout: object) -> Any:
-    """Return a time in seconds, or None. Times of 0 or less pass here; requests refuse them.
+    """Return a time in seconds, or None. A time of 0 or less is accepted here; requests with it
+    time out at once.
 
     :param name: the setting, for the message.
     :param timeout: the value of the application.
@@ -313,14 +321,15 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
 }
 
 
+# How many of the last profiles that were passed to calls are kept alive.
 HELD_PROFILES = 16
 
 
 class _UnnamedProfile:
-    """A profile that was passed to a call, and is not in the cluster's profiles.
+    """A profile that the application passed to a call and did not add to the cluster.
 
     :param key: the id of the profile.
-    :param reference: a weak reference, whose callback runs at the end of the profile.
+    :param reference: a weak reference; its callback runs when the profile is freed.
     :param policy: its load balancing policy.
     """
 
@@ -332,7 +341,7 @@ class _UnnamedProfile:
         self.key = key
         self.reference = reference
         self.policy = policy
-        self.is_ready = False  # True once the policy has the hosts
+        self.is_ready = False  # True when the policy has been given the hosts
 
 
 class ProfileManager:
@@ -344,8 +353,8 @@ class ProfileManager:
     def __init__(self, pools_allowed: bool = False) -> None:
         self.pools_allowed = pools_allowed
         self.profiles: dict[Any, ExecutionProfile] = {}
-        # Profiles passed to calls, by id, as long as they live. The last few are kept alive,
-        # because their requests may need a retry or another page.
+        # Profiles that were passed to calls, by id, until they are freed. The last few are kept
+        # alive, because their requests may still need a retry or another page.
         self._unnamed: dict[int, _UnnamedProfile] = {}
         self._last_unnamed: deque[ExecutionProfile] = deque(maxlen=HELD_PROFILES)
 
@@ -355,7 +364,7 @@ class ProfileManager:
         return self.profiles[EXEC_PROFILE_DEFAULT]
 
     def policies(self) -> list[LoadBalancingPolicy]:
-        """Return the distinct load balancing policies."""
+        """Return the load balancing policies of all profiles, each once."""
         by_id = {
             id(profile.load_balancing_policy): profile.load_balancing_policy
             for profile in self.profiles.values()
@@ -366,13 +375,13 @@ class ProfileManager:
     def add_unnamed(
         self, profile: ExecutionProfile, forget: Callable[[LoadBalancingPolicy], None]
     ) -> _UnnamedProfile | None:
-        """Add a profile that was passed to a call; return None if its policy is in use already.
+        """Add a profile that was passed to a call.
 
-        The caller populates the policy, and then sets `is_ready`.
-
-        :param profile: only a weak reference is kept.
-        :param forget: called with the load balancing policy when nothing uses it any more, in any
-            thread.
+        :param profile: the profile. Only a weak reference to it is stored.
+        :param forget: called in any thread with the load balancing policy, when no profile uses it
+            any more.
+        :returns: an object if the policy is new. The caller must then give the hosts to the policy,
+            and set `is_ready`. None if the policy is in use already.
         """
         policy = profile.load_balancing_policy
         existing = self._unnamed.get(id(profile))
@@ -381,6 +390,7 @@ class ProfileManager:
         if existing is None and any(policy is other for other in self._named_policies()):
             return None
 
+        # Called when the profile is freed.
         def leave(reference: weakref.ref[ExecutionProfile]) -> None:
             if self._unnamed.get(unnamed.key) is unnamed:
                 del self._unnamed[unnamed.key]
@@ -391,6 +401,7 @@ class ProfileManager:
         self._unnamed[id(profile)] = unnamed
         if existing is None:
             self._last_unnamed.append(profile)
+        # The profile was passed before with another policy, which may now be unused.
         elif not any(existing.policy is other for other in self.policies()):
             forget(existing.policy)
         return unnamed
@@ -399,7 +410,7 @@ class ProfileManager:
         return [profile.load_balancing_policy for profile in self.profiles.values()]
 
     def speculation_policies(self) -> list[SpeculativeExecutionPolicy]:
-        """Return the distinct speculative execution policies."""
+        """Return the speculative execution policies of the named profiles, each once."""
         by_id = {
             id(profile.speculative_execution_policy): profile.speculative_execution_policy
             for profile in self.profiles.values()
@@ -407,7 +418,7 @@ class ProfileManager:
         return list(by_id.values())
 
     def retry_policies(self) -> list[RetryPolicy]:
-        """Return the distinct retry policies."""
+        """Return the retry policies of the named profiles, each once."""
         by_id = {
             id(profile.retry_policy): profile.retry_policy for profile in self.profiles.values()
         }
@@ -420,7 +431,7 @@ class ProfileManager:
         :param host: the `Host`.
         """
         distances = {policy.distance(host) for policy in self.policies()}
-        # IGNORED is negative, and would otherwise be the minimum.
+        # Leave out IGNORED, which is negative and would be the minimum.
         used = [distance for distance in distances if distance >= 0]
         return min(used) if used else -1
 

@@ -2,20 +2,22 @@
 
 It belongs to the happy path in `cassandra.engine.happy_path`, which exports the name.
 
-The table belongs to the loop, with one exception: while nothing is in flight, a user thread may
-write one request to the socket itself, without waking the loop. If nothing is in flight, the server
-has answered, and so received, everything we wrote, and the loop's transport has nothing left to
-write. A direct request uses a reserved stream, which the loop never assigns, and a `FrameWriter` of
-its own.
+Only the loop uses the table, with one exception: while nothing is in flight, a user thread may
+write one request to the socket itself, without waking the loop. That is called a direct request. If
+nothing is in flight, the server has answered everything that we wrote, so the loop's transport has
+nothing left to write. A direct request uses a reserved stream, which the loop never assigns, and
+another `FrameWriter` than the loop.
 
-A thread first builds the frame, and then holds the write lock (`_write_lock`) while it writes. The
-loop takes the lock before it writes, and before it closes the connection. So no frame can be
-interrupted by another one, or be written to a descriptor that was closed and reused for another
-file. Threads never wait for the lock: if it is taken, they pass their request to the loop. The loop
-waits briefly, and then does something else first. In the compiled twin, no Python code runs while a
-thread holds the lock: a signal handler could wait for the loop, and the loop for the lock. The
-Python twin cannot guarantee that, and leaves requests of the main thread, where signal handlers
-run, to the loop.
+A user thread first builds the frame, and then holds the write lock (`_write_lock`) while it writes.
+The loop takes the lock before it writes, and before it closes the connection. So the bytes of two
+frames are never mixed, and no frame is written to a descriptor that was closed and now belongs to
+another file. User threads never wait for the lock: if it is taken, they pass their request to the
+loop. The loop waits briefly, and tries again later.
+
+In the compiled twin, no Python code runs while a thread holds the lock. Otherwise a signal handler
+could interrupt the thread and wait for the loop, while the loop waits for the lock. The Python twin
+cannot prevent that, so it leaves requests of the main thread, where signal handlers run, to the
+loop.
 
 Bytes that the socket does not accept at once are stored in `rest`, which the loop writes first.
 """
@@ -42,20 +44,20 @@ __all__ = ["WRITE_HIGH_WATER", "StreamTable"]
 
 log = logging.getLogger("cassandra.connection")
 
-# Senders are paused if more bytes than this wait for the end of the loop turn.
+# No further requests are sent while more bytes than this wait to be written.
 WRITE_HIGH_WATER = 1 << 20
-# Seconds that the loop waits at most for a thread that is writing.
-PATIENCE = 0.005
+# The loop waits at most this long for a user thread that is writing.
+PATIENCE = 0.005  # seconds
 
 # Never block, and do not raise SIGPIPE on a connection that was reset.
 _SEND_FLAGS: int = getattr(socket, "MSG_DONTWAIT", 0) | getattr(socket, "MSG_NOSIGNAL", 0)
-_ORPHAN: Any = object()  # replaces a responder that gave up its answer
+_ORPHAN: Any = object()  # replaces a responder that no longer waits for its answer
 
 
 class StreamTable:
     """The requests in flight on a connection, by stream, and the frames of this loop turn.
 
-    A stream is free again once its answer has come, even if nobody waits for it any more. Such a
+    A stream is free again when its answer has come. If nobody waits for the answer any more, the
     request is an orphan until then.
 
     :param call_soon: the loop's method.
@@ -94,19 +96,21 @@ class StreamTable:
         self.closed = False
         self.paused = False  # the transport has paused its senders
         self.orphans = 0
-        # Incremented each time that the keyspace of the connection may change.
+        # Incremented each time before the keyspace of the connection may change.
         self.keyspace_epoch = 0
         self._call_soon = call_soon
         self._flush = flush
         self._responders: dict[int, Any] = {}
         self._ids = StreamIds()
         self._limit = MAX_STREAMS
-        self.settled = False  # threads may write when nothing is in flight
+        # True if all bytes that the loop has written were sent, so that user threads may write when
+        # nothing is in flight.
+        self.settled = False
         self.rest: bytes | None = None  # the unsent part of a thread's frame
         self._write_lock: threading.Lock | None = None
         self._framing: threading.Lock | None = None
-        # The responder of the direct request, by the reserved stream. A dict, because pop is
-        # atomic: two threads never both get the responder.
+        # The responder of the direct request, with the reserved stream as its key. We use a dict
+        # because `pop` is atomic, so that only one of two threads can get the responder.
         self._directs: dict[int, Any] = {}
         self._direct_stream = -1
         self._direct_writer: FrameWriter | None = None
@@ -121,7 +125,7 @@ class StreamTable:
 
     @property
     def limit(self) -> int:
-        """The greatest number of streams at a time."""
+        """The maximum number of streams in use at the same time."""
         return self._limit
 
     @limit.setter
@@ -134,10 +138,11 @@ class StreamTable:
 
     @property
     def has_room(self) -> bool:
-        """True if a request may be sent now: open, not paused, with a free stream.
+        """True if a request may be sent now: the connection is open and not paused, has a free
+        stream, and few bytes wait to be written.
 
-        Bytes that wait for the end of this loop turn count too: the transport cannot pause senders
-        before it has seen them.
+        We count the bytes that wait for the end of this loop turn, because the transport cannot
+        pause senders before it gets these bytes.
         """
         return (
             not (self.closed or self.paused)
@@ -160,7 +165,7 @@ class StreamTable:
         try:
             self.writer.add(stream, opcode, flags, body)
         except BaseException:
-            # Nothing was queued, so no answer would free the stream.
+            # Nothing was queued, so no answer will free the stream: do it here.
             self._ids.give_back(stream)
             raise
         self._responders[stream] = responder
@@ -170,8 +175,12 @@ class StreamTable:
         return stream
 
     def abandon(self, stream: int, responder: Responder) -> bool:
-        """Give up the answer on `stream`; return False if `responder` did not wait for it."""
-        # Keep the entry: a late answer to an unknown stream would close the connection.
+        """Stop waiting for the answer on `stream`, which becomes an orphan.
+
+        :returns: False if `responder` did not wait for that answer.
+        """
+        # Keep the entry without its responder: a late answer on an unknown stream would close the
+        # connection.
         if self._directs.get(stream) is responder:
             self._directs[stream] = _ORPHAN
         elif self._responders.get(stream) is responder:
@@ -182,7 +191,7 @@ class StreamTable:
         return True
 
     def waiting(self) -> list[Any]:
-        """Return the responders that wait for answers; on the loop."""
+        """Return the responders that wait for answers. Must be called on the loop."""
         waiting = [responder for responder in self._responders.values() if responder is not None]
         direct = self._directs.get(self._direct_stream)
         if direct is not None and direct is not _ORPHAN:
@@ -208,10 +217,10 @@ class StreamTable:
         responders = self._responders
         give_back = self._ids.give_back
         for stream, opcode, flags, body, version in envelopes:
-            # For the handshake: the answer to a STARTUP may have another version.
+            # The handshake needs the server's version: the answer to STARTUP may have another one.
             if version != connection.version:
                 connection.peer_version = version
-            # Free the stream before the call: the responder may send again, and need it.
+            # Free the stream before calling the responder, which may send another request on it.
             if stream in responders:
                 responder = responders.pop(stream)
                 give_back(stream)
@@ -224,7 +233,7 @@ class StreamTable:
             elif responder is not None:
                 try:
                     responder.on_response(connection, opcode, flags, body)
-                except BaseException as error:  # go on with the other answers
+                except BaseException as error:  # the error concerns only this answer
                     log.exception("an answer of %s could not be processed", connection.endpoint)
                     failure = as_exception(error)
                     request = getattr(responder, "request", None)
@@ -237,10 +246,10 @@ class StreamTable:
                 return
 
     def take_all(self) -> list[Any]:
-        """Remove and return the responders that still wait: the connection is closed."""
+        """Remove and return the responders that still wait, because the connection is closed."""
         responders, self._responders = self._responders, {}
         direct = self._directs.pop(self._direct_stream, None)
-        # The answers of orphans cannot come any more.
+        # Answers to orphans cannot come any more either.
         self.orphans = 0
         waiting = [responder for responder in responders.values() if responder is not None]
         if direct is not None and direct is not _ORPHAN:
@@ -256,14 +265,14 @@ class StreamTable:
         wake: Callable[..., Any],
         on_broken: Callable[[int], None],
     ) -> None:
-        """Let other threads write while nothing is in flight. Called on the loop, before any
-        request.
+        """Allow direct requests. Must be called on the loop, before any request is sent.
 
-        :param own_socket: a non-blocking socket of the connection; the table closes it.
-        :param writer: makes the frames of direct requests.
+        :param own_socket: a non-blocking socket object for the connection; the table closes it.
+        :param writer: builds the frames of direct requests.
         :param wake: the loop's ``call_soon_threadsafe``.
-        :param on_broken: called on the loop, with the error number or 0 if unknown, when the socket
-            may have taken a part of a frame and no more can be written.
+        :param on_broken: called on the loop if a thread failed to write a frame completely, so that
+            nothing more can be written. Its argument is the error number; 0 if the thread was
+            interrupted.
         """
         stream = self._ids.take()
         if stream < 0:
@@ -280,9 +289,9 @@ class StreamTable:
 
     @property
     def could_settle(self) -> bool:
-        """True if nothing is in flight, but `settled` is not set.
+        """True if nothing is in flight, but `settled` is False.
 
-        The loop then sets it, if its transport has nothing left to write.
+        The connection then sets `settled` if its transport has no bytes left to write.
         """
         return (
             not self.settled
@@ -294,22 +303,25 @@ class StreamTable:
 
     @property
     def is_idle(self) -> bool:
-        """True if a thread may write a request now, as far as one can tell without the lock."""
+        """True if a user thread may probably write a request now. It can be sure only when it holds
+        the write lock.
+        """
         return self.settled and not (
             self.closed or self.paused or self._responders or self._directs
         )
 
     def frame(self, opcode: int, flags: int, body: bytes) -> bytes | None:
-        """Return the bytes for `send_directly`; any thread. Returns None if another thread is
-        already building a frame.
+        """Build the frame for `send_directly`. Any thread may call this.
 
+        :returns: the bytes; None if another thread is building a frame.
         :raises ValueError: if the body exceeds the protocol's limit.
         """
         framing, writer = self._framing, self._direct_writer
         if framing is None or writer is None or not framing.acquire(False):
             return None
         try:
-            if writer.pending:  # left behind when a signal handler raised
+            # Discard bytes that a thread has left behind because a signal handler raised an error.
+            if writer.pending:
                 writer.take()
             writer.add(self._direct_stream, opcode, flags, body)
             return writer.take()
@@ -319,14 +331,16 @@ class StreamTable:
     def send_directly(
         self, responder: Any, data: bytes, history: list[Any], epoch: int | None = None
     ) -> bool:
-        """Write the bytes of `frame`, if nothing is in flight; any thread.
+        """Write the bytes of `frame` to the socket if nothing is in flight. Any thread may call
+        this.
 
-        `responder.stream` is set first, and the responder is added to `history`. If the socket does
-        not take all bytes, the loop writes the rest.
+        Before writing, `responder.stream` is set, and the responder is added to `history`. If the
+        socket does not accept all bytes, the loop writes the rest.
 
-        :param epoch: the `keyspace_epoch` at which the connection's keyspace was read; None if the
-            keyspace does not matter.
-        :returns: False if the loop must send the request; nothing was changed then.
+        :param history: the attempts of the request.
+        :param epoch: the value of `keyspace_epoch` before the connection's keyspace was read; None
+            if the request does not depend on the keyspace.
+        :returns: False if nothing was written and the loop must send the request.
         """
         lock = self._write_lock
         if lock is None or not self.settled or not lock.acquire(False):
@@ -340,13 +354,14 @@ class StreamTable:
             ):
                 data = b""
                 return False
-            # From here on, an exception leaves the number of written bytes unknown.
+            # If an exception ends this method from here on, nobody knows how many bytes were
+            # written: -1 stands for that.
             written = -1
             responder.stream = self._direct_stream
             history.append(responder)
             self._directs[self._direct_stream] = responder
-            # The loop waits only briefly, and may have closed the connection. If it closes it
-            # later, it will find the responder.
+            # The loop waits for the lock only briefly, and may have closed the connection since the
+            # check above. If it closes the connection later, it finds the responder.
             if self.closed and self._directs.pop(self._direct_stream, None) is responder:
                 responder.stream = -1
                 history.remove(responder)
@@ -360,7 +375,7 @@ class StreamTable:
             self.release_write()
 
     def _write(self, data: bytes) -> int:
-        """Return how many bytes the socket has taken; a negative error number after an error."""
+        """Return the number of bytes that the socket has accepted, or the negative error number."""
         assert self._socket is not None
         try:
             return self._socket.send(data, _SEND_FLAGS)
@@ -370,6 +385,11 @@ class StreamTable:
             return -(error.errno or 1)
 
     def _leave_rest(self, data: bytes, written: int) -> None:
+        """Let the loop write the rest of `data`, or close the connection after an error.
+
+        :param written: the number of bytes that were written, or a negative error number; -1 if an
+            exception has interrupted the thread.
+        """
         assert self._wake is not None
         self.settled = False
         try:
@@ -382,9 +402,9 @@ class StreamTable:
             pass
 
     def acquire_write(self) -> bool:
-        """Take the write lock, to keep other threads from writing; on the loop.
+        """Take the write lock, so that user threads cannot write. Must be called on the loop.
 
-        Returns False if a thread holds the lock for too long.
+        :returns: False if a thread holds the lock for longer than PATIENCE.
         """
         return self._write_lock is None or self._write_lock.acquire(timeout=PATIENCE)
 
@@ -394,8 +414,8 @@ class StreamTable:
         if lock is None:
             return
         lock.release()
-        # Check after the release: either this thread sees that the connection was closed, or the
-        # loop, which closes it, gets the lock.
+        # Close the socket if the connection was closed. Check that after releasing the lock: either
+        # this thread sees `closed`, or the loop, which sets it, gets the lock and comes here.
         if self.closed and self._socket is not None and lock.acquire(False):
             own_socket, self._socket = self._socket, None
             lock.release()

@@ -1,13 +1,14 @@
-"""The control connection: the one connection for the node list, events and schema versions.
+"""The control connection of a cluster. The driver uses it to read the node list and the schema, and
+to receive events.
 
-When its host fails, the connection moves: first to hosts known to be up, then to other hosts, then
-to the contact points, whose names are resolved again. Hosts that the policies ignore are not used.
-After a move the node list is read again, and the schema if its version differs, so that no change
-is missed.
+When its host fails, the control connection moves, which means that it is opened to another host. It
+first tries hosts that are up, then other hosts, then the contact points, whose names are resolved
+again. Hosts that the load balancing policies ignore are not used. After a move, the node list is
+read again, and the schema if its version differs, because events may have been missed.
 
-If its host announces that it will stop soon, the connection moves as well. The old connection stays
-open until its requests are answered, but only if another host is found: the node waits for it to
-close.
+The control connection also moves if its host announces that it will stop soon. If another host is
+found, the old connection stays open until its requests are answered. Otherwise it is closed at
+once, because the stopping node waits for that.
 """
 
 from __future__ import annotations
@@ -50,27 +51,27 @@ log = logging.getLogger("cassandra.cluster")
 
 EventHandler = Callable[[Mapping[str, Any]], None]
 
-# After this many connections in a row that lived less than SHORT_LIFE seconds, wait before the
+# If more than this many connections in a row were lost within SHORT_LIFE, wait before opening the
 # next.
 MOST_SHORT_LIVES = 3
-SHORT_LIFE = 1.0
+SHORT_LIFE = 1.0  # seconds
 
 
 class NodeLists(Protocol):
     """Reads the node list; see `cassandra.engine.hosts.node_list.NodeListReader`."""
 
     async def prepare(self, connection: Connection) -> None:
-        """Do the queries that must precede the registration of `connection` for events."""
+        """Send the queries that must be answered before `connection` registers for events."""
 
     async def read(self, connection: Connection, endpoint: EndPoint) -> NodeList:
         """Read the node list through `connection`, which is connected to `endpoint`."""
 
 
 class Hosts(Protocol):
-    """Acts on the node list; see `cassandra.engine.hosts.watch.HostWatch`."""
+    """Adds, removes and updates hosts; see `cassandra.engine.hosts.watch.HostWatch`."""
 
     def take_node_list(self, node_list: NodeList, rebuild: bool = False) -> None:
-        """Replace the snapshot of the hosts, and act on the changes."""
+        """Update the hosts from the rows of `node_list`, and notify listeners of the changes."""
 
     def recheck(self) -> None:
         """Called when events about the state of hosts may have been missed."""
@@ -80,7 +81,7 @@ class Hosts(Protocol):
 
 
 class SchemaWatch(Protocol):
-    """Keeps the schema; see `cassandra.engine.schema.refreshing.SchemaRefresher`."""
+    """Keeps the schema up to date; see `cassandra.engine.schema.refreshing.SchemaRefresher`."""
 
     enabled: bool
 
@@ -92,17 +93,18 @@ class SchemaWatch(Protocol):
 
 
 class ControlConnection:
-    """Owns the connection, and updates hosts and schema from its events.
+    """Opens the control connection, moves it when necessary, and passes on its events.
 
-    `handlers` maps event types to callbacks; the connection registers for exactly these types.
-    `on_adopted` is called with each connection that comes into use.
+    `handlers` maps event types to callbacks; each control connection registers for these types.
+    `on_adopted` is called with each new control connection.
 
     :param open_connection: opens a connection to an end point.
     :param send: sends an internal request on a connection.
     :param contacts: chooses the end points to try.
     :param node_lists: reads the node list.
     :param spawn: runs a coroutine in the background.
-    :param random: spreads the readings of the node list; None uses the process-wide generator.
+    :param random: chooses the delays before the node list is read; None uses the process-wide
+        generator.
     """
 
     def __init__(
@@ -135,9 +137,11 @@ class ControlConnection:
         self._delays: Iterator[float] = iter(())  # between attempts to reconnect
         self._reconnecting: asyncio.Task[None] | None = None
         self._refreshing: asyncio.Task[None] | None = None
-        self._left: Connection | None = None  # to a host that will stop soon; closed when idle
-        self._refresh_missed = False  # due while there was no connection
-        # Read each time, because applications may change the window while connected.
+        # The previous connection, to a host that will stop soon. It is closed when it is idle.
+        self._left: Connection | None = None
+        # True if the node list should have been read when there was no connection.
+        self._refresh_missed = False
+        # A function, because applications may change the window while connected.
         self._debouncer = Debouncer(
             lambda: settings.topology_event_refresh_window, self._start_refresh, random
         )
@@ -183,30 +187,34 @@ class ControlConnection:
                     error_class = LoginRefused
                     break
             except Exception as error:
-                # Whatever went wrong (a name that cannot be resolved, odd system tables), other
-                # hosts may work.
+                # For example, the host's system tables have unexpected content. Other hosts may
+                # work.
                 errors[str(endpoint)] = error
                 log.warning(
                     "the control connection to %s failed: %r", endpoint, error, exc_info=True
                 )
         problem = "Unable to connect to any servers" if endpoints else "There are no contact points"
-        # `errors` has the exceptions; chaining the last one would show frames of the engine.
+        # Chain only an error of the driver's own code: `errors` has all the others, whose
+        # tracebacks would only show frames of the engine.
         raise error_class(problem, errors) from fault_among(errors.values())
 
     async def _connect_to(self, endpoint: EndPoint) -> None:
+        """Open a connection to `endpoint`, register for events, read the node list, and make it the
+        control connection.
+        """
         connection = await self._open(endpoint)
         try:
             await self._node_lists.prepare(connection)
-            # Set before REGISTER: the first event may come together with its answer.
+            # Set this before sending REGISTER: the first event may come together with the answer.
             connection.on_event = partial(self._on_event, connection.version)
-            # Register before the node list is read: an event then reports every later change.
+            # Register before reading the node list, so that an event reports every later change.
             message = RegisterMessage(list(self.handlers))
             await self._send(
                 connection, message.opcode, message.body(connection.version), "REGISTER"
             )
             node_list = await self._node_lists.read(connection, endpoint)
-            # connect() waits for the schema on the first connection. Later we only compare
-            # versions.
+            # On the first connection, `connect` waits until the schema has been read. After a move,
+            # `on_moved` compares the schema versions.
             if self.host is None:
                 await self._schema.on_connected(connection, node_list.local)
             if connection.is_draining:  # announced during the waits above
@@ -222,7 +230,8 @@ class ControlConnection:
         previous, self.connection = self.connection, connection
         self.host = node_list.local
         self._connected_at = asyncio.get_running_loop().time()
-        # Before we act on the node list: requests of listeners must use the new wire format.
+        # Call this before `take_node_list`, which notifies listeners: requests that they send must
+        # use the new wire format.
         self.on_adopted(connection)
         connection.on_closed = self._on_closed
         if previous is not None:
@@ -232,16 +241,18 @@ class ControlConnection:
             self._schema.on_moved(node_list.local)
             self._hosts.recheck()
         if self._refresh_missed:
-            # The event may have come after the rows were read.
+            # Read the node list again: the event may have come after the rows above were read.
             self._refresh_missed = False
             self.schedule_refresh()
-        # The connection may have broken before `on_closed` was set: report that now.
+        # If the connection was lost before `on_closed` was set, nobody was notified.
         if connection.closed:
             self._on_closed(connection, connection.close_error)
 
     def _let_go(self, previous: Connection) -> None:
-        """Close a connection that was replaced."""
-        # We close it on purpose: its end must not count as a failure of the host.
+        """Close the previous control connection. If its host will stop soon, wait until its
+        requests are answered.
+        """
+        # We close it on purpose, so that must not count as a failure of the host.
         previous.on_closed = None
         if not previous.is_draining:
             previous.close()
@@ -254,9 +265,9 @@ class ControlConnection:
     # -- the node list -----------------------------------------------------------------------------
 
     async def refresh_nodes(self, rebuild: bool = False) -> None:
-        """Read the node list again, now.
+        """Read the node list now.
 
-        :param rebuild: compute the replicas again, even if no token has changed.
+        :param rebuild: True to compute the replicas again even if no token has changed.
         """
         connection, host = self.required(), self.host
         assert host is not None
@@ -272,10 +283,10 @@ class ControlConnection:
             self.schedule_refresh()
 
     def schedule_refresh(self) -> None:
-        """Read the node list soon: once for a burst of events, and within
-        `topology_event_refresh_window` of the first event.
+        """Read the node list after a delay of at most `topology_event_refresh_window`. Further
+        calls during the delay have no effect.
         """
-        # Disabling schema metadata also disables refreshes of the node list.
+        # `set_meta_refresh_enabled(False)` also stops the reading of the node list.
         if self._schema.enabled:
             self._debouncer.add()
 
@@ -286,7 +297,8 @@ class ControlConnection:
             self._refresh_missed = True
             return
         if self._refreshing is not None and not self._refreshing.done():
-            # The current reading may have begun before the event, so another must follow it.
+            # The node list is being read, and the rows may be older than the event: read it again
+            # afterwards.
             self.schedule_refresh()
             return
         self._refreshing = self._spawn(self._refresh_quietly())
@@ -296,7 +308,7 @@ class ControlConnection:
             await self.refresh_nodes()
         except (DriverException, OSError, asyncio.TimeoutError) as error:
             log.warning("the node list could not be read again: %s", error)
-            # A connection that cannot answer this is no use for events either.
+            # A connection that does not answer will probably not deliver events either: replace it.
             if self.connection is not None:
                 self.connection.close(
                     ConnectionException(f"the node list could not be read: {error}")
@@ -311,10 +323,10 @@ class ControlConnection:
         if handler is not None:
             handler(event.event_args)
 
-    # -- moving on ---------------------------------------------------------------------------------
+    # -- moving to another host --------------------------------------------------------------------
 
     def _on_closed(self, connection: Connection, error: Exception | None) -> None:
-        # The end of a replaced connection is not a loss.
+        # Ignore the end of a connection that was replaced.
         if self._closed or connection is not self.connection:
             return
         log.info(
@@ -326,12 +338,12 @@ class ControlConnection:
         self._start_to_move()
 
     def leave(self, host: Host) -> None:
-        """Move to another host if we are connected to `host`, which will stop soon."""
+        """Called when `host` will stop soon: move if the control connection is to that host."""
         connection = self.connection
         if self._closed or connection is None or self.host != host:
             return
         log.info("the control connection leaves %s, which will stop soon", host)
-        connection.is_draining = True  # ignore its own event, if it sends one
+        connection.is_draining = True  # ignore the host's announcement on this connection
         self._start_to_move()
 
     def _start_to_move(self) -> None:
@@ -339,16 +351,19 @@ class ControlConnection:
             self._reconnecting = self._spawn(self._reconnect())
 
     async def _reconnect(self) -> None:
+        """Try all candidates again and again until one of them is connected."""
         lived = asyncio.get_running_loop().time() - self._connected_at
         self._short_lives = self._short_lives + 1 if lived < SHORT_LIFE else 0
         if self._short_lives <= MOST_SHORT_LIVES:
             self._delays = iter(self._settings.reconnection_policy.new_schedule())
         else:
-            # A host that accepts and drops connections would otherwise cause a reconnect storm.
+            # A host accepts connections and closes them at once. Wait, or we would reconnect all
+            # the time.
             self._host_is_up.clear()
             await self._wait(_next_delay(self._delays))
         while not self._closed:
-            # Clear before we try: a host that comes up from now on must end the wait below.
+            # Clear this before trying: a host that comes up during the attempt must end the wait
+            # below.
             self._host_is_up.clear()
             try:
                 await self._connect_to_one(self._contacts.candidates())
@@ -358,7 +373,7 @@ class ControlConnection:
                 delay = _next_delay(self._delays)  # the new connection was lost at once
             except NoHostAvailable as error:
                 previous, self.connection = self.connection, None
-                if previous is not None:  # it is still draining
+                if previous is not None:  # a draining connection, which no other one has replaced
                     self._let_go(previous)
                 await self._contacts.find_again()
                 delay = _next_delay(self._delays)
@@ -384,7 +399,7 @@ class ControlConnection:
         self._host_is_up.set()
 
     def close(self) -> None:
-        """Close for good."""
+        """Close the control connection, and do not open another one."""
         # Set this first: `_on_closed` of the connection below would start to reconnect.
         self._closed = True
         self._debouncer.cancel()
@@ -398,8 +413,8 @@ class ControlConnection:
 
 
 def _next_delay(schedule: Iterator[float], at_the_end: float = 60.0) -> float:
-    """Return the next delay in seconds; past the end of the schedule a constant, because the
-    control connection never gives up.
+    """Return the next delay of the schedule in seconds. After its end, return the constant
+    `at_the_end`, because the control connection never gives up.
     """
     return next(schedule, at_the_end)
 

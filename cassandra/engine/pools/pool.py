@@ -448,7 +448,7 @@ class HostPool(CompatPool, bases.PoolBase):
         self._look_if_drained()
 
     def open_connections(self) -> list[Connection]:
-        """Return all open connections, including those that take no further requests."""
+        """Return all open connections, including those that are closed as soon as they are idle."""
         return [*self.connections, *self._closing]
 
     @property
