@@ -34,7 +34,9 @@ _DSE_AUTHENTICATORS = frozenset({"com.datastax.bdp.cassandra.auth.DseAuthenticat
 
 
 class Token(bytes):
-    """Bytes of a login. The repr hides them, because tracebacks may show local variables."""
+    """Bytes that may contain a password. The repr hides them, because tracebacks may show local
+    variables.
+    """
 
     __slots__ = ()
 
@@ -43,9 +45,9 @@ class Token(bytes):
 
     @classmethod
     def of(cls, answer: object) -> Token | None:
-        """Return an authenticator's response as a token.
+        """Return an authenticator's response as a token; None for None.
 
-        :raises TypeError: if it is not bytes. The message does not show the value.
+        :raises TypeError: if it is neither bytes nor a string. The message does not show the value.
         """
         if answer is None:
             return None
@@ -54,7 +56,7 @@ class Token(bytes):
         if isinstance(answer, str):
             return cls(_utf8(answer, "an authenticator's token"))
         kind = type(answer).__name__
-        # A traceback with local variables must not show it.
+        # Delete the value, because a traceback with local variables must not show it.
         del answer
         raise TypeError(f"an authenticator must give bytes or None, but gave {kind}")
 
@@ -62,12 +64,13 @@ class Token(bytes):
 def _utf8(text: str, description: str) -> bytes:
     """Return `text` in UTF-8.
 
-    :raises ValueError: if it cannot be encoded. A UnicodeEncodeError would show the string.
+    :raises ValueError: if it cannot be encoded. We do not raise UnicodeEncodeError, because that
+        would show the string.
     """
     encoded = text.encode(errors="replace")
     if encoded.decode() == text:
         return Token(encoded)
-    # As in Token.of: no local variable may hold the secret when the error is raised.
+    # As in `Token.of`, no local variable may have the secret when the error is raised.
     del text, encoded
     raise ValueError(f"{description} has characters that UTF-8 cannot encode (lone surrogates)")
 
@@ -173,7 +176,9 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
         self.password = password
 
     def initial_response(self) -> bytes | None:
-        self._answered = False  # user code may return the same authenticator for all connections
+        # Reset this, because a user's provider may return the same authenticator for all
+        # connections.
+        self._answered = False
         return super().initial_response()
 
     def get_mechanism(self) -> bytes:
@@ -197,7 +202,8 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
         _check_part(Secret(self.username), "user name")
         _check_part(Secret(self.password), "password")
         self._answered = True
-        # Each part is preceded by a NUL. The first part, an identity to act as, is empty.
+        # RFC 4616: the identity to act as, which is empty, then NUL, the user name, NUL and the
+        # password.
         return Token(
             b"\0"
             + _utf8(str(self.username), "the user name")
@@ -207,7 +213,7 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
 
 
 def _check_part(part: Secret[object], description: str) -> None:
-    # Configuration files may give a numeric password as a number. It is sent as a string.
+    # Accept a number and send it as a string: a configuration file may contain a numeric password.
     if not isinstance(part.reveal(), (str, int)):
         raise TypeError(f"the {description} must be a text, but is of type {part.kind}")
     if "\0" in str(part.reveal()):
@@ -285,8 +291,8 @@ class DSEGSSAPIAuthProvider(AuthProvider):
     :param service: the name of the service; None means "dse".
     :param qops: the accepted qualities of protection, as in ``puresasl.QOP``; None means
         authentication only.
-    :param resolve_host_name: resolve the node's address to its host name, for which its key is
-        valid. This queries DNS.
+    :param resolve_host_name: True to look up the host name of the node's address in DNS, because
+        the node's key is valid for that name.
     :param properties: further keyword arguments for ``puresasl.client.SASLClient``.
     :raises ImportError: if ``pure-sasl`` is not installed.
     """

@@ -1,7 +1,7 @@
-"""The report of a cluster's settings that ScyllaDB shows in ``system.clients.client_options``.
+"""Reports a cluster's settings to ScyllaDB, which shows them in ``system.clients.client_options``.
 
-The report is sent as JSON in the STARTUP option DRIVER_CONFIG, in the format that ScyllaDB's
-drivers share: keys in kebab-case, times in milliseconds, and no keys for missing values.
+The driver sends the report as JSON in the STARTUP option DRIVER_CONFIG. All drivers of ScyllaDB use
+the same format: keys in kebab-case, times in milliseconds, and no keys for missing values.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ log = logging.getLogger("cassandra.cluster")
 DRIVER_CONFIG_OPTION = "DRIVER_CONFIG"
 SESSION_ID_OPTION = "SESSION_ID"
 
-VERSION = 1  # the version of the format
-MOST_BYTES = 32 * 1024  # docs/dev/protocol-extensions.md of ScyllaDB, "Client options"
+VERSION = 1  # the version of the report's format
+# The maximum size of the report (docs/dev/protocol-extensions.md of ScyllaDB, "Client options").
+MOST_BYTES = 32 * 1024
 
 _RETRY_TYPES: dict[type, str] = {
     RetryPolicy: "standard-error-aware",
@@ -63,9 +64,9 @@ _Group = dict[str, Any]
 
 
 class DriverConfigReporter:
-    """Writes a cluster's settings as JSON.
+    """Makes the JSON report of a cluster's settings.
 
-    :param cluster: a `Cluster`. Each report reads its policies and its default profile.
+    :param cluster: a `Cluster`. Each report reads its current settings and its default profile.
     """
 
     def __init__(self, cluster: Any) -> None:
@@ -85,14 +86,16 @@ class DriverConfigReporter:
         }
         for name, setting in self.cluster._table.items():
             if setting.reported is not None:
-                # In table order: a later setting may refine the report of an earlier setting.
+                # Two settings may have the same path. The later one in the table can then change
+                # what the earlier one has reported.
                 _report_setting(groups, setting.reported, getattr(self.cluster, name))
         return json.dumps(groups, separators=(",", ":"))
 
     def options(self) -> dict[str, str]:
-        """Return the options for STARTUP: the report, or nothing if it is too long or fails.
+        """Return the options for STARTUP: a dict with the report.
 
-        A report never prevents an application from connecting.
+        If the report is too long, or if making it fails, return an empty dict: the report must
+        never prevent an application from connecting.
         """
         try:
             text = self.report()
@@ -144,14 +147,14 @@ def _socket(options: Sequence[Any] | None, before: object) -> _Group:
         return bool(values.get((level, name), otherwise))
 
     group: _Group = {
-        # The event loop sets it on every connection.
+        # The driver sets this option on every connection, so it is on by default.
         "tcp-no-delay": is_on(socket.IPPROTO_TCP, socket.TCP_NODELAY, True),
         "keep-alive": is_on(socket.SOL_SOCKET, socket.SO_KEEPALIVE),
         "reuse-address": is_on(socket.SOL_SOCKET, socket.SO_REUSEADDR),
     }
     linger = values.get((socket.SOL_SOCKET, socket.SO_LINGER))
     if isinstance(linger, bytes):
-        # Two shorts on Windows, two integers elsewhere.
+        # `struct linger` has two shorts on Windows and two integers on other systems.
         switch, interval = struct.unpack("hh" if sys.platform == "win32" else "ii", linger)
         if switch:
             group["linger"] = {"interval-s": interval}
@@ -220,7 +223,7 @@ def _preference(policy: object) -> _Group | None:
     if isinstance(policy, RackAwareRoundRobinPolicy):
         return {"type": "rack", "local-dc": policy.local_dc, "local-rack": policy.local_rack}
     if isinstance(policy, DCAwareRoundRobinPolicy):
-        # A detected data centre was not configured by the user.
+        # The user has not named a data centre: the policy has found it.
         if policy.finds_local_dc:
             return {"type": "dc-auto"}
         return {"type": "dc", "local-dc": policy.local_dc}
@@ -247,7 +250,7 @@ def _timeout(seconds: float | None, before: object) -> int | None:
 def _system_timeout(seconds: float | None, before: object) -> _Group | None:
     if seconds is None:
         return None
-    # Servers get the same time-out, unless another setting overrides it.
+    # The server-side time-out is the same, unless `metadata_request_timeout` replaces it.
     return {"client-side-ms": _ms(seconds), **({"server-side-ms": _ms(seconds)} if seconds else {})}
 
 
@@ -259,7 +262,9 @@ def _server_timeout(timeout: datetime.timedelta | float | None, before: object) 
 
 
 def _checks_names(tls: Any, before: object) -> object:
-    """Combine the older TLS options, and the TLS context, which takes precedence."""
+    """Return True if host names are checked. Called for `ssl_options` and then for `ssl_context`,
+    which takes precedence.
+    """
     if isinstance(tls, ssl.SSLContext):
         return tls.check_hostname
     if isinstance(tls, Mapping):
@@ -268,7 +273,9 @@ def _checks_names(tls: Any, before: object) -> object:
 
 
 def _uses_shard_ports(options: Any, before: object) -> bool:
-    """Combine the shard options, and the client routes of a private network."""
+    """Return True if shard-aware ports are used. Called for `shard_aware_options` and for
+    `client_routes_config`; both must allow it.
+    """
     if options is None:
         return before is not False
     if hasattr(options, "disable_shardaware_port"):
@@ -280,8 +287,9 @@ def _has_timestamps(generator: object, before: object) -> bool | None:
     return True if type(generator) is MonotonicTimestampGenerator else None
 
 
-# By the last part of the path: called with the value and with the value already reported there.
-# They return the value to report; None for nothing.
+# For the last part of a setting's path: the function that converts its value for the report. It is
+# called with the value and with what an earlier setting has reported at the same path. It returns
+# the value to report, or None for nothing.
 _FORMS: Mapping[str, Callable[[Any, Any], Any]] = {
     "timeout-ms": _timeout,
     "timeout": _system_timeout,

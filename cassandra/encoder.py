@@ -1,13 +1,13 @@
-"""Python values as CQL literals, for statements whose parameters are interpolated into the CQL.
+"""Encodes Python values as CQL literals, for parameters that the driver inserts into a CQL string
+(``%s``). Prepared statements do not need this.
 
-Prepared statements do not need this. `Encoder.mapping` maps a class to the method that creates its
-literal. Subclasses use the entry of their parent: a named tuple is encoded as a tuple, and a
-subclass of str is quoted.
+`Encoder.mapping` maps a class to the method that returns the literal. A subclass is encoded like
+its parent class: a named tuple like a tuple, and a subclass of str is quoted.
 
-A value must not escape from its literal. For unquoted output we therefore do not call methods that
-a subclass may override (``__str__``, ``isoformat``, ``replace``, ...): the output comes from the
-methods of the base class, or from numbers. An object of an unknown class is written by its own
-``__str__``.
+A value must not be able to change the rest of the statement. For literals without quotes we
+therefore never call methods that a subclass may override (``__str__``, ``isoformat``, ``replace``,
+...). We call the methods of the base class, or build the literal from numbers. Only an object of an
+unknown class is written by its own ``__str__``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def cql_quote(term: object) -> str:
     """
     if not isinstance(term, str):
         return str(term)
-    # A doubled quote is CQL's only escape. A subclass may override replace().
+    # In CQL strings, only quotes must be escaped: they are doubled. Call the method of str, because
+    # a subclass may override `replace`.
     return "'" + str.replace(str(term), "'", "''") + "'"
 
 
@@ -104,19 +105,20 @@ class Encoder:
         }
 
     def _method(self, cls: type) -> Callable[[Any], str]:
+        """Return the method that encodes values of a class."""
         mapping = self.mapping
         method = mapping.get(cls)
         if method is not None:
             return method
         if is_missing_type(cls):
-            # Always null, even if a parent class has another literal.
+            # Values such as pandas.NaT are null, even if a parent class has another literal.
             return self.cql_encode_none
         # A user's entry for an enum class takes precedence over our rule for all enums.
         if issubclass(cls, enum.Enum) and not any(
             base in mapping for base in cls.__mro__ if issubclass(base, enum.Enum)
         ):
             return self.cql_encode_member
-        # Use the method resolution order: the nearest parent class decides.
+        # The nearest parent class decides.
         for parent in cls.__mro__:
             if parent in mapping:
                 return mapping[parent]
@@ -124,7 +126,7 @@ class Encoder:
                 return self.cql_encode_ipaddress
             if parent.__module__ == "numpy" and parent.__name__ == "ndarray":
                 return self._cql_encode_array
-        # str() of Python containers would show their items with Python's quotes.
+        # Encode other containers item by item: their str() would be Python syntax.
         if issubclass(cls, Mapping):
             return self.cql_encode_map_collection
         if issubclass(cls, Set):
@@ -171,7 +173,8 @@ class Encoder:
             # str() of an IntEnum returns its name.
             return int.__repr__(val)
         kind = type(val)
-        # The class does not define str(), and <Money object at 0x7f...> is not a literal.
+        # If the class does not define str(), the result would be like <Money object at 0x7f...>,
+        # which is not a literal.
         if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
             raise TypeError(
                 f"{val!r} has no literal in CQL: pass its fields (str, int, UUID, datetime, ...), "
@@ -280,7 +283,8 @@ class Encoder:
         """
         address: Any = getattr(val, "network_address", val)
         refuse_zone(address)
-        # Rebuild the address from numbers: a zone or a user's subclass may produce any string.
+        # Make a new object from the numbers of the address: the str() of a user's subclass could
+        # return any string.
         cls: Any = next(base for base in type(val).__mro__ if base.__module__ == "ipaddress")
         prefix = getattr(getattr(val, "network", val), "prefixlen", None)
         packed = bytes(address.packed)

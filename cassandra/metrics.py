@@ -1,7 +1,8 @@
-"""Counters and a timer for a cluster's requests, for ``Cluster(metrics_enabled=True)``.
+"""Counters and latencies of a cluster's requests, if you set ``Cluster(metrics_enabled=True)``.
 
-They are plain numbers, written on the engine's event loop and readable from any thread. If metrics
-are disabled, nothing is counted. `get_stats` returns them as one dict, for any reporting system.
+The engine writes them on its event loop, and you can read them from any thread. `Metrics.get_stats`
+returns all of them as one dict, which you can pass to a reporting system. If metrics are disabled,
+nothing is counted.
 """
 
 from __future__ import annotations
@@ -36,17 +37,17 @@ _PERCENTILES = {
 
 
 class RequestTimer(Mapping[str, float]):
-    """Latencies of responses in seconds, since `connect`.
+    """The latencies of all responses since `connect`, in seconds.
 
-    It is a mapping of count, min, max, mean, stddev, median and percentiles. The percentiles come
-    from a histogram, and are accurate to about 3 %.
+    This is a mapping with the keys count, min, max, mean, stddev, median, and percentiles such as
+    ``99percentile``. The percentiles come from a histogram and are accurate to about 3 %.
     """
 
     def __init__(self) -> None:
         self._counts = [0] * BUCKETS
         self._count = 0
         self._sum = 0.0
-        # For the standard deviation, without storing each value.
+        # The sum of the squares, from which the standard deviation is computed.
         self._squares = 0.0
         self._min = float("inf")
         self._max = 0.0
@@ -72,8 +73,8 @@ class RequestTimer(Mapping[str, float]):
 
         :param percent: 0 to 100.
         """
-        # Use a copy, because the event loop continues counting. The upper bound of a bucket may
-        # exceed all values.
+        # Use a copy, because the event loop may count meanwhile. A percentile is the upper bound of
+        # a bucket, which may be greater than the greatest latency.
         return min(percentile_of(list(self._counts), percent), self._max)
 
     def __getitem__(self, key: str) -> float:
@@ -102,26 +103,24 @@ class RequestTimer(Mapping[str, float]):
 
 
 class _Counting(RequestObserver):
-    """Counts responses and failures. The methods of `Metrics` have other names, which are
-    documented.
-    """
+    """The observer that passes responses and failures to a `Metrics` object."""
 
     def __init__(self, metrics: Metrics) -> None:
-        # Bind them here once, because they are called for each response.
+        # Use the bound methods directly: they are called for each response and should be fast.
         self.on_latency = metrics.request_timer.record  # type: ignore[method-assign]
         self.on_refusal = metrics.request_timer.record  # type: ignore[method-assign]
         self.on_failure = metrics._on_failure  # type: ignore[method-assign]
 
 
 class HasStats(Protocol):
-    """An object that `getStats` can show."""
+    """An object that can be registered for `getStats`."""
 
     def get_stats(self) -> dict[str, Any]:
         """Return numbers by name."""
 
 
 class ObservedEngine(Protocol):
-    """The part of an engine that metrics observe."""
+    """The method of an engine that metrics use."""
 
     def observe_requests(self, observer: RequestObserver, is_trusted: bool = False) -> None:
         """Notify `observer` of all requests from now on.
@@ -131,7 +130,7 @@ class ObservedEngine(Protocol):
 
 
 class MeasuredCluster(Protocol):
-    """The part of a cluster that metrics read."""
+    """The attributes of a cluster that metrics read."""
 
     @property
     def _core(self) -> Core | None:
@@ -145,8 +144,8 @@ class MeasuredCluster(Protocol):
 class Metrics:
     """Statistics of one cluster's requests. Counters start at 0 and only grow.
 
-    A failed attempt is counted by its error, regardless of the request's result. If it is retried,
-    it also counts in `retries`.
+    Each failed attempt is counted under its error, even if the request succeeds after a retry. If
+    it is retried, it is also counted in `retries`.
 
     :param cluster_proxy: a weak proxy of the cluster, because metrics must not keep a cluster
         alive.
@@ -304,7 +303,7 @@ class Metrics:
         """The metrics themselves: each number is an attribute, and `get_stats` returns all."""
         return self
 
-    # For user code that counts itself, such as retry policies.
+    # The following methods are for user code that counts events itself, such as retry policies.
 
     def on_write_timeout(self) -> None:
         """Increment `write_timeouts`."""
@@ -350,15 +349,16 @@ _COUNTERS: tuple[tuple[type[BaseException], str], ...] = (
     (Unavailable, "unavailables"),
     (ConnectionException, "connection_errors"),
 )
-# Weak references: a cluster that nobody uses any more is removed with its metrics.
+# The metrics by their stats name. The references are weak, so that a cluster that nobody uses any
+# more can be freed with its metrics.
 _numbers = itertools.count()
 _by_name: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 
 
 def getStats() -> dict[str, dict[str, Any]]:
-    """Return `Metrics.get_stats` of each cluster that has metrics, by its stats name.
+    """Return a dict with the result of `Metrics.get_stats` of each cluster, by its stats name.
 
-    The application's own collections are included.
+    It also contains the application's own objects that were passed to `register`.
     """
     return {name: metrics.get_stats() for name, metrics in list(_by_name.items())}
 

@@ -1,10 +1,10 @@
-"""Observers of requests, which tracers, loggers and metrics are built on.
+"""Observers of requests, on which tracers, loggers and metrics can be built.
 
 A `RequestObserver` is notified when a request starts, is sent, is retried, and ends. You can
 register it for a whole cluster (``Cluster(request_observers=[...])`` or
 `Cluster.add_request_observer`), for one session (`Session.add_request_observer`) or for the
-executions of a profile (``ExecutionProfile(request_observers=[...])``). It sees blocking calls,
-futures and asyncio alike.
+executions with a profile (``ExecutionProfile(request_observers=[...])``). It works for blocking
+calls, futures and asyncio.
 
 .. code-block:: python
 
@@ -34,21 +34,24 @@ else:
 
 __all__ = ["ObservedRequest", "RequestObserver", "checked_observers"]
 
-# These events have no request, and are only sent to the observers of a cluster.
+# Events that have no request. Only the observers of a cluster get them.
 BRIEF_EVENTS = ("on_latency", "on_refusal", "on_failure")
 
-_HEADER_SIZE = 9  # of a frame: native_protocol_v5.spec, section 2
+# The size of a frame's header in bytes (native_protocol_v5.spec, section 2).
+_HEADER_SIZE = 9
 
 
 class RequestObserver(ObserverBase):
-    """Base class of observers. Override the methods that you need: the others cost nothing.
+    """Base class of observers. Override the methods that you need; the others are never called.
 
     Methods with a request run in a copy of the caller's context, so context variables have the
     caller's values. `on_start` and `on_page` are called in the caller's thread or on the event
-    loop, the others on the event loop, so they must not block. If a method raises an error, it is
-    logged, and the request is not affected. If it takes longer than 0.1 s, that is logged, too, and
-    the observer gets further events in a separate thread, up to 10,000 events late. Events beyond
-    that are dropped, which is logged.
+    loop, the other methods on the event loop. They must not block.
+
+    If a method raises an error, the error is logged and the request is not affected. If a method
+    takes longer than 0.1 s, that is logged, and the observer is called in a separate thread from
+    then on. Up to 10,000 events may wait for that thread; further events are dropped, which is
+    logged.
     """
 
     def on_start(self, request: ObservedRequest) -> None:
@@ -58,9 +61,10 @@ class RequestObserver(ObserverBase):
         """
 
     def on_page(self, request: ObservedRequest) -> None:
-        """Called when a request for a further page starts. It ends with its own `on_end`.
+        """Called when the request for a further page of a result starts. Such a request has its own
+        `on_end`.
 
-        By default such a request is treated like any other: `on_start` is called.
+        By default this calls `on_start`.
 
         :param request: the request, with a `page_number` of 2 or higher.
         """
@@ -69,8 +73,8 @@ class RequestObserver(ObserverBase):
     def on_attempt(self, request: ObservedRequest, attempt: Attempt) -> None:
         """Called when a request is sent to a host.
 
-        A blocking call may write directly to an idle connection. Its attempt is reported when the
-        response arrives; `attempt.started` has the time when it was sent.
+        A blocking call may write to an idle connection in its own thread. Then this is called only
+        when the response arrives; `attempt.started` has the time when the request was sent.
 
         :param request: the request.
         :param attempt: has `host` and `started`, by ``time.monotonic()``. After the response it has
@@ -97,24 +101,25 @@ class RequestObserver(ObserverBase):
         """
 
     def on_end(self, request: ObservedRequest) -> None:
-        """Called when a request is finished, once for each that started, even if it was cancelled.
+        """Called when a request is finished or was cancelled, once for each request that started.
 
-        The call comes before the caller gets the result.
+        It is called before the caller gets the result.
 
         :param request: the request, with its `error` (or None) and its `latency`.
         """
 
-    # Events without a request, which cost nearly nothing. Only observers of a cluster get them.
+    # Events without a request, which take little time. Only the observers of a cluster get them.
 
     def on_latency(self, host: Host, seconds: float) -> None:
-        """Called when a host has responded with a result, or with an error that took work.
+        """Called when a host has responded with a result, or with an error that comes after the
+        host has worked, for example after it has asked replicas.
 
         :param host: the `Host`.
         :param seconds: from sending the request to receiving the response.
         """
 
     def on_refusal(self, host: Host, seconds: float) -> None:
-        """Called when a host has responded with another error, which may have been immediate.
+        """Called when a host has responded with any other error, which it may have sent at once.
 
         :param host: the `Host`.
         :param seconds: from sending the request to receiving the response.
@@ -137,7 +142,9 @@ def overrides(observer: RequestObserver, name: str) -> bool:
 
 
 class ProfileObservers(tuple["RequestObserver", ...]):
-    """The observers of a profile. The engine caches data for each session in it."""
+    """The observers of a profile, as a tuple. In `hooks` the engine caches, for each session, the
+    combination of these observers with those of the session.
+    """
 
     hooks: WeakKeyDictionary[Any, Any]
 
@@ -147,7 +154,7 @@ class ProfileObservers(tuple["RequestObserver", ...]):
         return profile_observers
 
     def __reduce__(self) -> Any:
-        # The cached data belongs to this process.
+        # Do not pickle the cache, which belongs to this process.
         return ProfileObservers, (tuple(self),)
 
 
@@ -181,10 +188,11 @@ def checked_observers(observers: object, owner: str) -> tuple[RequestObserver, .
 
 
 class ObservedRequest(observed.ObservedBase):
-    """A request, as observers see it. The values are current in each event, and final in `on_end`.
+    """A request, as observers see it. The engine creates it.
 
-    An execution is one request, and each further page of its result is another one. The object
-    keeps the response alive. The engine creates it.
+    In each event the attributes have their current values; in `on_end` they are final. An execution
+    is one request, and each further page of its result is another request. If you keep this object,
+    it keeps the response in memory.
 
     :param request: the engine's request.
     :param hooks: the observers to notify.
@@ -236,9 +244,9 @@ class ObservedRequest(observed.ObservedBase):
 
     @property
     def description(self) -> str:
-        """The statement on one line of about 100 characters.
+        """The beginning of the statement, on one line of about 100 characters.
 
-        Values that the driver interpolated are left out.
+        It does not contain values that the driver interpolated.
         """
         text: str = self._request.request_body.describe()
         return text
@@ -359,8 +367,8 @@ class ObservedRequest(observed.ObservedBase):
 
     @property
     def storage(self) -> dict[Any, Any]:
-        """A dict for data that observers keep between events, for example under the observer as
-        key.
+        """A dict in which observers can store data between events. Use a unique key, for example
+        the observer itself.
         """
         if self._storage is None:
             self._storage = {}
@@ -371,6 +379,7 @@ class ObservedRequest(observed.ObservedBase):
         if self.latency is not None:
             state = f"{self.latency * 1000:.1f} ms"
             if self.error is not None:
-                # Without the message: this may be logged, and servers repeat parts of statements.
+                # Leave out the error's message: this may be logged, and servers repeat parts of
+                # statements in messages.
                 state += f", {type(self.error).__name__}"
         return f"<ObservedRequest: {self.description}, {state}>"

@@ -32,12 +32,14 @@ SHUTDOWN_TIMEOUT = 10.0  # seconds
 class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     """A cluster to connect to from asyncio code.
 
-    ``async with Cluster(["10.0.0.1"]) as cluster: session = await cluster.connect("ks")``. It
-    belongs to the loop on which `connect` is first awaited. `connect` resolves the names of contact
-    points, and raises NoHostAvailable if no name can be resolved.
+    Use it in an `async with` statement, or call `connect` and `shutdown`:
+    ``async with Cluster(["10.0.0.1"]) as cluster: session = await cluster.connect("ks")``
 
-    Each parameter except `execution_profiles` is also an attribute. A change after `connect` has an
-    effect if the parameter's description says so.
+    A cluster belongs to the loop on which you first await `connect`. `connect` resolves the host
+    names of contact points, and raises NoHostAvailable if it can resolve none of them.
+
+    Each parameter except `execution_profiles` is also an attribute. Changing it after `connect` has
+    an effect if the parameter's description says so.
     """
 
     __doc__ = WithFields(__doc__)
@@ -46,8 +48,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         self.is_shutdown = False
         self._core: Core | None = None
         self._connecting: asyncio.Task[Core] | None = None
-        self._waiting = 0
-        self._given_up: set[asyncio.Task[Core]] = set()  # cancelled, but still closing connections
+        self._waiting = 0  # the number of callers that wait for `_connecting`
+        # Attempts to connect that were cancelled, but still close their connections.
+        self._given_up: set[asyncio.Task[Core]] = set()
         self._closing: asyncio.Task[None] | None = None
         self._sessions: list[Session] = []
 
@@ -60,18 +63,21 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         ``async with cluster.connect() as session`` shuts the session down after the block.
 
         :param keyspace: the keyspace of unqualified names; None for no keyspace.
-        :param wait_for_all_pools: return when all pools are open, not only the first.
-        :raises NoHostAvailable: with the error of each contact point.
-        :raises NoHostAvailable: which is also an InvalidRequest, if the keyspace does not exist.
+        :param wait_for_all_pools: True to return when the connection pools to all hosts are open;
+            False to return soon after the first is open.
+        :raises NoHostAvailable: if no contact point can be connected to; with the error of each.
+        :raises NoHostAvailable: if the keyspace does not exist; this error is also an
+            InvalidRequest.
         """
-        keyspace = keyspace or None  # e.g. from an environment variable
+        # Treat an empty string like None: it may come from an environment variable.
+        keyspace = keyspace or None
         if keyspace is not None:
             check_keyspace(keyspace)
         core = await self._connected()
-        # Open it without the keyspace: if the keyspace is missing, the server refuses the USE
-        # below.
+        # Open the session without the keyspace. If the keyspace does not exist, the USE below
+        # fails with a clear error.
         engine = await core.open_session(None, self.profile_manager.distance, wait_for_all_pools)
-        # shutdown() may have run while we waited, without knowing of this session.
+        # `shutdown` may have run while we waited, and has not closed this session.
         if self.is_shutdown:
             engine.close()
             raise ConnectionShutdown("the cluster was shut down while it was connecting")
@@ -89,7 +95,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         return session
 
     async def _connected(self) -> Core:
-        """Return the connected engine. Concurrent callers share one attempt."""
+        """Return the connected engine, and connect it if necessary. Concurrent callers share one
+        attempt.
+        """
         if self.is_shutdown:
             raise ConnectionShutdown("the cluster is shut down: make a new one")
         if self._core is not None:
@@ -97,7 +105,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
                 raise RuntimeError("this Cluster belongs to another event loop: make one in each")
             return self._core
         if self._connecting is None:
-            # Use a task, because several callers may wait for it, and each may be cancelled.
+            # Use a task, because several callers may wait for it, and any of them may be cancelled.
             self._connecting = asyncio.ensure_future(self._make_core())
             self._connecting.add_done_callback(_retrieve_error)
         connecting = self._connecting
@@ -106,8 +114,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             return await outcome_of(connecting)
         finally:
             self._waiting -= 1
-            # The cancellation of one caller must not fail the others: cancel the attempt only when
-            # nobody waits for it any more.
+            # If a caller is cancelled, others may still wait for the attempt. Cancel it only when
+            # nobody waits any more.
             if self._connecting is connecting and (connecting.done() or not self._waiting):
                 self._connecting = None
                 if connecting.cancel():
@@ -118,13 +126,13 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         core = engine_core()(self._settings(), self.metadata, asyncio.get_running_loop())
         await core.connect()
         try:
-            # shutdown() may have run while we waited, without knowing of this engine.
+            # `shutdown` may have run while we waited, and has not closed this engine.
             if self.is_shutdown:
                 raise ConnectionShutdown("the cluster was shut down while it was connecting")
             self._core = core
             await self._on_connected(core)
         except BaseException:
-            # The next connect() must start again, instead of using a closed engine.
+            # The next call of `connect` must make a new engine, not use this closed one.
             self._core = None
             await core.close()
             raise
@@ -133,13 +141,15 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     def add_execution_profile(
         self, name: Hashable, profile: ExecutionProfile, pool_wait_timeout: float | None = 5
     ) -> Awaitable[None]:
-        """Add an execution profile, to be used as `execution_profile=`.
+        """Add an execution profile. Pass its name as `execution_profile` to use it.
 
         :param name: any hashable object.
         :param profile: an `ExecutionProfile`.
-        :param pool_wait_timeout: seconds that the awaitable waits at most; None for no limit.
-        :returns: an awaitable, in case you want to wait for connections that only the new profile's
-            policy needs. It raises OperationTimedOut after `pool_wait_timeout`.
+        :param pool_wait_timeout: the longest time in seconds that the awaitable waits; None for no
+            limit.
+        :returns: an awaitable. Await it if you want to wait until connections are open to the hosts
+            that only the new profile's policy uses. It raises OperationTimedOut after
+            `pool_wait_timeout`.
         :raises ValueError: if the name is taken, or old-style settings are used.
         """
         policy = self._add_profile(name, profile)
@@ -164,10 +174,11 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             self._core.sessions.resize_pools()
 
     async def register_user_type(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
-        """Decode values of a user-defined type as instances of a class, and accept such parameters.
+        """Map a user-defined type to a class: decode its values as instances of the class, and
+        accept instances as parameters.
 
-        You may call this before `connect`, which then raises UserTypeDoesNotExist if there is no
-        such type.
+        You may call this before `connect`. Then `connect` raises UserTypeDoesNotExist if the
+        cluster does not have the type.
 
         :param keyspace: the name of the type's keyspace.
         :param user_type: the name of the type.
@@ -185,7 +196,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         return self._core.control.current_host if self._core is not None else None
 
     async def refresh_nodes(self, force_token_rebuild: bool = False) -> None:
-        """Read the node list again, now.
+        """Read the list of nodes from the server now.
 
         :param force_token_rebuild: compute the replicas of partitions again, even if no token has
             changed.
@@ -205,10 +216,10 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     async def shutdown(self) -> None:
         """Close all sessions and connections.
 
-        Requests in flight fail with an error that says so. A second call waits until the first has
-        completed. The first goes on even if it is cancelled.
+        Requests in flight fail with `SessionShutdown`. A second call waits until the first has
+        completed. If the call is cancelled, the closing continues in the background.
         """
-        # Set this before we wait: a running connect() checks it afterwards.
+        # Set this before we wait: a `connect` that is under way checks it when it goes on.
         self.is_shutdown = True
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close())
@@ -221,7 +232,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         if connecting:
             for task in connecting:
                 task.cancel()
-            # When cancelled, they close their connections.
+            # The cancelled tasks close their connections: wait for that.
             await asyncio.wait(connecting, timeout=SHUTDOWN_TIMEOUT)
         for session in self._sessions:
             session.is_shutdown = True
@@ -244,7 +255,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
 
 
 class _PoolsOpen:
-    """An awaitable that waits for the tasks that open pools."""
+    """An awaitable that waits until the given tasks have opened their pools."""
 
     def __init__(
         self, name: Hashable, opening: list[asyncio.Task[bool]], timeout: float | None
@@ -258,7 +269,9 @@ class _PoolsOpen:
 
 
 def _retrieve_error(task: asyncio.Task[Core]) -> None:
-    """Retrieve the error of `task`, so that asyncio does not log it if all callers are gone."""
+    """Read the error of `task`. Otherwise asyncio would log it as never retrieved if no caller
+    waits any more.
+    """
     if not task.cancelled():
         task.exception()
 

@@ -1,4 +1,4 @@
-"""Results of the asyncio API: the current page, and further pages by ``async for``."""
+"""`ResultSet` of the asyncio API: the current page, and further pages with ``async for``."""
 
 from __future__ import annotations
 
@@ -49,23 +49,23 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     _reads_rows_answers = True
 
-    # The compiled `happy_path.HappyPath` sets the same attributes without calling this.
+    # The compiled `happy_path.HappyPath` does not call this, but sets the same attributes itself.
     def __init__(self, session: Session, request: Request, row_factory: Callable[..., Any]) -> None:
         self._session = session
         self._request = request
         self._row_factory = row_factory
         self._answer: Any = request.response
-        # The attempts of all pages, if there was more than one.
+        # The attempts of all pages, if further pages were fetched.
         self._history: list[Attempt] | None = None
         self._page: Any = None
         self._begun = ""
-        self._next: NextPage | None = None
+        self._next: NextPage | None = None  # the next page, if it was requested
 
     @property
     def _message(self) -> Any:
         """The message of the current page."""
         answer = self._answer
-        # On the happy path the message is only made if more than rows is needed.
+        # A `RowsAnswer` makes the full message only if more than its rows is needed.
         if type(answer) is RowsAnswer:
             answer = self._answer = answer.message()
         return answer
@@ -83,7 +83,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                     return self._page
             message = self._message
             page = message.decode(self._row_factory) if isinstance(message, ResultMessage) else []
-            # A row factory that returns None has consumed the rows.
+            # If the row factory returns None, it has used the rows itself.
             self._page = page if page is not None else []
         return self._page
 
@@ -95,9 +95,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def one(self, strict: bool = False) -> T | Any:
         """Return the first row of the current page; None if the page is empty.
 
-        :param strict: raise an error if there are further rows.
-        :raises MultipleRowsFound: with `strict`, if there are more rows.
-        :raises RuntimeError: with `strict`, if there are more pages.
+        :param strict: True to raise an error if the result has more rows.
+        :raises MultipleRowsFound: with `strict`, if the page has more rows.
+        :raises RuntimeError: with `strict`, if there are more pages, which may have more rows.
         """
         rows = self.current_rows
         if strict:
@@ -113,7 +113,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return next(iter(rows), None)
 
     def all(self) -> list[T]:
-        """Return the rows of a result with a single page.
+        """Return the rows of a result that has only one page.
 
         :raises RuntimeError: if there are more pages, since a plain call cannot wait for them.
         """
@@ -146,17 +146,20 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def paging_state(self) -> bytes | None:
-        """The position of the next page, for `Session.execute`, later or in another process."""
+        """The server's paging state; None on the last page.
+
+        Pass it to `Session.execute`, later or in another process, to read the next page.
+        """
         return getattr(self._answer, "paging_state", None)
 
     def _ask_for_next_page(self) -> NextPage:
-        """Return the next page, which is requested on the first call."""
+        """Request the next page, unless it was requested already, and return its object."""
         if self._next is None:
             self._next = self._session._next_page(self._request, self.paging_state)
         return self._next
 
     async def fetch_next_page(self) -> None:
-        """Replace the current page by the next one.
+        """Wait for the next page, and make it the current page.
 
         :raises QueryExhausted: if there is no further page.
         """
@@ -164,7 +167,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         try:
             request = await _taken(next_page)
         finally:
-            # Reset it after an error too, so that the same page can be requested again.
+            # Reset this after an error, too, so that the page can be requested again.
             self._next = None
         self._history = [*self.attempts, *request.attempts]
         self._request = request
@@ -188,7 +191,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._begin("row")
         while True:
             if self.has_more_pages:
-                # Fetch one page ahead while this page is used; not more, to bound memory.
+                # Request the next page, so that it comes while this page is used. Do not request
+                # more pages, which would need memory.
                 self._ask_for_next_page()
             for row in self.current_rows:
                 yield row
@@ -210,7 +214,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             raise RuntimeError(
                 f"was_applied is for lightweight transactions; this result has the columns {names}"
             )
-        # Decode again, because a user's row factory may return anything.
+        # Decode the rows again, because a user's row factory may have returned any objects.
         return applied(self._message.decode(tuple_factory), names.index(APPLIED))
 
     @property
@@ -248,12 +252,14 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def is_schema_agreed(self) -> bool:
-        """After a schema change: whether the nodes agree on the schema."""
+        """False if the nodes did not agree on the schema in time after a schema change."""
         return bool(getattr(self._answer, "is_schema_agreed", True))
 
     @property
     def attempts(self) -> list[Attempt]:
-        """Every attempt for all pages so far: host, start, latency, error and retry decision."""
+        """The attempts for all pages so far, each with its host, start, latency, error and retry
+        decision.
+        """
         return list(self._request.attempts if self._history is None else self._history)
 
     @property
@@ -264,7 +270,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
 
 async def _taken(page: NextPage) -> Request:
-    """Wait for a page's request, and return it; raise its error."""
+    """Wait until a page has come, and return its request. Raise the request's error if it has
+    failed.
+    """
     over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     page.take(lambda request: None if over.done() else over.set_result(None))
     try:

@@ -1,9 +1,9 @@
-"""Results by columns: the methods of a `ResultSet` for Arrow, NumPy, pandas and polars.
+"""The methods with which a `ResultSet` returns columns, for Arrow, NumPy, pandas and polars.
 
-Pages are decoded from their bytes directly into column buffers, not into rows. While a page is
-used, exactly one further page is fetched. Reading begins with the current page. A result with one
-page can be read any number of times. A result with several pages can be read only once, by rows or
-by columns, since earlier pages are dropped.
+The bytes of a page are decoded directly into column buffers, without making rows. While a page is
+used, the next page is fetched, but no further one. Reading begins with the current page. You can
+read a result with one page any number of times. A result with several pages can be read only once,
+either by rows or by columns, because earlier pages are dropped.
 """
 
 from __future__ import annotations
@@ -35,13 +35,15 @@ READ = (
 )
 
 
-PlanOf = Callable[[Any], Any]  # a function from a result's metadata to its column plan
+# A function that returns the column plan for a result's metadata. A column plan says how to decode
+# pages with these columns into column buffers.
+PlanOf = Callable[[Any], Any]
 
 
 def columnar_module() -> ModuleType:
-    """Import `cassandra.protocol.columnar.pages`, on the first use.
+    """Import and return `cassandra.protocol.columnar.pages`.
 
-    Most applications never read results by columns.
+    It is imported when it is first used, because most applications never read columns.
     """
     from cassandra.protocol.columnar import pages as columnar
 
@@ -49,9 +51,9 @@ def columnar_module() -> ModuleType:
 
 
 def rows_message(message: object) -> ResultMessage:
-    """Return `message` if it still has its rows in wire format.
+    """Return `message`, after checking that it has rows in wire format.
 
-    :raises RuntimeError: if it does not.
+    :raises RuntimeError: if a user's handler has decoded the rows, or the result has no rows.
     """
     if not isinstance(message, ResultMessage) or message.has_own_rows:
         raise RuntimeError(
@@ -64,12 +66,12 @@ def rows_message(message: object) -> ResultMessage:
 
 
 def check_option_names(call: str, options: Iterable[str], further: Iterable[str] = ()) -> None:
-    """Refuse options that a call does not have, before any page is read.
+    """Raise TypeError if one of `options` is unknown.
 
-    :param call: the name of the call, for example ``to_arrow``.
+    :param call: the name of the called method, for example ``to_arrow``, for the message.
     :param options: the names of the options that were passed.
-    :param further: the names of its options beside those of `ColumnOptions`.
-    :raises TypeError: if it does not have one of them.
+    :param further: the names of options that the method has in addition to `ColumnOptions`.
+    :raises TypeError: if an option is unknown.
     """
     own = columnar_module().ColumnOptions._fields
     for name in options:
@@ -93,15 +95,16 @@ def check_numpy_options(options: Iterable[str]) -> None:
 
 
 def check_pandas_options(pyarrow: Any, options: Iterable[str]) -> None:
-    """Refuse options that neither `to_pandas` nor pyarrow has.
+    """Raise TypeError if one of `options` is known neither to `to_pandas` nor to pyarrow.
 
-    :param pyarrow: the module.
+    :param pyarrow: the module pyarrow.
     :param options: the names of the options that were passed.
     :raises TypeError: if one of them is unknown.
     """
     try:
         further = tuple(import_module("inspect").signature(pyarrow.Table.to_pandas).parameters)
-    except (TypeError, ValueError):  # this release of pyarrow does not say; it checks them itself
+    except (TypeError, ValueError):
+        # This release of pyarrow does not have a signature; it checks its options itself.
         return
     check_option_names("to_pandas", options, further[1:])
 
@@ -109,10 +112,11 @@ def check_pandas_options(pyarrow: Any, options: Iterable[str]) -> None:
 def column_plans(
     message: object, options: dict[str, Any], call: str = "to_arrow"
 ) -> tuple[Any, PlanOf]:
-    """Return the column plan of a page, and the function that makes plans of further pages.
+    """Return the column plan of the page in `message`, and the function that returns the plans of
+    further pages.
 
-    :param options: the options of `ColumnOptions`.
-    :param call: the call that has the options, for errors.
+    :param options: the options of `ColumnOptions`, by name.
+    :param call: the name of the called method, for messages.
     :raises TypeError: if an option is unknown.
     :raises ValueError: if an option has an invalid value.
     """
@@ -129,13 +133,13 @@ def column_plans(
 
 
 class Form(NamedTuple):
-    """How to build a result from pages by columns; the two APIs only differ in how they wait for
-    pages.
+    """The functions that build an object such as a data frame from pages. Both APIs use them; they
+    only differ in how they wait for pages.
 
-    :param column_plan: the plan of the current page.
-    :param column_plan_of: makes the plan of a further page.
-    :param each: converts a page.
-    :param joined: makes the result from the converted pages.
+    :param column_plan: the column plan of the current page.
+    :param column_plan_of: returns the column plan for the metadata of a further page.
+    :param each: converts the columns of one page.
+    :param joined: called with an iterable of the converted pages; returns the object.
     """
 
     column_plan: ColumnPlan
@@ -145,7 +149,9 @@ class Form(NamedTuple):
 
 
 class ColumnForms:
-    """Base of the results of both APIs: the column formats in which rows can be read."""
+    """Base of the results of both APIs. It has a method for each column format, which returns the
+    `Form` to build that format.
+    """
 
     __slots__ = ()
 
@@ -157,7 +163,7 @@ class ColumnForms:
     def _check_columns(self) -> None:
         """Check that the columns can still be read.
 
-        :raises RuntimeError: if rows have been read before.
+        :raises RuntimeError: if an iteration over rows or columns has begun.
         """
         raise NotImplementedError
 
@@ -313,7 +319,7 @@ class ColumnarResult(ColumnForms):
         Polars and DuckDB use it, for example. Pages are fetched on demand.
         """
         columnar = columnar_module()
-        # Nothing is fetched until the consumer asks for the first page.
+        # The generator of `_pages` fetches nothing until the consumer asks for the first page.
         plan, plan_of = self._column_plans({})
         return columnar.ArrowPages(plan.layout, self._pages(plan, plan_of)).__arrow_c_stream__(
             requested_schema
@@ -332,10 +338,11 @@ class ColumnarResult(ColumnForms):
         while True:
             more = bool(future.has_more_pages)
             if more:
-                # Pages are dropped from here on, so an iteration over rows would silently miss
-                # them.
+                # Pages are dropped from here on. Make an iteration over rows raise an error, or it
+                # would silently miss rows.
                 self._iterator = ReadByColumns()
-                # Fetch one page ahead while this page is used; not more, to bound memory.
+                # Request the next page, so that it comes while this page is used. Do not request
+                # more pages, which would need memory.
                 future.start_fetching_next_page()
             yield message.columns(column_plan)
             if not more:
@@ -345,12 +352,14 @@ class ColumnarResult(ColumnForms):
             # Drop the rows of the previous page.
             self._page: Any = None
             column_plan = column_plan_of(message.metadata)
-            # A table has one schema, so columns must not change between pages.
+            # A table or data frame has one schema, so the columns must not change between pages.
             columnar.check_same(layout, column_plan.layout)
 
 
 class ReadByColumns:
-    """Replaces the iterator over rows that were dropped."""
+    """Replaces the iterator over rows when pages were read by columns. It raises an error, because
+    the rows of these pages were dropped.
+    """
 
     def __iter__(self) -> ReadByColumns:
         return self

@@ -1,7 +1,7 @@
-"""Shows result sets to people: as a table in a shell, or in a notebook.
+"""Shows a result set as a table, in a shell or in a notebook.
 
-Only the first rows of the current page are shown. Nothing is fetched, no iteration is affected, and
-damaged rows are reported.
+Only the first rows of the current page are shown. No page is fetched, and an iteration over the
+result is not affected. If rows cannot be decoded, the table shows the error instead.
 """
 
 from __future__ import annotations
@@ -38,16 +38,17 @@ else:
         datetime="datetime",
     )
 
-MOST_ROWS = 20
-MOST_CHARACTERS = 60  # per value
-MOST_WIDTH = 120  # of a line, if the terminal's width is unknown
-LEAST_WIDTH = 8  # of a column; if they were narrower, rows are shown vertically
+MOST_ROWS = 20  # the number of rows that are shown
+MOST_CHARACTERS = 60  # the number of characters that are shown of a value
+MOST_WIDTH = 120  # the width of a line if the terminal's width is not known
+# If columns would have to be narrower than this, each row is shown with one line per column.
+LEAST_WIDTH = 8
 
 
 class DisplayedResult:
-    """The part of a `ResultSet` that shows it to people.
+    """The base of both `ResultSet` classes that shows a result as a table.
 
-    `_message` is the current page; `_page` has its rows if they were decoded.
+    `_message` is the current page. `_page` has its rows if they were decoded.
     """
 
     __slots__ = ()
@@ -79,7 +80,7 @@ class DisplayedResult:
         return self._table(_terminal_width())
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Show the table in IPython, fitted to the terminal."""
+        """Show the table in IPython, in the width of the terminal."""
         printer.text(self._table(_terminal_width() or MOST_WIDTH))
 
     def _table(self, width: int | None) -> str:
@@ -102,7 +103,7 @@ class DisplayedResult:
 
     def _repr_html_(self) -> str:
         """Return the table that notebooks show."""
-        # Imported only for notebooks: its table of entities takes milliseconds to load.
+        # Import this only in notebooks, because it takes milliseconds.
         import html
 
         names, types, rows, note = self._display_parts()
@@ -129,7 +130,7 @@ class DisplayedResult:
             metadata = message.metadata
             types = [_cql_name(column.type) for column in metadata.columns]
             count = message.row_count
-            # We do not use the row factory, which may be the application's own and slow.
+            # Do not use the row factory, because an application's own one may be slow.
             first_rows = _first_rows(message)
             if isinstance(first_rows, DriverException):
                 return (
@@ -170,7 +171,7 @@ def _first_rows(message: ResultMessage) -> list[Sequence[Any]] | DriverException
 
 
 def _terminal_width() -> int | None:
-    """Return the width of the terminal that standard output is connected to, or None."""
+    """Return the width of the terminal; None if standard output is not a terminal."""
     if not (hasattr(sys.stdout, "isatty") and sys.stdout.isatty()):
         return None
     columns = os.environ.get("COLUMNS", "")
@@ -190,7 +191,7 @@ def _fit(widths: list[int], line_width: int) -> bool:
     while sum(widths) > room:
         index = widths.index(max(widths))
         others = sorted(widths)[-2:-1]
-        # Narrow it just below the next widest column, or by the excess.
+        # Make the widest column one narrower than the second widest, but not narrower than needed.
         widths[index] = max(
             widths[index] - (sum(widths) - room), *(width - 1 for width in others), 1
         )
@@ -206,7 +207,7 @@ def _padded(cell: str, width: int) -> str:
 
 
 def _upright(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
-    """Yield one line for each value of each row."""
+    """Yield the lines of a table that shows each value on its own line, after its column's name."""
     widest = min(max(map(len, names)), width // 2)
     for number, row in enumerate(rows):
         yield f"-- row {number} --"
@@ -220,7 +221,9 @@ def _cql_name(cql_type: Any) -> str:
 
 
 def _shape(value: object) -> str:
-    """Return a value as text for people; our sets and maps are shown in braces."""
+    """Return a value as text for a table. The driver's own classes of sets and maps are shown in
+    braces, like Python's.
+    """
     if isinstance(value, (str, UUID, Date, Time, Duration, datetime.datetime, Decimal)):
         return str(value)
     if isinstance(value, Mapping):
@@ -245,7 +248,7 @@ def _printable(text: str, limit: int) -> str:
     """Return `text` on one line, without control characters."""
     text = " ".join(text.split())
     if not text.isprintable():
-        # Escape sequences in a value could change the state of the terminal.
+        # Escape control characters: escape sequences could change the state of the terminal.
         text = "".join(
             character if character.isprintable() else repr(character)[1:-1] for character in text
         )

@@ -1,4 +1,4 @@
-"""The base of the sessions of both APIs: settings, profiles, listeners, and access to the pools."""
+"""`SessionBase`, the base of the sessions of both APIs: settings, profiles, listeners, pools."""
 
 from __future__ import annotations
 
@@ -53,11 +53,12 @@ else:
 
 __all__ = ["SessionBase"]
 
-PREPARED_TEXTS = 1000  # statements with bind markers that a session caches
+# The number of CQL strings with bind markers whose prepared statements a session caches.
+PREPARED_TEXTS = 1000
 
 
 class SessionBase(RequestMaker, ObservedBySession):
-    """The settings of a session. Subclasses define how to wait for a request.
+    """The settings of a session. The subclasses of the two APIs define how to execute statements.
 
     :param cluster: the cluster of the session.
     :param engine_session: the engine's part of the session.
@@ -70,10 +71,10 @@ class SessionBase(RequestMaker, ObservedBySession):
 
     @property
     def default_vector_type(self) -> str:
-        """The type of vectors of numbers in rows: "list", "array" (array.array) or "numpy".
+        """The Python type for vectors of numbers in rows: "list", "array" (array.array) or "numpy".
 
-        Setting it raises ValueError for any other value, and DependencyException if NumPy is
-        missing.
+        Setting another value raises ValueError. Setting "numpy" raises DependencyException if NumPy
+        is not installed.
         """
         return self._default_vector_type
 
@@ -83,13 +84,16 @@ class SessionBase(RequestMaker, ObservedBySession):
         self._default_vector_type = form
 
     use_client_timestamp: bool = True
-    """Send a timestamp from `timestamp_generator` with each request."""
+    """True sends a timestamp from `timestamp_generator` with each request."""
 
     max_trace_wait: float | None = 2.0
-    """Default of the seconds to wait until the servers have written a trace; None for no limit."""
+    """Seconds to wait until the servers have written a trace, unless a call has its own limit; None
+    for no limit.
+    """
 
     batch_size_warn_threshold: int | None = 40 * 1024
-    """Bytes of a batch's statements above which a warning is logged, at most once a minute.
+    """If the statements of a batch have more bytes, the driver logs a warning, at most once a
+    minute.
 
     None disables the warning. Servers refuse batches larger than their
     ``batch_size_fail_threshold`` (50 KiB by default), unless all changes are in one partition.
@@ -114,7 +118,7 @@ class SessionBase(RequestMaker, ObservedBySession):
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        # Each API has its own settings.
+        # The sessions of the two APIs have different settings.
         cls._setting_names = _setting_names(cls)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -139,14 +143,15 @@ class SessionBase(RequestMaker, ObservedBySession):
         self.cluster = cluster
         self._engine = engine_session
         self._codecs = engine_session.codecs = CodecRegistry(cluster.codecs)
-        cluster.codecs.check_names()  # the schema has been read since they were registered
+        # The schema has been read now, so check the names for which codecs were registered.
+        cluster.codecs.check_names()
         self.encoder = Encoder()
         self.timestamp_generator = cluster.timestamp_generator
         profile: ExecutionProfile = cluster.profile_manager.default
         if cluster.config_mode is not ConfigMode.PROFILES:
-            # Old-style settings may be changed for this session only, so it needs a copy.
+            # Old-style settings change the profile of this session only, so it needs a copy.
             profile = profile.clone()
-        # Made once, because most calls have no options.
+        # The options of all calls that pass none.
         self._default_options = CallOptions(profile)
         self._prepared_texts: PreparedTexts = RecentlyUsed(PREPARED_TEXTS)
         self._batch_warnings = OncePerInterval(BATCH_WARNING_INTERVAL)
@@ -189,7 +194,7 @@ class SessionBase(RequestMaker, ObservedBySession):
                 f"Session.{name} cannot be set if execution profiles are used: "
                 f"set {setting} of a profile, for one execution by execution_profile="
             )
-        # From now on no profiles can be added, because the two styles would contradict each other.
+        # Profiles cannot be added from now on, because they would contradict old-style settings.
         self.cluster.config_mode = ConfigMode.LEGACY
         setattr(self._default_profile, setting, value)
 
@@ -232,15 +237,16 @@ class SessionBase(RequestMaker, ObservedBySession):
     # -- profiles ----------------------------------------------------------------------------------
 
     def get_execution_profile(self, name: ExecutionProfile | str) -> ExecutionProfile:
-        """Return the profile with this name; a profile is returned unchanged.
+        """Return the execution profile with a name. If you pass a profile, it is returned
+        unchanged.
 
         :param name: the profile's name, or a profile.
-        :raises ValueError: if there is no profile of this name.
+        :raises ValueError: if there is no profile with this name.
         """
         if isinstance(name, ExecutionProfile):
             self.cluster._adopt_profile(name)
             return name
-        # Use the session's copy, which old-style settings may have changed.
+        # The session may have its own copy, which old-style settings have changed.
         if name is EXEC_PROFILE_DEFAULT:
             return self._default_profile
         try:
@@ -300,7 +306,7 @@ class SessionBase(RequestMaker, ObservedBySession):
     # -- types and pools ---------------------------------------------------------------------------
 
     def _encode_user_type(self, klass: type[Any], fields: Callable[[], Sequence[str]]) -> None:
-        """Write instances of `klass` as user-defined type literals in CQL strings.
+        """Encode instances of `klass` as literals of a user-defined type, for ``%s`` in strings.
 
         :param klass: the class of such values.
         :param fields: returns the names of the type's fields.
@@ -320,8 +326,10 @@ class SessionBase(RequestMaker, ObservedBySession):
 
     @property
     def request_capacity(self) -> int:
-        """How many requests the open connections can have in flight; others wait in the driver."""
-        # Copy the lists, because the loop's thread may add and remove pools and connections.
+        """The number of requests that all open connections together can have in flight. Further
+        requests wait in the driver.
+        """
+        # Copy the lists, because the loop's thread may change them meanwhile.
         pools = list(self._engine.pools.values())
         return sum(
             connection.stream_limit for pool in pools for connection in list(pool.connections)
@@ -339,7 +347,7 @@ class SessionBase(RequestMaker, ObservedBySession):
 
 
 def _rows(name: str, size: object) -> Any:
-    # 0 and less disable paging, as servers interpret them.
+    # Servers do not page if the size is 0 or negative, so accept such numbers.
     if size is not None and not hasattr(size, "__index__"):
         raise TypeError(
             f"{name} must be a number of rows or None, but is {size!r} "

@@ -31,28 +31,32 @@ _NO_ROW = "the result has no rows; result.one() returns None then"
 class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     """The rows of an execution.
 
-    Iteration fetches further pages on demand. Each iteration begins at the first row of the current
-    page, even after an iteration that was left early. After a complete iteration no rows are left.
+    Iteration fetches further pages when they are needed. Each iteration begins at the first row of
+    the current page, also if you left an earlier iteration with `break`. After a complete iteration
+    no rows are left.
 
     :param response_future: the execution.
     :param initial_response: the first page: a list of rows, or the message that has them.
     """
 
-    # Class attributes are the defaults of attributes that most results never set.
+    # These class attributes are defaults, because most results never set the attributes.
     _message: ResultMessage | None = None
     _page: Any = None
     _iterator: Iterator[Any] | None = None
     _is_list = False
-    # The number of earlier pages. An iterator compares it to see whether the page that it has read
-    # is still the current page.
+    # The number of pages before the current page. When an iterator has read a page, it compares
+    # this number to see whether that page is still the current one.
     _pages_before = 0
     # True if all rows of the current page were returned, but fetching the next page failed.
     _is_read = False
     # True after `result[0]`, which fetches no page: an iteration then makes a list of all rows.
     _is_indexed = False
-    # True if all rows were returned: none is left, but the message still has "[applied]".
+    # True if an iteration has returned all rows. `_message` still has the last page, because
+    # `was_applied` needs it.
     _is_over = False
+    # (session, request, row factory), from which `response_future` is made when it is needed.
     _made_of: tuple[Any, Any, Any] | None = None
+    # (column names, column types), once they were read.
     _described: tuple[list[str] | None, list[Any] | None] | None = None
 
     def __init__(self, response_future: Any, initial_response: object) -> None:
@@ -63,12 +67,12 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             self._take_page(initial_response)
 
     def __getattr__(self, name: str) -> Any:
-        # Called for missing attributes: the future is only created if it is needed.
+        # Python calls this for missing attributes. The future is created when it is first needed.
         made_of = self._made_of if name == "response_future" else None
         if made_of is None:
             raise no_attribute(self, name)
         session, request, row_factory = made_of
-        # `setdefault` is atomic: if two threads ask for the future, both get the same.
+        # `setdefault` is atomic, so two threads get the same future.
         return self.__dict__.setdefault("response_future", session._future_of(request, row_factory))
 
     def _take_page(self, response: Any) -> None:
@@ -80,13 +84,14 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             if response.kind == RESULT_KIND_ROWS:
                 self._described = None
         else:
-            # Rows from elsewhere have no columns: keep those of the last message.
+            # The rows are not from a message, so they have no columns: keep those of the last
+            # message.
             if self._described is None and self._message is not None:
                 self._described = (self.column_names, self.column_types)
             self._message = None
             self._page = response if response is not None else []
 
-    # cassandra-driver's private names, with which applications replace the current page.
+    # Applications use these private names of cassandra-driver to replace the current page.
     @property
     def _current_rows(self) -> Any:
         return self.current_rows
@@ -131,27 +136,30 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             page: Any = []
             if message.kind == RESULT_KIND_ROWS:
                 page = message.decode(self.response_future.row_factory)
-            # A row factory that returns None has consumed the rows.
+            # If the row factory returns None, it has used the rows itself.
             self._page = page if page is not None else []
         return self._page
 
     @property
     def has_more_pages(self) -> bool:
         """True if there is a page after the current one."""
-        # A stand-in for a future may lack the attribute, or (a mock) return any object: not a page.
+        # The application's tests may use another class of futures, which lacks the attribute, or a
+        # mock, whose attribute is any object.
         return getattr(self.response_future, "has_more_pages", False) is True
 
     @property
     def paging_state(self) -> bytes | None:
-        """The position of the next page, for `Session.execute`, later or in another process.
+        """The server's paging state; None on the last page.
 
-        None on the last page.
+        Pass it to `Session.execute`, later or in another process, to read the next page.
         """
         state: bytes | None = self.response_future.paging_state
         return state
 
     def fetch_next_page(self) -> None:
-        """Replace the current page by the next one, or by an empty page after the last."""
+        """Wait for the next page, and make it the current page. After the last page, the current
+        page becomes empty.
+        """
         if not self.has_more_pages:
             self._take_page([])
             return
@@ -175,9 +183,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def _rows(self) -> Iterator[T]:
         while True:
             if not self._is_read:
-                # Request the next page while this one is used; only one page ahead. Some
-                # applications make result sets with their own future classes, which lack this
-                # method.
+                # Request the next page now, so that it comes while the rows of this page are used.
+                # Futures of the application's own class lack this method.
                 ask_ahead = getattr(self.response_future, "_ask_for_page_ahead", None)
                 if ask_ahead is not None:
                     ask_ahead()
@@ -190,11 +197,12 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                 self._page = []
                 self._is_over = True
                 return
-            # until the next page has come: if fetching fails, it can be retried
+            # If fetching the next page fails, a later iteration must not return this page again.
             self._is_read = True
             try:
                 self.fetch_next_page()
             except BaseException:
+                # A generator ends when it raises: make a new one, which fetches the page again.
                 self._iterator = self._rows()
                 raise
 
@@ -206,7 +214,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def one(self, strict: bool = False) -> T | Any:
         """Return the first row of the current page; None if the page is empty.
 
-        :param strict: check that there are no further rows, on any page.
+        :param strict: True to check that the result has no other rows, on any page.
         :raises MultipleRowsFound: with `strict`, if there are more rows.
         """
         if strict:
@@ -245,7 +253,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     def __getitem__(self, index: int | slice | str) -> Any:
         if index == 0 and not self._is_list and self._iterator is None:
-            rows = self.current_rows  # like one(): fetches no page
+            rows = self.current_rows  # do not fetch further pages, like `one`
             try:
                 first = rows[0]
             except IndexError:
@@ -283,8 +291,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """
         names = self.column_names or []
         if self._message is not None and APPLIED in names:
-            # Decode again, because a user's row factory may return anything, and the rows may be
-            # consumed.
+            # Decode the rows again, because a user's row factory may have returned any objects, or
+            # has used the rows up.
             return applied(self._message.decode(tuple_factory), names.index(APPLIED))
         first = self.one()
         if isinstance(first, dict) and APPLIED in first:
@@ -325,7 +333,9 @@ _new = object.__new__
 
 
 def result_of(session: Any, request: Any, row_factory: Any) -> ResultSet[Any]:
-    """Return the result of a request that is over; its future is only made if it is needed."""
+    """Return the `ResultSet` of a request that is over. The result makes its future only when it is
+    needed.
+    """
     result: ResultSet[Any] = _new(ResultSet)
     if type(request.response) is ResultMessage:
         result._message = request.response

@@ -1,35 +1,37 @@
-"""Bounded concurrent executions: make the requests of many statements, and collect the outcomes.
+"""Executes many statements with a limited number of requests in flight: makes their requests, and
+collects the outcomes for one reader.
 
-Part of the twin module `cassandra.engine.happy_path`, which exports `Collector`. The readers are
-`cassandra.concurrent` (blocking, in a user thread) and `cassandra.aio.concurrent` (on the session's
-loop).
+`Collector` is exported by `cassandra.engine.happy_path`, and has a twin in Cython. The code that
+uses a collector is called its reader: `cassandra.concurrent` (in a user thread that waits) or
+`cassandra.aio.concurrent` (on the session's loop).
 
 How the parts cooperate:
 
-1. The reader calls `requests`, which takes statements and appends their requests to `burst`. The
-   reader starts these. `requests` stops early at a statement off the happy path and puts it into
-   `off_path`; the reader executes that statement itself and passes the outcome to `put`.
+1. The reader calls `requests`, which takes statements from the iterator and appends their requests
+   to the list `burst`. The reader starts these requests. If the happy path does not handle a
+   statement, `requests` stops there and puts it into `off_path`; the reader executes that statement
+   itself and passes the outcome to `put`.
 2. When a request is over, `_complete` makes its result and appends the outcome to `_completed`.
-   Outcomes come from any thread: the engine's, or the one that calls `put`.
-3. The reader calls `take` for finished outcomes. With `in_order`, an outcome that overtakes an
-   earlier statement waits in `_early`.
+   This may happen in any thread: the engine's, or one that calls `put`.
+3. The reader calls `take` for finished outcomes. With `in_order`, an outcome waits in `_early`
+   until all earlier statements have their outcomes.
 4. When nothing is ready, the reader sets `is_awaited` and sleeps. The next completion that makes
    `is_ready` true clears the flag and calls `notify_reader` once. The blocking reader sets the flag
    first and then checks `is_ready` again; a completion stores its outcome first and then reads the
    flag. So no wake-up is lost. (The asyncio reader and the completions share one thread.)
 
-Nothing here retries or restarts anything: retries belong to each request, and an error is the
-outcome of its statement. Only an error raised by the iterator of statements propagates to the
-reader.
+The collector retries nothing: each request has its own retries, and an error is the outcome of its
+statement. Only an error that the iterator of statements raises is raised to the reader.
 
-Two limits hold statements back: `concurrency` requests in flight, and twice as many statements
-taken but not delivered. The second bounds the memory of outcomes that wait for an earlier one.
-Outcomes and statements are counted: `sent` (taken from the iterator), `_seen` (outcomes removed
-from `_completed`), `delivered` (outcomes returned by `take`). The compiled twin has the same
-interface, but keeps outcomes in a ring.
+Two limits apply. At most `concurrency` requests are in flight. At most twice as many statements may
+be taken whose outcomes were not delivered yet, which limits the memory for outcomes that wait for
+an earlier one. Three counters are used: `sent` counts statements that were taken from the iterator,
+`_seen` counts outcomes that were removed from `_completed`, and `delivered` counts outcomes that
+`take` has returned. The compiled twin has the same interface, but stores outcomes in a ring buffer.
 
-None means: `path` - no statement is on the happy path, so each goes through `off_path`; `off_path`
-- the last `requests` met no such statement; `notify_reader` - no reader wants to be woken.
+The meanings of None: `path` is None if the happy path may not be used, so that each statement is
+put into `off_path`. `off_path` is None if the last call of `requests` has found no such statement.
+`notify_reader` is None if no reader wants to be woken.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Collector"]
 
-# More requests are never in flight; the compiled twin counts in C integers.
+# The upper limit of the concurrency: the compiled twin counts in C integers.
 _MOST = 1 << 24
 
 _new_tuple: Callable[..., Any] = tuple.__new__
@@ -55,15 +57,14 @@ _new_tuple: Callable[..., Any] = tuple.__new__
 class Collector:
     """Makes the requests of many statements, and passes their outcomes to one reader.
 
-    Any thread may deliver outcomes. Everything else is for the reader, who starts the requests and
-    executes statements off the happy path. Outcomes that wait for an earlier one count as well, so
-    that the concurrency bounds memory.
+    Any thread may call `put`. Only the reader calls the other methods; it starts the requests, and
+    executes statements that the happy path does not handle.
 
-    :param concurrency: the greatest number of requests in flight.
+    :param concurrency: the maximum number of requests in flight.
     :param outcome_class: a named tuple of success and the result or error; if `in_order` is False,
         also of the position of the statement.
-    :param path: the happy path of the session; None if no statement is on the happy path.
-    :param in_order: False returns outcomes as they come.
+    :param path: the happy path of the session; None if it may not be used.
+    :param in_order: True delivers outcomes in the order of the statements, False as they come.
     """
 
     __slots__ = (
@@ -104,9 +105,9 @@ class Collector:
         # The number of statements taken, and of outcomes returned to the reader.
         self.sent = 0
         self.delivered = 0
-        # True at the end of the statements.
+        # True if the iterator of statements has ended.
         self.is_exhausted = False
-        # True while the reader takes no further statements.
+        # True while the reader does not want to send more statements.
         self.is_paused = False
         # True if the reader wants many outcomes at a time, not a wake-up for each.
         self.batches_wakeups = False
@@ -115,12 +116,13 @@ class Collector:
         # True while the reader waits: `notify_reader` is then called once, as soon as it can go on.
         self.is_awaited = False
         self.notify_reader: Callable[[], object] | None = None
-        # The statement off the happy path, and its parameters, at which `requests` has stopped.
+        # (statement, parameters) at which `requests` has stopped, because the happy path does not
+        # handle it.
         self.off_path: tuple[Any, Any] | None = None
-        # Completions append (atomically); the reader pops.
+        # (position, outcome) in the order of completion. Any thread appends; the reader removes.
         self._completed: deque[tuple[int, tuple[Any, ...]]] = deque()
         self._seen = 0
-        # Outcomes that overtook an earlier statement, by position.
+        # Outcomes that wait for the outcome of an earlier statement, by position.
         self._early: dict[int, tuple[Any, ...]] = {}
         self._pending: dict[int, RequestBase] = {}
 
@@ -136,7 +138,10 @@ class Collector:
 
     @property
     def is_ready(self) -> bool:
-        """True if the reader need not wait: there are outcomes, or many statements can be taken."""
+        """True if the reader need not wait: there are outcomes to read, or statements to send.
+
+        With `batches_wakeups`, outcomes count only when many have come.
+        """
         if self.batches_wakeups and not self.has_failed:
             is_full = self.sent - self.delivered >= 2 * self._concurrency
             return self.wants_more or not self.under_way or (is_full and bool(self._completed))
@@ -144,7 +149,11 @@ class Collector:
 
     @property
     def wants_more(self) -> bool:
-        """True if statements should be taken: not for each outcome, but many at a time."""
+        """True if the reader should send more statements.
+
+        That is the case if at most half of `concurrency` is in flight, so that many statements are
+        sent together.
+        """
         return (
             not self.is_exhausted
             and not self.is_paused
@@ -153,13 +162,16 @@ class Collector:
         )
 
     def requests(self, statements: Iterator[tuple[Any, Any]], burst: list[Any], limit: int) -> None:
-        """Append the requests of the next statements to `burst`, for the reader to start.
+        """Make the requests of the next statements, and append them to `burst` for the reader to
+        start.
 
-        Stops at the first statement off the happy path and leaves it in `off_path`. The reader
-        executes that statement, whose position is ``sent - 1``, and passes its outcome to `put`. An
-        error of `statements` is raised; a mistake in a statement is its outcome.
+        If the happy path does not handle a statement, stop there and store it in `off_path`. The
+        reader executes that statement, whose position is ``sent - 1``, and passes its outcome to
+        `put`. An error that `statements` raises is raised here. An error in a statement is its
+        outcome.
 
-        :param limit: the greatest number of statements to take; free capacity may allow fewer.
+        :param limit: the maximum number of statements to take. The two limits of the collector may
+            allow fewer.
         """
         self.off_path = None
         room = min(
@@ -178,7 +190,7 @@ class Collector:
                 self.is_exhausted = True
                 return
             position = self.sent
-            # Count before sending: the completion may come before the call returns.
+            # Count the statement before it is sent, because it may complete at once.
             self.sent = position + 1
             if path is not None:
                 over = partial(complete, path._options.profile.row_factory, position)
@@ -204,15 +216,15 @@ class Collector:
             return
         try:
             result = path._result_class(path.session, request, row_factory)
-        except BaseException as error:  # otherwise the reader would wait for ever
+        except BaseException as error:  # without an outcome, the reader would wait for ever
             self._put(position, False, error)
         else:
             self._put(position, True, result)
 
     def put(self, position: int, success: bool, value: object) -> None:
-        """Store the outcome of the statement at `position`; any thread.
+        """Store the outcome of the statement at `position`. Any thread may call this.
 
-        :raises ValueError: if no such statement was taken.
+        :raises ValueError: if no statement with this position was taken.
         """
         if not 0 <= position < self.sent:
             raise ValueError(f"no statement at {position}: {self.sent} were taken")
@@ -222,9 +234,10 @@ class Collector:
         parts = (success, value) if self._in_order else (success, value, position)
         if not success:
             self.has_failed = True
-        # We skip the constructor of the named tuple, which is Python code.
+        # Do not call the constructor of the named tuple, which is Python code and slower.
         self._completed.append((position, _new_tuple(self._outcome_class, parts)))
-        # `is_awaited` is read after the append; the reader sets it before it looks for outcomes.
+        # Read `is_awaited` after the append. The reader sets it before it looks for outcomes, so
+        # either it sees this outcome, or we see the flag.
         if self.is_awaited and self.is_ready:
             self.is_awaited = False
             if self.notify_reader is not None:

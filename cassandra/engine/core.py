@@ -1,7 +1,8 @@
-"""The engine of a cluster: creates the parts, wires them, connects and closes them.
+"""The engine of a cluster: it creates the parts of the engine, connects them with each other, and
+closes them.
 
-Each part is a class with one task that receives only the parts it needs. Only a session gets the
-whole `Core`.
+Each part is a class with one task, and gets only the other parts that it needs. Only a session gets
+the whole `Core`.
 """
 
 from __future__ import annotations
@@ -60,9 +61,9 @@ log = logging.getLogger("cassandra.pool")
 
 
 class Core(Observers):
-    """One cluster's engine, confined to one event loop.
+    """The engine of one cluster. It runs on one event loop.
 
-    :param settings: from the blocking or asyncio API.
+    :param settings: the settings from the blocking or the asyncio API.
     :param metadata: the cluster's metadata, whose snapshots the engine replaces.
     :param loop: the loop on which everything runs.
     """
@@ -80,19 +81,21 @@ class Core(Observers):
         self.time = loop.time
         self.timers = happy_path.TimerWheel(loop, environment.clock)
         self.throttler = settings.request_throttler
-        # The classes registered for user-defined types. Replaced, never mutated: row plans remember
-        # the mapping that they were made with.
+        # The classes that are registered for user-defined types, by keyspace and name. A change
+        # replaces the mapping: row plans, which are cached, compare it with the one they were made
+        # with.
         self.user_types: Mapping[str, Mapping[str, type]] = {}
         self.closed = False
-        # Set if threads other than the loop's start requests; they may then write to sockets
-        # directly.
+        # Wakes user threads that wait for answers. None for asyncio, where no other thread than the
+        # loop's starts requests. If it is set, user threads may write to sockets themselves.
         self.wake_queue: WakeQueue | None = None
         self._background = Background()
         self.sessions = Sessions()
         self.listeners = Listeners(self.sessions.follow_distances_soon)
         self.internal_queries = InternalQueries(settings)
         self.connector = Connector(settings, environment)
-        # Requests without a connection are rendered in the control connection's wire format.
+        # Requests are rendered for the control connection's wire format before they have a
+        # connection.
         self.wire_format = wire_format_of(self.connector.version, None)
         self.hosts = HostWatch(
             metadata, settings, self.sessions, self.listeners, self._background, self._probe
@@ -126,7 +129,7 @@ class Core(Observers):
             settings, metadata, self.sessions, self.internal_queries.send, self.spawn, server=self
         )
         self.policies.attach(settings.reconnection_policy)
-        # The parts above look up the control connection when they need it, so we create it last.
+        # Create the control connection last: the parts above only look it up when they need it.
         self._routes = self._watched_routes()
         self.control = self._new_control()
         self._status_events = StatusEvents(
@@ -138,12 +141,12 @@ class Core(Observers):
             self.throttler.attach(loop)
 
     def keep_time(self, generator: object) -> None:
-        """Have the driver's own timestamp generator read a simulated cluster's clock."""
+        """In a simulation, make the driver's own timestamp generator read the simulated clock."""
         if self._wall_clock is not time.time_ns and isinstance(
             generator, MonotonicTimestampGenerator
         ):
-            # Read the clock of the loop that runs the caller: clusters of other simulations, or
-            # real clusters, may share the generator.
+            # `wall_time_ns` reads the clock of the loop on which its caller runs. The generator may
+            # be shared with clusters of other simulations, or with real clusters.
             caller_has_clock = hasattr(self.loop, "wall_time_ns")
             generator.read_from(wall_time_ns if caller_has_clock else self._wall_clock)
 
@@ -205,7 +208,7 @@ class Core(Observers):
         features = connection.features if connection is not None else None
         return features is not None and features.lwt_info is not None
 
-    # -- life --------------------------------------------------------------------------------------
+    # -- opening and closing -----------------------------------------------------------------------
 
     async def connect(self) -> None:
         """Open the control connection and read the node list; close everything if that fails."""
@@ -220,10 +223,10 @@ class Core(Observers):
             self.spawn(beat(self._connections, interval, self.settings.idle_heartbeat_timeout))
 
     async def close(self) -> None:
-        """Close everything; requests in flight fail with an error that says so."""
+        """Close everything. Requests in flight fail with `SessionShutdown`."""
         if self.closed:
             return
-        # Set this first: nothing below may open a connection or a session again.
+        # Set this first, so that nothing below opens a connection or a session again.
         self.closed = True
         self.control.close()
         self._status_events.close()
@@ -235,16 +238,16 @@ class Core(Observers):
         self._let_throttler_go(sessions)
         self.timers.close()
         self.connector.close()
-        # Close this after the parts, so that tasks which they start while closing are cancelled
-        # too.
+        # Close this after the other parts: they may start tasks while they are closed, and these
+        # must be cancelled, too.
         await self._background.close()
         await self.connector.settle()
-        # Transports close in the next turns of the loop.
+        # asyncio closes transports in the next two turns of the loop.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
 
     def _let_throttler_go(self, sessions: Iterable[EngineSession]) -> None:
-        """Detach the throttler; it is not notified of requests that end later."""
+        """Detach the throttler, so that it is not notified about requests that end later."""
         throttler, self.throttler = self.throttler, None
         for session in sessions:
             session.follow_observers()
@@ -267,7 +270,8 @@ class Core(Observers):
         """Open a session whose connections use `keyspace`.
 
         :param distance: returns the distance of a host, according to the load balancing policies.
-        :param wait_for_all: wait for all pools, not only for the first.
+        :param wait_for_all: True to wait until all pools are open or have failed, False to return
+            soon after the first is open.
         :raises NoHostAvailable: if no pool can be opened.
         """
         if self.closed:
@@ -300,10 +304,10 @@ class Core(Observers):
         return await open_by_factory(self.connector.open, self.settings, endpoint, *details)
 
     async def open_connection_to(self, host: Host, target: ShardTarget | None = None) -> Connection:
-        """Open a connection to `host`, and check that no other node answers at its address.
+        """Open a connection to `host`, and check that another node does not answer at its address.
 
-        A proxy, an address translator or a node that took over an address can lead elsewhere.
-        ScyllaDB nodes send their id in SUPPORTED; other nodes are not checked.
+        That can happen with a wrong proxy or address translator, or if another node has got the
+        address. Only ScyllaDB nodes can be checked, because they send their id in SUPPORTED.
 
         :param target: the shard of a ScyllaDB node to connect to.
         :raises ConnectionException: if another node answers; the node list is then read again.
@@ -348,8 +352,8 @@ class Core(Observers):
     def _on_draining(self, host: Host, connection: Connection) -> None:
         """Called when `host` announces on a connection that it will stop soon (CEP-59).
 
-        All present connections to the host take no further requests. Later announcements on these
-        connections are ignored, even if they come after the host is back.
+        All existing connections to the host take no further requests from now on, and ignore
+        further announcements. These may come late, when the host has been restarted.
         """
         error = ConnectionException(
             f"{host} takes no new requests: it will stop soon (GRACEFUL_DISCONNECT)", host.endpoint
@@ -373,7 +377,7 @@ class Core(Observers):
         return connections
 
     def in_flight(self, host: Host) -> int:
-        """Return the number of unanswered requests to `host`, over all sessions."""
+        """Return the number of requests of all sessions that `host` has not answered yet."""
         return self.sessions.in_flight(host)
 
     async def user_type_fields(self, keyspace: str, name: str) -> list[str]:

@@ -1,19 +1,24 @@
-"""The keyspace of a connection, and the gate at which requests wait for it.
+"""Ensures that requests are executed in the right keyspace when connections change theirs.
 
-An unqualified table name in a QUERY, BATCH or PREPARE belongs to the keyspace that its connection
-is in when the server executes the request. A USE changes that keyspace, and servers execute the
-requests of one connection concurrently: a request in flight may run before or after a USE. So each
-such request has the keyspace that it expects (`RequestBody.expected`), which is compared with the
-connection's when it is sent. If they differ, protocol version 5 names the keyspace in the request
-itself. In older versions the request waits at the connection's gate.
+If a QUERY, BATCH or PREPARE has an unqualified table name, the server looks for the table in the
+keyspace that the connection is in when it executes the request. A USE changes that keyspace. A
+server executes the requests of one connection concurrently, so a request in flight may be executed
+before or after a USE.
 
-A `KeyspaceGate` exists while a connection is switched. It handles waiting requests in order. Before
-each switch it waits until nothing in flight depends on the keyspace; prepared statements, which
-know their tables, are sent all the time. If that takes too long, or the USE was abandoned, the pool
-replaces the connection, and requests that wait at the gate go to another connection.
+Therefore each such request has the keyspace that it expects (`RequestBody.expected`). When the
+request is sent, that is compared with the connection's keyspace. If they differ, the keyspace is
+put into the request itself with protocol version 5. In older versions the request waits in a queue
+of the connection, its keyspace gate.
 
-A USE executed by the application goes through the gate too, one at a time per session (`UseTurns`).
-After its answer, the session's other connections are switched before the request ends.
+A `KeyspaceGate` exists only while requests wait for a connection's keyspace. It handles them in
+order, and sends USE when the next request needs another keyspace. Before that, it waits until no
+request in flight depends on the keyspace. Prepared statements do not depend on it, and are sent all
+the time. If the wait takes too long, or if a USE was abandoned, the pool replaces the connection,
+and the waiting requests are sent on another connection.
+
+A USE that the application executes goes through the gate, too. A session executes only one at a
+time (`UseTurns`). After its answer, the session sends USE on its other connections before the
+request ends.
 """
 
 from __future__ import annotations
@@ -42,44 +47,49 @@ __all__ = [
     "switch",
 ]
 
-# Seconds that a switch waits for requests in flight; then the connection is replaced.
-LONGEST_UNREST = 0.25
-# Seconds that requests wait for the answer to a USE; then they go to another connection.
-LONGEST_USE = 10.0
+# If requests in flight still depend on the keyspace after this time, the connection is replaced
+# instead of switched.
+LONGEST_UNREST = 0.25  # seconds
+# If the answer to a USE does not come in this time, waiting requests use another connection.
+LONGEST_USE = 10.0  # seconds
 CLAIM_INTERVAL = 0.001  # seconds between two attempts to take the write lock
 
 
 class Held(Protocol):
-    """A request, or one of its steps, that waits at a gate."""
+    """Something that waits at a gate: usually an attempt of a request, or a PREPARE."""
 
     @property
     def keyspace(self) -> str | None:
-        """The keyspace that the connection must be in; None for a USE, or for no keyspace."""
+        """The keyspace that the connection must be in. None for a USE, or if the connection must
+        not be in any keyspace.
+        """
 
     @property
     def is_use(self) -> bool:
-        """True if the request itself switches the connection."""
+        """True if the request is a USE."""
 
     @property
     def needs_none(self) -> bool:
-        """True if the connection must not be in any keyspace."""
+        """True if the request may only be sent on a connection that is in no keyspace."""
 
     @property
     def is_over(self) -> bool:
         """True if nobody waits for the request any more."""
 
     def go(self) -> None:
-        """Called when the connection is in the keyspace: send the request now."""
+        """Called when the connection is in the right keyspace: send the request now."""
 
     def refuse(self, error: Exception) -> None:
-        """Called when the server refuses to switch to the keyspace."""
+        """Called when the USE for this request has failed: fail with `error`."""
 
     def leave(self, error: Exception) -> None:
-        """Called when the connection takes no further requests; this request was not sent."""
+        """Called when the connection takes no further requests. The request was not sent, so it
+        must use another connection.
+        """
 
 
 class HeldRequest:
-    """An attempt of a request that depends on the keyspace, and waits for it."""
+    """An attempt of a request that waits until its connection is in the expected keyspace."""
 
     __slots__ = ("_attempt", "_request", "is_use", "keyspace", "needs_none")
 
@@ -107,7 +117,9 @@ class HeldRequest:
 
 
 class _Switch:
-    """A switch that the session itself needs, not a particular request."""
+    """Waits at a gate so that the connection is switched, for the session itself instead of a
+    request.
+    """
 
     __slots__ = ("_done", "is_use", "keyspace", "needs_none")
 
@@ -133,10 +145,11 @@ class _Switch:
 
 
 def can_pass(session: EngineSession, request: Request, connection: Connection) -> bool:
-    """Return True if a request may be sent on `connection` although the keyspaces differ; False if
-    it must wait at the gate.
+    """Return True if a request may be sent on `connection` although the connection may be in
+    another keyspace than it expects. Otherwise it must wait at the gate.
 
-    It may be sent if it names its keyspace; in version 5, it is made to.
+    It may be sent if it names its keyspace. With protocol version 5, the keyspace is put into the
+    request here.
 
     :raises InvalidRequest: if the request was made without a keyspace, but the session has one now.
     """
@@ -152,8 +165,9 @@ def can_pass(session: EngineSession, request: Request, connection: Connection) -
         return True
     is_free = gate is None and connection.keyspace is None
     if isinstance(body.expected, str):
-        # If the session has no keyspace, the statement's keyspace is used for routing only, as in
-        # cassandra-driver: no statement undoes a USE. The server refuses unqualified names.
+        # The session has no keyspace, but the statement has one. As in cassandra-driver, that is
+        # then used for routing only. We must not send USE for it, because nothing could undo that.
+        # The server rejects unqualified names.
         return session.keyspace is None and is_free
     if session.keyspace is not None and not is_free:
         raise InvalidRequest(
@@ -164,9 +178,10 @@ def can_pass(session: EngineSession, request: Request, connection: Connection) -
 
 
 def depends_on_keyspace(connection: Connection, responder: Any) -> bool:
-    """Return True if the request of `responder` has unqualified names.
+    """Return True if the request of `responder` has unqualified names that the server resolves in
+    the connection's keyspace.
 
-    The server resolves them when it executes the request, at any time until its answer.
+    The server may do that at any time until it answers.
     """
     is_text = getattr(responder, "is_text", None)
     if is_text is not None:
@@ -178,7 +193,8 @@ def depends_on_keyspace(connection: Connection, responder: Any) -> bool:
 
 
 class KeyspaceGate:
-    """Queue of the requests that wait until `connection` is in their keyspace.
+    """The queue of requests that wait until `connection` is in their keyspace, with a task that
+    switches the connection and sends them.
 
     :param session: the session of the requests.
     """
@@ -190,11 +206,12 @@ class KeyspaceGate:
         self._connection = connection
         self._held: deque[Held] = deque()
         self._changed: asyncio.Future[None] | None = None
-        self.passing: object = None  # the request that is being sent right now
+        # The request that the gate is just sending, so that `can_pass` lets it pass.
+        self.passing: object = None
         connection.gate = self
         self._task = session.run_in_background(self._run())
-        # A done callback, since a coroutine that is cancelled before its first step runs no
-        # `finally`.
+        # Use a callback instead of `finally` in `_run`: a coroutine that is cancelled before its
+        # first step does not run its `finally`.
         self._task.add_done_callback(self._ended)
 
     def hold(self, held: Held) -> None:
@@ -202,11 +219,14 @@ class KeyspaceGate:
         self._held.append(held)
 
     def notify(self) -> None:
-        """Called when an answer came, a request was given up, or the connection closed."""
+        """Called when an answer came, a request was abandoned, or the connection was closed: check
+        whether the gate can go on.
+        """
         if self._changed is not None and not self._changed.done():
             self._changed.set_result(None)
 
     async def _run(self) -> None:
+        """Send all waiting requests, and switch the connection in between."""
         connection = self._connection
         while connection.is_open_to_requests:
             self._pass_all_of_this_keyspace()
@@ -214,20 +234,22 @@ class KeyspaceGate:
                 return
             held = self._held[0]
             if held.needs_none:
-                # No statement leaves a keyspace.
+                # The connection is in a keyspace, and no statement can undo that: replace it.
                 connection.give_up("it is in a keyspace, and the session is in none")
             elif not await self._is_at_rest(LONGEST_UNREST):
                 return
             elif held.is_use:
                 self._pass(self._held.popleft())
-                # The answer to the USE sets the connection's keyspace.
+                # Wait for the answer to the USE, which sets the connection's keyspace.
                 if not await self._is_at_rest(LONGEST_USE):
                     return
             else:
                 await self._switch_to(held)
 
     def _pass_all_of_this_keyspace(self) -> None:
-        """Send all requests that wait for the current keyspace, even behind others."""
+        """Send all requests that wait for the connection's current keyspace, also those behind
+        requests for another keyspace.
+        """
         held, self._held = self._held, deque()
         for waiter in held:
             is_ready = not waiter.is_use and self._connection.keyspace == waiter.keyspace
@@ -237,6 +259,7 @@ class KeyspaceGate:
                 self._held.append(waiter)
 
     async def _switch_to(self, held: Held) -> None:
+        """Send USE for the keyspace of `held`. If the server refuses, `held` fails."""
         assert held.keyspace is not None
         try:
             await self._session.use(self._connection, held.keyspace)
@@ -253,11 +276,11 @@ class KeyspaceGate:
             self.passing = None
 
     async def _is_at_rest(self, longest: float) -> bool:
-        """Wait until nothing in flight depends on the keyspace, and a stream is free.
+        """Wait until no request in flight depends on the keyspace, and a stream is free.
 
-        :param longest: seconds; after that, the connection is given up.
-        :returns: False if the connection takes no further requests: it is closed, or being
-            replaced.
+        :param longest: seconds. After that time, the connection is given up, so that the pool
+            replaces it.
+        :returns: False if the connection takes no further requests.
         """
         connection = self._connection
         clock = asyncio.get_running_loop().time
@@ -266,7 +289,7 @@ class KeyspaceGate:
             return False
         while connection.is_open_to_requests:
             if connection.left_text_behind:
-                # Abandoned requests may run at any time, or never, and nobody would notice.
+                # The server may still execute abandoned requests, and we cannot know when.
                 if connection.orphans:
                     connection.give_up("requests on it that were abandoned may still run")
                     return False
@@ -287,13 +310,17 @@ class KeyspaceGate:
         return False
 
     async def _keep_threads_out(self, end: float) -> bool:
-        """Make threads that are about to write notice that the keyspace may change."""
+        """Ensure that no user thread sends a request for the old keyspace from now on.
+
+        :param end: the loop's time at which to stop trying.
+        :returns: False if the connection is closed or was given up.
+        """
         connection = self._connection
         clock = asyncio.get_running_loop().time
         while not connection.closed:
             if connection.streams.acquire_write():
-                # We hold the write lock: every thread has either written already, or will see the
-                # new epoch.
+                # While we hold the write lock, no user thread is writing. Each thread has either
+                # written its request already, or will see the new epoch and not write.
                 connection.streams.keyspace_epoch += 1
                 connection.streams.release_write()
                 return True
@@ -304,6 +331,7 @@ class KeyspaceGate:
         return False
 
     async def _wait_for_change(self, end: float) -> None:
+        """Wait until `notify` is called, or until the loop's time is `end`."""
         loop = asyncio.get_running_loop()
         self._changed = loop.create_future()
         timer = loop.call_at(end, self.notify)
@@ -314,12 +342,14 @@ class KeyspaceGate:
             timer.cancel()
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        """Called when the task ends: remove the gate, and send waiting requests elsewhere."""
+        """Called when the task ends: remove the gate, and let requests that still wait use another
+        connection.
+        """
         connection = self._connection
         connection.gate = None
         fault = None if task.cancelled() else task.exception()
         if fault is not None:
-            # An internal fault: the keyspace of the connection is unknown now.
+            # After an error in the driver itself, the keyspace of the connection is unknown.
             connection.close(ConnectionException(f"{connection.endpoint}: {fault}"))
         error = ConnectionException(
             f"{connection.endpoint}: the connection was replaced before the request was sent",
@@ -331,12 +361,12 @@ class KeyspaceGate:
 
 
 def hold(session: EngineSession, connection: Connection, held: Held) -> None:
-    """Let `held` wait at the gate of `connection`, which is created if need be."""
+    """Put `held` into the queue of the connection's gate. If there is no gate, create one."""
     (connection.gate or KeyspaceGate(session, connection)).hold(held)
 
 
 async def switch(session: EngineSession, connection: Connection, keyspace: str) -> None:
-    """Have an open connection use `keyspace`, after the requests that wait at its gate already.
+    """Switch an open connection to `keyspace`, after the requests that already wait at its gate.
 
     :raises DriverException: if the server refuses.
     """
@@ -346,7 +376,10 @@ async def switch(session: EngineSession, connection: Connection, keyspace: str) 
 
 
 class UseTurns:
-    """Runs the USE statements of a session one at a time."""
+    """Ensures that a session executes its USE statements one after the other.
+
+    A turn begins with a USE and ends when all connections of the session have been switched.
+    """
 
     __slots__ = ("_active", "_switches", "_waiting")
 
@@ -356,7 +389,9 @@ class UseTurns:
         self._waiting: deque[UseRequest] = deque()
 
     def enter(self, request: UseRequest) -> bool:
-        """Return True if it is this request's turn; otherwise its `take_turn` is called later."""
+        """Return True if `request` may be sent now. Otherwise its `take_turn` is called when the
+        earlier USE statements are done.
+        """
         if self._active is None and not self._switches:
             self._active = request
         if self._active is request:
@@ -369,7 +404,7 @@ class UseTurns:
         return request in self._waiting
 
     def leave(self, request: UseRequest) -> None:
-        """Called when `request` is over."""
+        """Called when `request` is over: start the next USE, or remove `request` from the queue."""
         if self._active is request:
             self._active = None
             self._next()
@@ -377,11 +412,13 @@ class UseTurns:
             self._waiting.remove(request)
 
     def begin_switch(self) -> None:
-        """Called when the session starts to switch its connections; it prolongs the turn."""
+        """Called when the session starts to switch its connections. The next USE must wait until
+        `end_switch` is called.
+        """
         self._switches += 1
 
     def end_switch(self) -> None:
-        """Called when the connections are switched, or closed."""
+        """Allow the next USE. Called when each connection has been switched or closed."""
         self._switches -= 1
         self._next()
 
@@ -393,7 +430,7 @@ class UseTurns:
                 request.take_turn()
 
     def fail_all(self, error: Exception) -> None:
-        """Fail all waiting requests: the session is closed."""
+        """Let all waiting requests fail with `error`. Called when the session is closed."""
         waiting, self._waiting = self._waiting, deque()
         for request in waiting:
             request.fail(error)

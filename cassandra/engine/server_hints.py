@@ -1,8 +1,8 @@
-"""Advice for statements that a server refuses because of SQL habits.
+"""Advice for statements that a server rejects because they contain SQL that CQL does not have.
 
-A server's message names a position in its grammar; the advice says what CQL has instead. It is only
-looked up after a server has refused a statement, and becomes a note of the error. The error's
-message stays the server's.
+The server's message usually only names a position in the statement. The advice says what to write
+instead. It is looked up after a server has rejected a statement, and added as a note to the error;
+the error's message is not changed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from cassandra._misspelt import nearest
 
 __all__ = ["advice_for"]
 
-# For syntax errors: patterns in the statement, and the advice. The first match counts.
+# For syntax errors: patterns to look for in the statement, and the advice. The first match is used.
 _SYNTAX: tuple[tuple[str, str], ...] = (
     (r"^\s*$", "the statement is empty"),
     (r";\s*\S", "execute one statement at a time; a BatchStatement takes several writes"),
@@ -82,7 +82,8 @@ _SYNTAX: tuple[tuple[str, str], ...] = (
      "CQL has no names for tables within a statement: leave the alias out"),
     (r"%s|%\(\w+\)s", "prepared statements have ? or :name in place of %s"),
 )  # fmt: skip
-# Kept as strings: they are compiled on the first refusal, not at every start.
+# The patterns are strings, and are compiled when a statement is first rejected: compiling them at
+# each import would take time.
 _RESERVED = (
     r"add|allow|alter|and|apply|asc|authorize|batch|begin|by|columnfamily|create|delete|"
     r"desc|describe|drop|entries|execute|from|full|grant|if|in|index|infinity|insert|into|"
@@ -96,7 +97,7 @@ _VERBS = (
 )  # fmt: skip
 _AT_WORD = r"(?:mismatched|extraneous) input '(\w+)'|at input '(\w+)'"
 
-# For other errors: patterns in the server's message, and the advice.
+# For other errors: patterns to look for in the server's message, and the advice.
 _REFUSED: tuple[tuple[str, str], ...] = (
     (r"Invalid \w+ constant .* for ", "strings, dates and addresses have single quotes; numbers, "
                                      "booleans and UUIDs have none. Better, pass values as "
@@ -171,7 +172,7 @@ _REFUSED: tuple[tuple[str, str], ...] = (
 
 
 def advice_for(message: str, statement: str, is_syntax: bool) -> str | None:
-    """Return what to write instead of a statement that a server refuses; None if unknown.
+    """Return advice on what to write instead of a statement that a server has rejected, or None.
 
     :param message: the server's message.
     :param statement: its CQL, without values.
@@ -186,7 +187,7 @@ def advice_for(message: str, statement: str, is_syntax: bool) -> str | None:
 
 
 def _advice_for_word(message: str) -> str | None:
-    """Return advice for the word at which a server's parser stopped."""
+    """Return advice for the word at which the server's parser has stopped, or None."""
     word = re.search(_AT_WORD, message)
     if word is None:
         return None

@@ -60,7 +60,7 @@ def seconds(name: str, value: object, minimum: float = 0.0) -> Any:
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} must be a number of seconds or None, but is {value!r}")
-    # NaN would pass the comparison below.
+    # Check for NaN here, because the comparison below is False for it.
     if math.isnan(value) or value == math.inf:
         raise ValueError(
             f"{name} must be a number of seconds, but is {value!r}; None is for no limit"
@@ -72,7 +72,9 @@ def seconds(name: str, value: object, minimum: float = 0.0) -> Any:
 
 
 def seconds_or_negative(name: str, value: object) -> Any:
-    """Accept a number of seconds, or any negative number, which has a special meaning."""
+    """Accept a number of seconds, or a negative number, which has a special meaning for the
+    setting.
+    """
     return seconds(name, value, -math.inf)
 
 
@@ -99,11 +101,11 @@ def prepare_scope(name: str, scope: object) -> str:
 
 
 def tcp_port(name: str, port: object) -> int:
-    """Accept a port, also as a string, since it may come from an environment variable.
+    """Accept a port as a number or as a string, because it may come from an environment variable.
 
     :raises ValueError: if it is not a number from 1 to 65535.
     """
-    # Check it before int(), whose message would not mention a port.
+    # Check this before calling int(), whose message would not mention a port.
     is_number = isinstance(port, (int, str)) and str(port).strip().isdecimal()
     if isinstance(port, bool) or not is_number or not 1 <= int(str(port)) <= 65535:
         raise ValueError(f"{name} must be a number from 1 to 65535, but is {port!r}")
@@ -139,7 +141,7 @@ def instance(name: str, value: object) -> Any:
 
 
 def instance_with(*methods: str) -> Callable[[str, object], Any]:
-    """Return a check that accepts objects with these methods, and None.
+    """Return a check function that accepts objects with these methods, and None.
 
     :param methods: the names of methods that the driver always calls.
     """
@@ -215,7 +217,7 @@ def function(name: str, value: object) -> Any:
 
 
 def encryption(name: str, policy: object) -> Any:
-    """Accept an object that says which columns are encrypted, or None.
+    """Accept a column encryption policy, or None.
 
     :raises TypeError: for anything else.
     """
@@ -267,7 +269,7 @@ def rows(name: str, size: object) -> int:
 
     :raises ValueError: for anything else.
     """
-    # A bool is an int, but True is certainly a mistake.
+    # Refuse a bool, which is an int for Python, but certainly a mistake.
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         raise ValueError(f"{name} must be a number of rows from 1 on, but is {size!r}")
     return size
@@ -278,7 +280,7 @@ def names_or_all(name: str, names: Iterable[str] | None) -> tuple[str, ...] | No
 
     :raises TypeError: if it is not a list of names.
     """
-    # A string is a sequence of one-letter names too.
+    # Refuse a string, which is also a sequence of strings.
     if isinstance(names, str) or not all(isinstance(item, str) for item in names or ()):
         raise TypeError(f"{name} must be a list of names, but is {names!r}")
     return tuple(names) if names is not None else None
@@ -296,7 +298,7 @@ def compression(name: str, algorithm: object) -> Any:
         raise TypeError(f"{name} is True, False or an algorithm's name, but is {algorithm!r}")
     if algorithm not in ("lz4", "snappy"):
         raise ValueError(f"{name} must be 'lz4' or 'snappy', but is {algorithm!r}")
-    # An algorithm that was requested by name must not be dropped silently.
+    # If the application names an algorithm, it must not silently go without compression.
     if algorithm not in available_compressions():
         package = {"lz4": "lz4", "snappy": "python-snappy"}[algorithm]
         raise ValueError(
@@ -306,7 +308,7 @@ def compression(name: str, algorithm: object) -> Any:
 
 
 def must_be_none(instead: str) -> Callable[[str, object], None]:
-    """Return a check that accepts only None.
+    """Return a check function that accepts only None.
 
     :param instead: advice for the message.
     """
@@ -319,7 +321,7 @@ def must_be_none(instead: str) -> Callable[[str, object], None]:
 
 
 def must_be_false(why: str) -> Callable[[str, object], Any]:
-    """Return a check that accepts only false values.
+    """Return a check function that accepts only false values.
 
     :param why: the reason, for the message.
     """

@@ -1,7 +1,8 @@
-"""`Setting`: one setting of a cluster; and the class decorator that makes a table of them.
+"""`Setting`, the descriptor of one setting of a cluster, and `settings_table`, the class decorator
+that makes a table of settings.
 
-The table is a class, whose annotated attributes are the settings. Type checkers treat it like a
-dataclass (PEP 681). So they know each parameter of the `Cluster` classes, which inherit the
+The table is a class whose annotated attributes are the settings. Type checkers treat it like a
+dataclass (PEP 681). So they know the parameters of the `Cluster` classes, which inherit the table's
 constructor, and the type of each attribute.
 """
 
@@ -30,15 +31,15 @@ else:
 
 __all__ = ["ConstructorOnly", "Later", "Plain", "Setting", "settings_table"]
 
-Settable = TypeVar("Settable")  # what a program may set
-Stored = TypeVar("Stored")  # what it reads
+Settable = TypeVar("Settable")  # the type that an application may set
+Stored = TypeVar("Stored")  # the type that it reads
 T = TypeVar("T", bound=type)
 
 Check = Callable[[str, Any], Any]
 
 
 class Later:
-    """A default that is imported on first use.
+    """A default value that is imported when it is first used.
 
     :param module: the module that has it.
     :param name: its name in the module.
@@ -55,25 +56,26 @@ class Later:
 
 
 class Setting(Generic[Settable, Stored]):
-    """A setting: a parameter of the constructor of both `Cluster` classes, and an attribute.
+    """A setting is a parameter of the constructor of both `Cluster` classes, and an attribute.
 
     Its documentation is the docstring below it in the table.
 
     :param default: the value if the application does not set it.
     :param check: called with the name and a new value; returns the value to store, or raises an
         error that names both.
-    :param none_is_default: True if None means the default. For other settings None is a value,
-        which means to go without.
-    :param may_precede: True if a value that a subclass sets before it calls the constructor is
-        kept, unless the constructor gets another. Other settings then get their default.
-    :param is_live: True if the engine reads it each time, so that a change after `connect` has an
-        effect. Other settings are used only once.
+    :param none_is_default: True if None means the default. For other settings, None is a value, for
+        example for no limit.
+    :param may_precede: True if a subclass may set the attribute before it calls the constructor,
+        which then keeps the value unless it gets another one. For other settings, the constructor
+        replaces such a value by the default.
+    :param is_live: True if the engine reads the setting each time it needs it, so that a change
+        after `connect` has an effect. Other settings are read only once.
     :param is_secret: True if a value may contain a password.
     :param kw_only: True for a keyword-only parameter.
-    :param then: the name of the cluster's method to call after a change.
-    :param factory: makes the value for each cluster, if the application does not set it.
-    :param class_name: the class of the value that the driver makes later, for reports.
-    :param reported: its place in the report to ScyllaDB (`cassandra.driver_config`).
+    :param then: the name of a method of the cluster to call after a change.
+    :param factory: makes a value for each cluster whose application does not set one.
+    :param class_name: the name of the class of the value that the driver makes later, for reports.
+    :param reported: the path of the setting in the report to ScyllaDB (`cassandra.driver_config`).
     """
 
     __doc__ = TextOfSetting(__doc__)
@@ -125,11 +127,12 @@ class Setting(Generic[Settable, Stored]):
         return self._read(holder)
 
     def __set__(self, holder: object, value: Settable) -> None:
-        value = self.hidden(value)  # wrap it first: errors may show local variables
+        # Hide a secret first, because tracebacks may show local variables.
+        value = self.hidden(value)
         self._write(holder, self.checked(value))
 
     def __delete__(self, holder: object) -> None:
-        # `del`, and tools that patch attributes, restore the default.
+        # Restore the default. Tools that patch attributes also delete them.
         vars(holder).pop(self.name, None)
         self._follow(holder)
 
@@ -164,7 +167,8 @@ class Setting(Generic[Settable, Stored]):
         return value if self._check is None else self._check(self.name, value)
 
     def take_default(self, holder: object) -> None:
-        """Check the default, if a user's subclass overrides it.
+        """Called by the constructor if the application passes no value: use the default, and check
+        it if a user's subclass has replaced it.
 
         :param holder: the cluster.
         """
@@ -193,12 +197,12 @@ class Setting(Generic[Settable, Stored]):
 
     def _read(self, holder: object) -> Stored:
         value: Any = vars(holder).get(self.name, self.default)
-        # Secrets are revealed only here, to whoever reads the setting.
+        # Only code that reads the setting gets the secret itself.
         return value.reveal() if isinstance(value, Secret) else value  # type: ignore[no-any-return]
 
     def _write(self, holder: object, value: object) -> None:
-        # Stored under the setting's name, so that an application that patches or overrides the
-        # class attribute still reads the value that was set.
+        # Store the value under the setting's name: an application that has replaced the class
+        # attribute then still reads the value from the object.
         attributes = vars(holder)
         previous = attributes.get(self.name, NOT_SET)
         attributes[self.name] = (
@@ -209,7 +213,7 @@ class Setting(Generic[Settable, Stored]):
         try:
             self._follow(holder)
         except BaseException:
-            # The change was refused: restore the previous value, which is still in effect.
+            # The cluster's method has refused the change: restore the previous value.
             if previous is NOT_SET:
                 del attributes[self.name]
             else:
@@ -218,14 +222,15 @@ class Setting(Generic[Settable, Stored]):
             raise
 
     def _follow(self, holder: object) -> None:
-        """Publish a change, and call the cluster's method for it."""
+        """Called after a change: publish the value, and call the cluster's method `then`."""
         self._publish(holder)
         if self._then is not None:
             getattr(holder, self._then)()
 
     def _publish(self, holder: object) -> None:
         """Store the value where the engine reads live settings."""
-        # A subclass may set it before it calls the constructor, which publishes it again.
+        # `_live` does not exist if a subclass sets the value before it calls the constructor, which
+        # publishes it later.
         live: dict[str, object] | None = vars(holder).get("_live")
         if self.is_live and live is not None:
             live[self.name] = getattr(holder, self.name)
@@ -240,11 +245,11 @@ class Setting(Generic[Settable, Stored]):
 
 
 Plain = Setting[Stored, Stored]
-"""A setting that is read as it was set."""
+"""A setting whose value has the same type when it is set and when it is read."""
 
 
 class ConstructorOnly(Setting[Settable, Stored]):
-    """A parameter of the constructor that is not an attribute."""
+    """A parameter of the constructor that cannot be read or set as an attribute."""
 
     def __get__(self, holder: object, owner: type | None) -> Stored:
         raise AttributeError(f"Cluster has no attribute {self.name!r}: it is for the constructor")
@@ -257,7 +262,7 @@ class ConstructorOnly(Setting[Settable, Stored]):
 def settings_table(table: T) -> T:
     """Turn a class into a table of settings: add a constructor with a parameter for each setting.
 
-    The constructor calls the method ``_configure`` with the given settings, by name.
+    The constructor calls the method ``_configure`` with a dict of the settings that were passed.
 
     :param table: the class. Its settings are its annotated attributes, in order.
     """
@@ -273,16 +278,16 @@ def settings_table(table: T) -> T:
         ("__init__", constructor),
         ("__signature__", signature),
     ):
-        # Set by setattr, so that type checkers do not see these attributes.
+        # Use setattr, so that type checkers do not see these attributes.
         setattr(table, name, value)
     return table
 
 
 class _SignatureOfTable:
-    """The signature of the table's constructor, with the defaults of the settings.
+    """A descriptor that returns the signature of the table's constructor for `inspect.signature`.
 
-    The constructor itself has NOT_SET for each parameter, to know which ones were given. The
-    signature is made on demand.
+    It shows the defaults of the settings. The constructor itself has the default NOT_SET for each
+    parameter, so that it knows which ones were passed.
 
     :param constructor: the function.
     :param settings: the table.
@@ -309,9 +314,11 @@ class _SignatureOfTable:
 
 
 def _constructor(settings: Mapping[str, Setting[Any, Any]]) -> Any:
-    """Return a function with a parameter for each setting, made like those of dataclasses.
+    """Return a constructor with a parameter for each setting, made from source code as dataclasses
+    do.
 
-    So tools see its signature, and Python itself reports a parameter that is given twice.
+    Thus tools see its signature, and Python itself raises the error for a parameter that is passed
+    twice.
     """
     by_position = [name for name, setting in settings.items() if not setting.kw_only]
     keywords = [name for name, setting in settings.items() if setting.kw_only]
@@ -323,11 +330,11 @@ def _constructor(settings: Mapping[str, Setting[Any, Any]]) -> Any:
             for name, value in values.items()
             if value is not NOT_SET
         }
-        # Unknown settings lose their values, since one may be called "password".
+        # Drop the values of unknown settings: such a value may be a password.
         return values_by_name | dict.fromkeys(unknown)
 
-    # The first statement wraps passwords, the second one drops them, because errors in later
-    # statements may show local variables.
+    # The first statement hides passwords in `Secret` objects. The second one drops the parameters
+    # with passwords, because tracebacks of errors in `_configure` may show local variables.
     source = (
         f"def __init__(self, {', '.join(f'{name}=NOT_SET' for name in by_position)}, *, "
         f"{', '.join(f'{name}=NOT_SET' for name in keywords)}, **settings):\n"
@@ -347,7 +354,9 @@ def _constructor(settings: Mapping[str, Setting[Any, Any]]) -> Any:
 
 
 def _settable_type(annotation: str) -> str:
-    """Return the type that may be set, from the annotation of a setting."""
+    """Return the type that may be set, from the annotation of a setting. For example:
+    ``Setting[int | None, int]`` -> ``int | None``.
+    """
     inside = annotation.partition("[")[2].removesuffix("]")
     depth = 0
     for index, character in enumerate(inside):

@@ -1,40 +1,41 @@
-"""Keeps the states of hosts: gathers facts, asks the state table, and carries out its actions.
+"""Keeps the state of each host: up, down, or about to stop. For each event about a host, it asks
+the state table what to do, and does it.
 
 How the parts cooperate:
 
-* `HostWatch` is the only writer of host states. `cassandra.engine.hosts.states` has the rules. The
-  state itself is not stored twice: it is derived from `Host.state` and from whether a `Reconnector`
-  exists for the host.
+* Only `HostWatch` changes the states of hosts. The rules are in `cassandra.engine.hosts.states`.
+  The state of a host consists of `Host.state` and of whether a `Reconnector` exists for it.
 * Sessions report opened pools (`on_answer`) and failed connections (`on_connection_failure`). The
   control connection passes new node lists (`take_node_list`), failures of its own connection, and
   its moves (`recheck`, since events may have been missed). `StatusEvents` passes status events
   after a delay (`on_reported_up`, `on_reported_down`). Any connection may announce that its node
   will stop soon (`on_draining`).
-* For each event, `_handle` gathers the `Facts`, `transition` returns actions, and `_act` carries
-  them out in order: change the host, notify listeners, open or close pools, start or stop a
-  reconnector.
+* For each event, `_handle` collects what the rules depend on in a `Facts` object. The function
+  `transition` returns the actions, and `_act` carries them out in order: change the host, notify
+  listeners, open or close pools, start or stop a reconnector.
 
-Who restarts whom:
+How a lost host is reached again:
 
-* A pool reopens lost connections itself. When it has none left and cannot open any, its session
-  reports the failure here. START_TRIES then creates a `Reconnector`, a background task, unless the
-  host has one already.
-* The reconnector waits by the schedule of the reconnection policy and calls `try_once`: open one
-  connection as a probe, then `bring_up`, which has every session open its pool. The first session
-  with a pool calls `on_answer`, and the host is up. If sessions still lack pools, the reconnector
-  goes on.
-* HURRY and RESTART_SCHEDULE do not start a second task: they wake the existing reconnector.
-  BRING_UP opens pools without a reconnector; if that fails, the failure starts one.
+* A pool reopens lost connections itself. When it has no connection left and cannot open any, its
+  session reports the failure here. The action START_TRIES then creates a `Reconnector`, which is a
+  background task, unless the host has one already.
+* The reconnector waits for the next delay of the reconnection policy and calls `try_once`. That
+  opens one connection to see whether the host answers, and then calls `bring_up`, in which every
+  session opens its pool. The first session with a pool calls `on_answer`, and the host is up. If
+  other sessions have no pool yet, the reconnector continues.
+* The actions HURRY and RESTART_SCHEDULE wake the existing reconnector. BRING_UP opens pools without
+  a reconnector; if that fails, the failure starts one.
 * The reconnector ends when every session that wants connections has some, when the host has left
   the cluster, when the server refuses our credentials, or at the end of the schedule. In the last
-  two cases a host without pools is "forced down": nothing is tried until the cluster reports the
-  host up or down, or moves it to another data centre or rack, or the control connection moves.
-* After the pools are open, `prepare_on` prepares the cached statements on the host, if
+  two cases a host without pools is "forced down". Nobody then tries to reach it until the cluster
+  reports the host up or down, or moves it to another data centre or rack, or until the control
+  connection moves.
+* When the pools are open, `prepare_on` prepares the cached statements on the host, if
   `reprepare_on_up` is set.
 * After `close`, no reconnector runs, and failures are ignored.
 
-None means: `Host.is_up` - nobody has tried to connect yet; a rule's `up` or `tried` - unchanged; a
-reason - there is nothing to log.
+The meanings of None: `Host.is_up` is None until somebody has tried to connect. A rule's `up` or
+`tried` is None if the rule does not change it. A reason is None if there is nothing to log.
 """
 
 from __future__ import annotations
@@ -74,10 +75,11 @@ _UPS = {
 
 
 class HostWatch:
-    """Keeps the states of the hosts. Nothing else sets them.
+    """Keeps the states of the hosts. No other code sets them.
 
-    :param sessions: the open sessions; a shared object that always has the present sessions.
-    :param probe: opens a connection to a host and closes it again; raises if that fails.
+    :param sessions: the cluster's collection of open sessions, which changes as sessions are opened
+        and closed.
+    :param probe: opens a connection to a host and closes it again; raises an error if that fails.
     """
 
     def __init__(
@@ -96,7 +98,8 @@ class HostWatch:
         self._background = background
         self._probe = probe
         self._tries: dict[Host, Reconnector] = {}
-        # The number of attempts to reach each host while it was down. Weak: removed hosts drop out.
+        # The number of attempts to reach each host while it was down. The keys are weak, so that
+        # removed hosts disappear.
         self.reconnections: WeakKeyDictionary[Host, int] = WeakKeyDictionary()
         # The number of times that each host has announced that it will stop soon.
         self.drains: WeakKeyDictionary[Host, int] = WeakKeyDictionary()
@@ -112,28 +115,27 @@ class HostWatch:
         for reconnector in list(self._tries.values()):
             reconnector.stop()
 
-    # -- events
-    # --------------------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------------
 
     def on_answer(self, host: Host) -> None:
-        """Called when a session has a pool to `host`, or needs none: the host is up."""
+        """Called when a session has opened its pool to `host`, or needs no pool: the host is up."""
         self._handle(Event.ANSWERS, host)
 
     def on_connection_failure(self, host: Host, error: Exception) -> None:
         """Called when a connection to `host` broke or could not be opened."""
-        # The last connection may end after its host has left the cluster.
+        # Ignore a connection that ends after its host has left the cluster.
         if not self._closed and host in self._metadata.all_hosts():
             convicted = host.signal_connection_failure(error)
             self._handle(Event.CONNECTION_FAILED, host, error, convicted)
 
     def on_try_failed(self, host: Host, error: Exception) -> None:
         """Called when an attempt to reach `host` has failed and another will follow."""
-        # Failures of a host that is down already are not counted again.
+        # Do not report the failure to the conviction policy if the host is down already.
         convicted = host.is_up is not False and host.signal_connection_failure(error)
         self._handle(Event.TRY_FAILED, host, error, convicted)
 
     def on_tries_ended(self, host: Host) -> None:
-        """Called when `host` is not tried any more, until the cluster reports it up."""
+        """Called when the reconnector of `host` has given up."""
         self._handle(Event.TRIES_ENDED, host, "it is not tried any more")
 
     def on_draining(self, host: Host) -> None:
@@ -148,7 +150,8 @@ class HostWatch:
     def on_reported_down(self, host: Host) -> None:
         """Called when the cluster reports `host` down."""
         error = ConnectionException(f"the cluster says that {host} is down", host.endpoint)
-        # An open connection counts more than a status event.
+        # Ignore the report if we have a pool to the host: an open connection is better evidence
+        # than a status event.
         convicted = (
             not self._sessions.have_pool(host)
             and not self._sessions.ignore(host)
@@ -162,17 +165,18 @@ class HostWatch:
             self._handle(Event.LOOK_AGAIN, host)
 
     def take_node_list(self, node_list: NodeList, rebuild: bool = False) -> None:
-        """Replace the snapshot of the hosts, and act on the changes.
+        """Replace the snapshot of the hosts, and handle hosts that were added, removed or moved.
 
-        :param rebuild: compute the replicas again, even if no token has changed.
+        :param rebuild: True to compute the replicas again even if no token has changed.
         """
         if rebuild:
             self._metadata._forget_placement()
-        # Before the snapshot changes: listeners can still look up a host that has left.
+        # Do this before the snapshot is replaced, so that listeners can still look up a host that
+        # has left.
         for host in node_list.removed:
             self._handle(Event.LEFT, host)
         self._metadata._replace_hosts(node_list.hosts)
-        # Before the first session, hosts are not reported as added: policies get them by
+        # Before the first session, do not report hosts as added: policies get all hosts by
         # `populate`.
         first_time = not self._sessions and not self._listeners.policies
         for host in node_list.relocated:
@@ -191,14 +195,19 @@ class HostWatch:
     def _state(self, host: Host) -> State:
         return State(_UPS[host.state], host in self._tries)
 
-    # -- actions
-    # -------------------------------------------------------------------------------------
+    # -- actions -----------------------------------------------------------------------------------
 
     def _handle(
         self, event: Event, host: Host, reason: object = None, convicted: bool = False
     ) -> None:
+        """Ask the state table what to do after `event`, and do it.
+
+        :param reason: why the host is considered down, for the log.
+        :param convicted: True if the conviction policy considers the host down.
+        """
         has_pool = self._sessions.have_pool(host)
-        # Ask policies only if the answer matters: they may be user code.
+        # Ask the policies whether they ignore the host only if the rules need that: they may be
+        # user code.
         facts = Facts(
             convicted,
             has_pool,
@@ -241,7 +250,8 @@ class HostWatch:
         self._background.spawn(self.bring_up(host))
 
     def _relocate(self, host: Host) -> None:
-        # Policies sort the host in again, as if it had been down and came back.
+        # Tell the policies that the host was down and came up: they then sort it into its new data
+        # centre and rack.
         if self._listeners.policies:
             log.info("host %s is in data centre %s, rack %s now", host, host.datacenter, host.rack)
             self._listeners.notify_policies("on_down", host)
@@ -250,7 +260,8 @@ class HostWatch:
     def _forget(self, host: Host) -> None:
         host.set_down()
         gone = ConnectionException(f"{host} has left the cluster", host.endpoint)
-        # Close pools before the listeners are notified: their requests must not go to this host.
+        # Close the pools before listeners are notified, so that requests which they send do not go
+        # to this host.
         for session in self._sessions:
             session.forget_host(host, gone)
         self._listeners.notify("on_remove", host)
@@ -258,9 +269,9 @@ class HostWatch:
     # -- coming back -------------------------------------------------------------------------------
 
     async def bring_up(self, host: Host) -> bool:
-        """Have the sessions open their pools to a host that answers again, or is new.
+        """Let all sessions open their pools to a host that answers again, or is new.
 
-        :returns: False if a pool that a session wants is missing.
+        :returns: False if a session that should have a pool to the host has none.
         """
         if not self.knows(host):
             return True
@@ -269,7 +280,8 @@ class HostWatch:
             return True
         await self._add_pools(host)
         if host.is_up is False and self.knows(host) and self._sessions.ignore(host):
-            # Policies may ignore the host only because it is down. Mark it up, and look again.
+            # The policies may ignore the host only because it is down. Mark it as up, and try
+            # again.
             self.on_answer(host)
             await self._add_pools(host)
         if host.is_up and self._settings.reprepare_on_up:
@@ -280,9 +292,12 @@ class HostWatch:
         await asyncio.gather(*(session.add_pool(host) for session in list(self._sessions)))
 
     async def try_once(self, host: Host) -> bool:
-        """Probe `host` and open its pools; return False if a pool is missing.
+        """Open a connection to `host` to see whether it answers, and then the pools of all
+        sessions.
 
-        Raises the errors of opening a connection.
+        Raises the error if the first connection cannot be opened.
+
+        :returns: False if a session that should have a pool to the host has none.
         """
         self.reconnections[host] = self.reconnections.get(host, 0) + 1
         await self._probe(host)

@@ -1,12 +1,15 @@
-"""The pool of a ScyllaDB node: connections to each of its shards.
+"""The pool of a ScyllaDB node, with connections to each of its shards.
 
-The first connection shows how many shards the node has, and serves requests while the others are
-opened. These connect to the shard-aware port, where the client's port selects the shard. If a NAT
-or a proxy changes that port, or the shard-aware port cannot be reached, they connect to the
-ordinary port, and a connection to a shard that lacks one is kept. Surplus connections stay open
-until the filling ends, so that the node does not assign their shards again. To bound the number of
-attempts, one filling opens at most twice as many connections as there are shards. Shards that still
-have no connection are served by the others.
+The first connection shows how many shards the node has. It serves requests while the other
+connections are opened. These connect to the node's shard-aware port, where the client's local port
+selects the shard.
+
+If that port cannot be reached, or if a NAT or a proxy changes the local port, the pool opens
+connections to the ordinary port, where the node chooses the shard. A connection is kept if its
+shard has too few. Other connections stay open until the end, so that the node chooses other shards
+for the next ones, and are then closed. The pool opens at most twice as many connections as it
+needs, so that this ends. If a shard still has no connection, requests for it are sent on the other
+connections, and the pool tries again later.
 """
 
 from __future__ import annotations
@@ -36,11 +39,17 @@ __all__ = ["ShardPool", "ShardTarget", "shard_aware_port", "usable_sharding"]
 log = logging.getLogger("cassandra.pool")
 
 ALGORITHM = "biased-token-round-robin"
-RETRY_INTERVAL = 60.0  # seconds until unreached shards are tried again
+# After this time, the pool tries again to connect to shards that have no connection.
+RETRY_INTERVAL = 60.0  # seconds
 
 
 class ShardTarget(NamedTuple):
-    """The shard to which a new connection should lead, and the port that selects it."""
+    """The shard to connect to.
+
+    :param shard: the number of the shard.
+    :param shards: the number of shards of the node.
+    :param port: the node's shard-aware port.
+    """
 
     shard: int
     shards: int
@@ -48,7 +57,9 @@ class ShardTarget(NamedTuple):
 
 
 def usable_sharding(connection: Connection) -> ShardingInfo | None:
-    """Return how the node of `connection` shards tokens; None if we cannot use that."""
+    """Return how the node of `connection` assigns tokens to shards. Return None if the node has no
+    shards, or uses an algorithm that we do not know.
+    """
     features = connection.features
     info: ShardingInfo | None = features.sharding_info if features is not None else None
     if (
@@ -63,13 +74,14 @@ def usable_sharding(connection: Connection) -> ShardingInfo | None:
 
 
 def shard_aware_port(settings: Settings, endpoint: EndPoint, info: ShardingInfo) -> int | None:
-    """Return the port of `endpoint` that selects shards; None if it should not be used."""
+    """Return the shard-aware port of a node; None if it has none or should not be used."""
     if not settings.shard_aware_port:
         return None
     advertised = info.shard_aware_port if settings.tls is None else info.shard_aware_port_ssl
     if type(endpoint) is DefaultEndPoint:
         return advertised
-    # Proxies that route by name and Unix sockets have no shard-aware port.
+    # Other end points, such as proxies that route by name and Unix sockets, usually have no
+    # shard-aware port.
     port_of: Callable[[int | None], int | None] | None
     port_of = getattr(endpoint, "shard_aware_port", None)
     return port_of(advertised) if port_of is not None else None
@@ -79,7 +91,8 @@ class ShardPool(HostPool):
     """A pool that has `size` connections to each shard, if the host has shards.
 
     :param size: the number of connections to a host without shards, or to each shard.
-    :param port_of: returns the port that selects the shard; None if it should not be used.
+    :param port_of: called with the sharding information of the node; returns its shard-aware port,
+        or None if that should not be used.
     """
 
     __slots__ = (
@@ -107,7 +120,9 @@ class ShardPool(HostPool):
         self._per_shard = size
         self._tablets = tablets
         self._port_of = port_of
-        self._port_works: bool | None = None  # None: not tried yet
+        # Whether the shard-aware port leads to the selected shard; None if that is not known yet.
+        self._port_works: bool | None = None
+        # Connections to shards that have enough. They are closed when `_fill_shards` ends.
         self._excess: list[Connection] = []
         self._filling_shards: asyncio.Task[None] | None = None
         self._opens_left = 0
@@ -117,7 +132,7 @@ class ShardPool(HostPool):
 
     async def _fill(self) -> None:
         if not self.connections and not self.closed:
-            # Open one connection alone: only an open connection shows whether there are shards.
+            # Open one connection first, which shows whether the node has shards.
             await self._open_one()
         if self.shards is None:
             await super()._fill()
@@ -132,14 +147,15 @@ class ShardPool(HostPool):
     async def _fill_shards(self) -> None:
         shards = self.shards
         assert shards is not None
-        # The node also counts one connection that is not ours, the control connection.
+        # Open at most twice as many connections as there should be. Subtract one more for the
+        # control connection, which the node also counts when it chooses shards.
         self._opens_left = 2 * shards.count * self._per_shard - len(self.connections) - 1
         try:
             await self._open_by_port()
             while self._missing() and self._opens_left > 0 and not self.closed:
                 count = min(len(self._missing()), self._opens_left)
                 if not await self._open_all([None] * count):
-                    # The host refuses connections: try again by the reconnection policy's schedule.
+                    # The host refuses connections: try again after the reconnection policy's delay.
                     self._fill_later()
                     return
         finally:
@@ -156,12 +172,13 @@ class ShardPool(HostPool):
             self._spawn_filling()
 
     async def _open_by_port(self) -> None:
-        """Open missing connections through the shard-aware port, if there is one that works."""
+        """Open missing connections on the shard-aware port, if that exists and works."""
         info = self.host.sharding_info
         port = self._port_of(info) if info is not None else None
         if port is None or self._port_works is False:
             return
-        # Try a single connection first: behind a NAT, the others would be wasted.
+        # Try a single connection first. If a NAT changes the local port, connections on this port
+        # lead to arbitrary shards, and we do not open more.
         if self._port_works is None:
             await self._open_all(self._targets(port)[:1])
         if self._port_works:
@@ -180,7 +197,7 @@ class ShardPool(HostPool):
         )
         errors = [result for result in results if isinstance(result, BaseException)]
         if errors:
-            # Only opened connections count towards the limit.
+            # Only connections that were opened count towards the limit.
             self._opens_left += len(errors)
             log.debug("%r: %d connections were not opened: %s", self, len(errors), errors[0])
         return len(target_list) - len(errors)
@@ -191,13 +208,15 @@ class ShardPool(HostPool):
             return
         connection = await self._open(self.host, target)
         features = connection.features
-        # Behind a NAT that changes the client's port, the shard is arbitrary. The connection is
-        # kept if its shard lacks one.
+        # If a NAT changes the local port, the connection leads to another shard. `_adopt` keeps it
+        # nevertheless if that shard has too few connections.
         self._port_works = features is not None and features.shard_id == target.shard
         self._adopt(connection)
 
     def _missing(self) -> list[int]:
-        """Return the shards that lack connections, each as often as it lacks one."""
+        """Return the shards that have too few connections. A shard is in the list once for each
+        missing connection.
+        """
         if self.shards is None:
             return []
         return [
@@ -217,7 +236,7 @@ class ShardPool(HostPool):
         assert self.shards is not None
         assert connection.features is not None
         shard = connection.features.shard_id
-        # The server contradicts itself: the table has no such shard.
+        # The node has sent a shard number that is not smaller than its number of shards.
         if shard >= self.shards.count:
             connection.close()
             raise ConnectionShutdown(f"{self.host} has no shard {shard}", self.host)
@@ -227,12 +246,16 @@ class ShardPool(HostPool):
                 self.shards.add(shard, connection)
                 self._on_room(connection)
         else:
-            # Keep it open until the filling ends, or the node would assign this shard again.
+            # The shard has enough connections. Keep this one open until `_fill_shards` ends, or the
+            # node would choose the same shard for the next connection.
             self._excess.append(connection)
             if self._filling_shards is None or self._filling_shards.done():
                 self._close_excess()
 
     def _take_sharding(self, info: ShardingInfo) -> None:
+        """Store how the node assigns tokens to shards. If that has changed, replace all
+        connections.
+        """
         self.host.sharding_info = info
         current = self.shards
         if (
@@ -241,7 +264,8 @@ class ShardPool(HostPool):
             and current.ignore_msb == info.sharding_ignore_msb
         ):
             return
-        # The node came back with another number of shards: retire the old connections.
+        # The node was restarted with another number of shards: close the old connections when they
+        # are idle.
         for connection in list(self.connections) if current is not None else ():
             self._retire(connection)
         self._port_works = None
@@ -261,8 +285,7 @@ class ShardPool(HostPool):
         for connection in excess:
             connection.close()
 
-    # -- overrides of HostPool
-    # -----------------------------------------------------------------------
+    # -- overrides of HostPool ---------------------------------------------------------------------
 
     def resize(self, size: int) -> None:
         shards = self.shards

@@ -1,5 +1,7 @@
-"""Preparing statements: each CQL once at a time, also on the other hosts, and again on hosts that
-come back.
+"""Prepares statements.
+
+Callers that prepare the same CQL at the same time share one PREPARE. A statement is prepared on one
+host, then on the other hosts, and again on hosts that come back.
 """
 
 from __future__ import annotations
@@ -43,17 +45,20 @@ PreparedTexts = RecentlyUsed[tuple[str | None, str], PreparedStatement]
 
 log = logging.getLogger("cassandra.cluster")
 
-PARALLEL_PREPARES = 16  # on one connection
+# The number of statements that are prepared concurrently on a host that came up.
+PARALLEL_PREPARES = 16
+# After skipping this many statements, let the loop handle other events.
 LEFT_OUT_AT_ONCE = 256
-OTHERS_WAIT = 1.0  # seconds that prepare() waits for the other hosts
+# `prepare` waits this long for the other hosts.
+OTHERS_WAIT = 1.0  # seconds
 
 
 class Server(Protocol):
-    """The relevant features of the cluster's servers."""
+    """The features of the cluster's servers that matter for preparing."""
 
     @property
     def protocol_version(self) -> int:
-        """The protocol version agreed on."""
+        """The protocol version agreed on with the servers."""
 
     @property
     def marks_transactions(self) -> bool:
@@ -63,11 +68,12 @@ class Server(Protocol):
 class Preparer:
     """Sends PREPARE requests, and keeps weak references to prepared statements.
 
-    :param sessions: the open sessions; a shared object that always has the present sessions.
+    :param sessions: the cluster's collection of open sessions, which changes as sessions are opened
+        and closed.
     :param internal_send: sends an internal request on a connection.
     :param spawn: runs a coroutine in the background.
     :param server: the features of the cluster's servers.
-    :param send: prepares on one host of a session's query plan.
+    :param send: sends a PREPARE to one host of a session's query plan.
     """
 
     def __init__(
@@ -107,7 +113,7 @@ class Preparer:
         :param working_keyspace: the session's keyspace when the call was made; None for the current
             one.
         """
-        # Read it now: the session may be in another keyspace when the answer comes.
+        # Read the session's keyspace now: it may have changed when the answer comes.
         expected = keyspace or working_keyspace or session.keyspace
         key = (id(session), expected, query)
         if session.closed:
@@ -117,7 +123,8 @@ class Preparer:
             request_body = PrepareBody(query, keyspace, custom_payload, expected)
             return self._send_to_all(session, request_body, expected, policy, retry_policy, seconds)
 
-        # Do not share if there is a payload: a server's plug-in may answer each one differently.
+        # Do not share the PREPARE if there is a custom payload: a plug-in of the server may answer
+        # each request differently.
         if custom_payload:
             response = await outcome_of(self._begin(key, send(timeout)))
         else:
@@ -127,7 +134,8 @@ class Preparer:
         if earlier is not prepared and changes_of(
             earlier.column_metadata, prepared.column_metadata
         ):
-            # The server would accept values of the earlier types under the same id.
+            # An earlier statement has the same id, but its columns had other types. The server
+            # would accept values of the old types, so make the old statements refuse them.
             guard(self.all_with(prepared.query_id), prepared.column_metadata)
         return prepared
 
@@ -142,8 +150,8 @@ class Preparer:
         timeout: float | None,
         working_keyspace: str | None = None,
     ) -> PreparedStatement:
-        """Prepare CQL with bind markers that the application executes; all callers share the
-        statement.
+        """Prepare a CQL string with bind markers that the application executes without preparing it
+        itself. All executions of the same string share the prepared statement.
 
         :param keyspace: the keyspace of this statement; None for the session's.
         :param prepared_texts: the session's cache, to which the statement is added.
@@ -160,7 +168,8 @@ class Preparer:
             statement = await self.prepare(
                 session, query, keyspace, None, policy, retry_policy, seconds, expected
             )
-            # Add it before the task ends: later callers find either the task or the statement.
+            # Add the statement to the cache before the task ends, so that later callers find either
+            # the task or the statement.
             prepared_texts.put(cache_key, statement)
             statement.when_changed = partial(prepared_texts.drop, cache_key)
             return statement
@@ -175,21 +184,21 @@ class Preparer:
         work: Callable[[float | None], Coroutine[Any, Any, Any]],
         timeout: float | None,
     ) -> Any:
-        """Return the outcome of the task with this key, which concurrent callers share.
+        """Run a task that all concurrent callers with the same key share, and return its outcome.
 
-        The task has the deadline of the caller that began it. If that passes, one of the callers
-        with more time begins the work again.
+        The task has the time limit of the caller that started it. If that limit passes, a caller
+        with a longer limit starts the work again.
 
-        :param key: ends with the CQL.
-        :param work: begins the work, with a limit in seconds or None.
-        :param timeout: seconds that this caller has; None for no limit.
+        :param key: identifies the task. Its last item is the CQL, for messages.
+        :param work: called with the seconds that are left, or None; returns the coroutine to run.
+        :param timeout: the time limit of this caller in seconds; None for no limit.
         """
         clock = asyncio.get_running_loop().time
         deadline = clock() + timeout if timeout is not None else None
         rest = timeout
         while True:
             task = self._running.get(key)
-            if task is None:  # the work has the deadline of this caller
+            if task is None:  # start the task, with the time limit of this caller
                 return await outcome_of(self._begin(key, work(rest)))
             await asyncio.wait({task}, timeout=rest)
             if deadline is not None:
@@ -203,6 +212,8 @@ class Preparer:
             try:
                 return await outcome_of(task)
             except OperationTimedOut:
+                # The time limit of the caller that started the task has passed. Start it again if
+                # this caller has time left.
                 if rest is not None and rest <= 0:
                     raise
 
@@ -216,6 +227,7 @@ class Preparer:
     def _statement_of(
         self, session: EngineSession, query: str, keyspace: str | None, response: Any
     ) -> PreparedStatement:
+        """Make the prepared statement from the server's answer to a PREPARE."""
         is_marked = self._server.marks_transactions
         policy = self._settings.column_encryption_policy
         statement_class = PreparedUse if is_use(query) else PreparedStatement
@@ -233,7 +245,9 @@ class Preparer:
             codecs=session.codecs,
         )
         if not getattr(policy, "deterministic", True):
-            # The server reports only the partition key, and only from version 4 on.
+            # A policy that encrypts equal values differently must not encrypt key columns. The
+            # server's answer names only the partition key, and only since protocol version 4, so
+            # read the whole primary key from the schema.
             schema = self._metadata.keyspaces.get(prepared.table_keyspace or "")
             table = schema.tables.get(prepared.table or "") if schema is not None else None
             if table is not None:
@@ -250,7 +264,9 @@ class Preparer:
         retry_policy: RetryPolicy,
         timeout: float | None,
     ) -> list[PreparedStatement]:
-        """Prepare all `queries` concurrently; the first error is raised after all have ended."""
+        """Prepare all `queries` concurrently. If some fail, raise the first error when all are
+        done.
+        """
         return await all_or_first_error(
             [
                 self.prepare(session, query, None, None, policy, retry_policy, timeout)
@@ -267,7 +283,9 @@ class Preparer:
         retry_policy: RetryPolicy,
         timeout: float | None,
     ) -> Any:
-        """Prepare on one host, then on the others; return the answer of the first."""
+        """Prepare on one host, then on the other hosts if the settings say so. Return the answer of
+        the first host.
+        """
         response, host = await self._send(session, request_body, policy, retry_policy, timeout)
         if self._settings.prepare_on_all_hosts and len(session.pools) > 1:
             await self._prepare_on_others(
@@ -280,7 +298,11 @@ class Preparer:
     async def _prepare_on_others(
         self, session: EngineSession, prepared: PreparedStatement, first: Host
     ) -> None:
-        """Prepare on the other hosts, concurrently. A failure only costs a round trip later."""
+        """Prepare on the other hosts concurrently.
+
+        Errors are ignored: if a host does not have the statement when it is executed there, the
+        driver prepares it then, which takes one more round trip.
+        """
         others = [
             pool.pick()
             for host, pool in session.pools.items()
@@ -292,8 +314,8 @@ class Preparer:
             if connection is not None and _understands(connection, prepared)
         ]
         if tasks:
-            # Do not wait longer: a slow host will have the statement by its first use, or ask for
-            # it.
+            # Do not wait longer for a slow host: if it does not have the statement at its first
+            # execution, it will say so, and we prepare it again.
             await asyncio.wait(tasks, timeout=OTHERS_WAIT)
 
     def _is_in_scope(self, session: EngineSession, host: Host) -> bool:
@@ -312,7 +334,7 @@ class Preparer:
 
     @property
     def prepared_count(self) -> int:
-        """The number of prepared statements in use; any thread may ask."""
+        """The number of prepared statements in use. Any thread may read it."""
         return len(self._registry)
 
     def prepared_by_id(self, query_id: bytes) -> PreparedStatement | None:
@@ -324,8 +346,8 @@ class Preparer:
         return self._registry.all_with(query_id)
 
     async def prepare_all_on(self, host: Host) -> None:
-        """Prepare all statements that are in use on a host that came up, each once, several in
-        parallel.
+        """Prepare all statements that are in use on `host`, which came up. Several are prepared
+        concurrently.
         """
         session = next(
             (
@@ -337,7 +359,8 @@ class Preparer:
         )
         if session is None:
             return
-        # There may be a million statements: we start neither a task for each, nor block the loop.
+        # There may be a million statements, so do not start a task for each of them. A few tasks
+        # share one iterator.
         waiting = self._registry.each_once()
 
         async def prepare_some(session: EngineSession) -> None:
@@ -358,8 +381,8 @@ class Preparer:
 
 
 def _understands(connection: Connection, prepared: PreparedStatement) -> bool:
-    """Return True if a PREPARE on `connection` would use the statement's keyspace."""
-    # A connection without a keyspace is fine: the server would refuse unqualified names.
+    """Return True if the server would prepare the statement in its keyspace on `connection`."""
+    # A connection without a keyspace may be used, too: the server rejects unqualified names there.
     return (
         connection.version >= 5
         or prepared.keyspace is None
@@ -371,7 +394,9 @@ def _understands(connection: Connection, prepared: PreparedStatement) -> bool:
 async def all_or_first_error(
     preparing: Sequence[Awaitable[PreparedStatement]],
 ) -> list[PreparedStatement]:
-    """Return all outcomes, awaited concurrently; the first error is raised after all have ended."""
+    """Await all of `preparing` concurrently and return the statements. If some fail, raise the
+    first error when all are done.
+    """
     outcomes = await asyncio.gather(*preparing, return_exceptions=True)
     for outcome in outcomes:
         if isinstance(outcome, BaseException):

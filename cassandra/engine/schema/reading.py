@@ -1,7 +1,8 @@
-"""Reads the schema tables through one connection, in pages and concurrently.
+"""Reads the schema tables of a server, all tables concurrently and each in pages.
 
-The rows become a new snapshot of `Metadata`: a complete one, or the previous one with a keyspace or
-an element replaced.
+The rows become a new snapshot of the schema in `Metadata`. The snapshot is either made completely
+from the rows, or it is the previous one in which a keyspace, a table or another element is
+replaced.
 """
 
 from __future__ import annotations
@@ -32,14 +33,19 @@ log = logging.getLogger("cassandra.cluster")
 
 VERSION_QUERY = "SELECT schema_version, release_version FROM system.local WHERE key = 'local'"
 
-# The schema version, and the release of the node that reported it.
+# The schema version, and the release version of the node that reported it.
 Version = tuple[Any, Any]
+# Called with a connection and a query; yields the pages of the result.
 Pages = Callable[["Connection", str], AsyncIterator[Any]]
 
 
 class Part(NamedTuple):
-    """A schema table. `name` is the column with the name of the element that a row belongs to; None
-    for tables of keyspaces.
+    """A schema table to read.
+
+    :param table: the full name of the table.
+    :param name: the column with the name of the table, type, function etc. that a row describes;
+        None if a row describes a keyspace.
+    :param columns: the columns to select.
     """
 
     table: str
@@ -59,7 +65,7 @@ _PARTS = {
     "aggregates": Part("system_schema.aggregates", "aggregate_name"),
 }
 _KEYSPACES = {"keyspaces": Part("system_schema.keyspaces")}
-# Tables that only some servers have, and not in all versions.
+# Schema tables that only some servers have, and not in all versions.
 _OF_CASSANDRA = {"column_masks": Part("system_schema.column_masks", "table_name")}
 _VIRTUAL = {
     "virtual_keyspaces": Part("system_virtual_schema.keyspaces"),
@@ -71,10 +77,12 @@ _OF_SCYLLADB = {
     "scylla_keyspaces": Part("system_schema.scylla_keyspaces"),
     "scylla_aggregates": Part("system_schema.scylla_aggregates", "aggregate_name"),
 }
+# The tables with the replication of keyspaces.
 _OF_PLACEMENT = ("keyspaces", "scylla_keyspaces")
+# If a server does not have one of these tables, it is ignored.
 _OPTIONAL = {*_OF_CASSANDRA, *_VIRTUAL, *_OF_SCYLLADB, "dropped_columns"}
 
-# The tables to read for a target below the level of a keyspace.
+# The tables to read for a target that is a part of a keyspace.
 _PARTS_OF_KIND = {
     "TABLE": (
         "tables",
@@ -99,7 +107,7 @@ _ROWS_OF_KIND = {
 
 
 class SchemaReader:
-    """Reads the schema, and replaces the snapshots of `metadata`.
+    """Reads the schema, and stores new snapshots in `metadata`.
 
     :param rows: returns the rows of a query on a connection, as dicts.
     :param pages: yields the result of a query on a connection page by page.
@@ -112,14 +120,16 @@ class SchemaReader:
         self._metadata = metadata
         self._rows = rows
         self._pages = pages
-        # By end point, because nodes of a cluster may differ during an upgrade.
-        self._missing: set[tuple[Any, str]] = set()  # tables that a server does not have
+        # (end point, table) for each table that a server does not have. We store the end point
+        # because the nodes of a cluster may have different tables during an upgrade.
+        self._missing: set[tuple[Any, str]] = set()
 
     # -- reading -----------------------------------------------------------------------------------
 
     async def read(self, target: Target, connection: Connection) -> None:
         """Read `target` again, through `connection`."""
-        # Read the version first: a change during the reading then leads to another reading.
+        # Read the version before the tables. If the schema changes meanwhile, the snapshot has the
+        # old version, so the schema is read again later.
         if target.kind == "ALL":
             rows = await self._rows(connection, VERSION_QUERY)
             version = (rows[0]["schema_version"], rows[0]["release_version"]) if rows else None
@@ -128,7 +138,7 @@ class SchemaReader:
             )
         else:
             source = self._metadata.schema.sources.get(target.keyspace)
-            # Virtual keyspaces never change while a node runs; they are read as a whole.
+            # A virtual keyspace is read as a whole, because it does not change while a node runs.
             if target.kind in ("KEYSPACE", "REPLICATION") or source is None or source.virtual:
                 await self._read_keyspace(connection, target)
             else:
@@ -139,10 +149,11 @@ class SchemaReader:
     ) -> None:
         """Read the replication of all keyspaces, and optionally their schema.
 
-        :param version: the schema version that was current before the reading.
-        :param include_schema: also read the schema of the configured keyspaces.
+        :param version: the schema version before the reading began.
+        :param include_schema: True to also read the schema of the keyspaces in the setting
+            `schema_metadata_keyspaces`.
         """
-        # Read the replication of all keyspaces, since requests may be routed in any of them.
+        # Read the replication of all keyspaces, because requests in any keyspace must be routed.
         parts = self._replication_parts(connection)
         keyspaces = self._settings.schema_metadata_keyspaces
         if include_schema and (keyspaces is None or keyspaces):
@@ -166,6 +177,9 @@ class SchemaReader:
             self._metadata._replace_schema(self._metadata.schema.at(version))
 
     async def _read_keyspace(self, connection: Connection, target: Target) -> None:
+        """Read a keyspace: its replication, and its schema unless only the replication has
+        changed or the schema is not wanted.
+        """
         name = target.keyspace
         keyspaces = self._settings.schema_metadata_keyspaces
         is_stored = (self._settings.schema_metadata_enabled or target.forced) and (
@@ -186,6 +200,7 @@ class SchemaReader:
         self._take_replication(grouping, all_keyspaces=False, name=name)
         if not is_stored:
             return
+        # Look up the keyspace again: it may have changed during the queries.
         source: KeyspaceSource | None = grouping.sources().get(name)
         existing = self._metadata.schema.sources.get(name)
         if source is not None and existing is not None and "tables" not in parts:
@@ -193,8 +208,8 @@ class SchemaReader:
         self._take_keyspace(name, source)
 
     async def _read_element(self, connection: Connection, target: Target) -> None:
-        """Read an element of a keyspace that we have: a table with its views, a view, a type, or
-        all functions or aggregates of the same name.
+        """Read one element of a keyspace whose schema we have already: a table with its views, a
+        view, a type, or all functions or aggregates with the same name.
         """
         existing = self._metadata.schema.sources.get(target.keyspace)
         base = (
@@ -202,8 +217,8 @@ class SchemaReader:
             if existing is not None and target.kind == "TABLE"
             else None
         )
-        # A new or renamed column of a table also appears in its views, but the event names only the
-        # table.
+        # A new or renamed column of a table also changes the table's views, but the server's event
+        # names only the table: read the views, too.
         names = [target.name, *(base.views if base is not None else ())]
         available = {**_PARTS, **self._parts_of_server(connection)}
         parts = {name: available[name] for name in _PARTS_OF_KIND[target.kind] if name in available}
@@ -236,10 +251,16 @@ class SchemaReader:
         self._take_keyspace(target.keyspace, existing.replaced(**{slot: (*others, *rows)}))
 
     def _take_keyspace(self, name: str, source: KeyspaceSource | None) -> None:
-        # Other changes may have come in between, so the snapshot's version is unknown.
+        # The new snapshot has no version: other changes, which we have not read, may also have
+        # changed the version.
         self._metadata._replace_schema(self._metadata.schema.with_keyspace(name, source))
 
     def _take_replication(self, grouping: Grouping, all_keyspaces: bool, name: str = "") -> None:
+        """Store the replication that was read.
+
+        :param all_keyspaces: True if the rows are those of all keyspaces; False for those of the
+            keyspace `name`, so that the others are kept.
+        """
         replication = {keyspace: _replication(row) for keyspace, row in grouping.keyspaces.items()}
         if not all_keyspaces:
             replication = {
@@ -272,7 +293,7 @@ class SchemaReader:
     # -- queries -----------------------------------------------------------------------------------
 
     def _replication_parts(self, connection: Connection) -> dict[str, Part]:
-        """Return the tables that have the replication of keyspaces."""
+        """Return the tables to read for the replication of keyspaces."""
         parts = {**_KEYSPACES}
         if _is_scylladb(connection):
             parts["scylla_keyspaces"] = _OF_SCYLLADB["scylla_keyspaces"]
@@ -287,7 +308,10 @@ class SchemaReader:
         parts: Mapping[str, Part],
         conditions: Mapping[str, str | None],
     ) -> Grouping:
-        """Read `parts` concurrently."""
+        """Read the tables `parts` concurrently, and return their rows by keyspace.
+
+        :param conditions: the WHERE clause for each name in `parts`; None to read all rows.
+        """
         grouping = Grouping()
 
         async def read(name: str, part: Part) -> None:
@@ -299,7 +323,7 @@ class SchemaReader:
                 grouping.add(name, page, connection.version)
 
         async def read_optional(name: str, part: Part) -> None:
-            # Remember it per server: nodes of a cluster may differ during an upgrade.
+            # Skip tables that this server is known not to have.
             key = (connection.endpoint, name)
             if key in self._missing:
                 return
@@ -315,7 +339,8 @@ class SchemaReader:
                 for name, part in parts.items()
             )
         )
-        # Each page has its own deadline; this one is for servers that send pages without end.
+        # Each page has its own timeout. This one limits the whole reading, for a server that never
+        # stops sending pages.
         timeout = self._settings.schema_read_timeout
         try:
             await within(timeout, reading)
@@ -332,7 +357,12 @@ class SchemaReader:
 def _with_tables(
     keyspace: KeyspaceSource, names: Iterable[str], sources: Sequence[TableSource]
 ) -> KeyspaceSource:
-    """Return `keyspace` with its tables and views `names` replaced by `sources`, or removed."""
+    """Return a copy of `keyspace` with some tables and views replaced.
+
+    :param names: the tables and views that were read again. Those without a source are removed.
+    :param sources: the tables and views that the server has.
+    """
+    # Replace the tables and views, and collect the tables whose views may have changed.
     tables, views = dict(keyspace.tables), dict(keyspace.views)
     bases = set()
     for name in names:
@@ -343,6 +373,7 @@ def _with_tables(
     views |= {name: source for name, source in new_sources.items() if source.base is not None}
     views = dict(sorted(views.items()))
     tables |= {name: source for name, source in new_sources.items() if source.base is None}
+    # Give these tables their current views.
     for base in bases | {source.base for source in sources} | set(new_sources):
         if base is None or base not in tables:
             continue

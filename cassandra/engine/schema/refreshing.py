@@ -1,40 +1,43 @@
-"""Decides when the schema is read: completely at connect, then one `Target` at a time.
+"""Decides when the schema is read: everything at connect, and later what has changed.
 
-A target is a part of the schema: everything, a keyspace, its replication, a table, a type,
-functions or aggregates of the same name.
+A `Target` says what to read: the whole schema, a keyspace, the replication of a keyspace, a table,
+a type, or all functions or aggregates with the same name.
 
-Who asks for a reading:
+The following methods ask for a reading:
 
 * `on_connected`: the first control connection. Everything is read at once, and errors propagate to
   `connect`.
 * `on_moved`: the control connection has moved. If the new node reports another schema version,
   everything is read again.
 * `on_event`: the server reports a change. The target waits in `_pending` for a random time within
-  the configured window, so that a burst of events causes one reading, and clients do not read all
-  at the same moment.
+  `schema_event_refresh_window`. Thus a burst of events causes only one reading, and the clients of
+  a cluster do not all read at the same moment.
 * `after_ddl`: a session has executed a DDL statement. The session waits for the reading before it
   completes the request, but a failed reading does not fail the request.
-* `refresh`: the application asks for it. We wait for schema agreement first, and raise errors. It
-  also works if reading is disabled.
+* `refresh`: the application asks for it. We first wait for schema agreement. Errors are raised.
+  This works even if reading the schema is disabled.
 
-All but `on_connected` go through `_refresh`, which works in rounds. It adds a future per target to
-`_requested` and starts the worker task, unless it runs. The worker takes all of `_requested`, reads
-the targets with a few concurrent readers, and completes their futures. Targets that come during a
-round wait for the next, so an older reading never overwrites a newer one. A target that another one
-covers is not read separately. The worker ends when `_requested` is empty; the next target starts it
-again.
+All of them except `on_connected` call `_refresh`, which works in rounds. It adds a future for each
+target to `_requested`, and starts the worker task unless that is running. In each round, the worker
+takes all targets out of `_requested`, reads them with a few concurrent readers, and completes their
+futures. Targets that are added during a round wait for the next round, so an older reading never
+overwrites a newer one. If one target covers another (a keyspace covers its tables), only the larger
+one is read. The worker ends when `_requested` is empty; the next target starts it again.
 
-Who repeats failed readings: `_refresh_quietly` logs errors of servers and networks, marks the
-snapshot as outdated, so that the next move of the control connection reads everything, and puts the
-targets back into `_pending`. The delay doubles with each failure in a row, at most MOST_TRIES
-times. Other exceptions are logged and not repeated, since they are faults of code. A failed
-`refresh` is not repeated either.
+If a reading fails with an error of a server or the network, `_refresh_quietly` logs the error and
+puts the targets back into `_pending`, to read them again later. The delay doubles with each failure
+in a row, at most MOST_TRIES times. It also marks the snapshot as outdated, so that the next move of
+the control connection reads everything. Other exceptions are faults of the code; they are logged,
+and the reading is not repeated. A failed `refresh` is not repeated either.
 
-`close` stops timer and worker; callers that still wait get ConnectionShutdown.
+`close` stops the timer and the worker. Callers that still wait get ConnectionShutdown.
 
-None means: a target's connection - use the control connection; `max_wait` - the cluster's setting;
-the version of a schema - unknown, so it differs from every reported version;
-`schema_metadata_keyspaces` - all keyspaces.
+The meanings of None:
+
+* The connection of a target is None for the control connection.
+* `max_wait` is None for the cluster's setting.
+* The version of a schema is None if it is unknown; it then differs from every reported version.
+* `schema_metadata_keyspaces` is None for all keyspaces.
 """
 
 from __future__ import annotations
@@ -61,13 +64,14 @@ __all__ = ["SchemaRefresher"]
 
 log = logging.getLogger("cassandra.cluster")
 
-# Failed readings are repeated after this many seconds, then twice as many, and so on, at most
+# A failed reading is repeated after this delay, then after twice that delay, and so on, at most
 # MOST_TRIES times in a row.
-FIRST_DELAY = 1.0
+FIRST_DELAY = 1.0  # seconds
 MOST_TRIES = 8
-READERS = 8  # targets that are read concurrently, on one connection
+READERS = 8  # the number of targets that are read concurrently
 
-# Waits for schema agreement; called with the connection to ask, and seconds.
+# Waits for schema agreement. Called with the connection to ask and the longest wait in seconds;
+# returns False if the nodes do not agree in that time.
 Agree = Callable[["Connection", float], Awaitable[bool]]
 
 
@@ -90,7 +94,7 @@ class SchemaRefresher:
     :param agree: waits until the nodes agree on the schema.
     :param control: returns the control connection, or raises if there is none.
     :param spawn: runs a coroutine in the background.
-    :param random: draws the times of readings; None uses the process-wide generator.
+    :param random: chooses the delays before readings; None uses the process-wide generator.
     """
 
     def __init__(
@@ -122,7 +126,7 @@ class SchemaRefresher:
 
     @property
     def _reads_schema(self) -> bool:
-        # Read each time, because applications may change it while connected.
+        # Do not store this, because applications may change the setting while connected.
         return bool(self._settings.schema_metadata_enabled)
 
     @property
@@ -132,17 +136,21 @@ class SchemaRefresher:
     # -- triggers ----------------------------------------------------------------------------------
 
     async def on_connected(self, connection: Connection, local: Host) -> None:
-        """Called on the first control connection: read the schema before `connect` returns."""
+        """Called when the first control connection is open: read the schema. `connect` waits for
+        this.
+        """
         if self._reads_anything:
             await self._reader.read_all(connection, _version_of(local), self._reads_schema)
 
     def on_moved(self, local: Host) -> None:
-        """Called when the control connection has moved: read everything if the version differs."""
+        """Called when the control connection has moved to another host: read everything if that
+        host reports another schema version than our snapshot has.
+        """
         if self._reads_anything and self._metadata.schema.version != _version_of(local):
             self._spawn(self._refresh_quietly([Target()]))
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """Called when the server reports a schema change."""
+        """Called when the server reports a schema change: read the changed part later."""
         window = self._settings.schema_event_refresh_window
         target = Target.of_event(event)
         self._forget_tablets(target)
@@ -153,7 +161,9 @@ class SchemaRefresher:
         self._read_pending_in(self._random.uniform(0.0, window))
 
     def _read_pending_in(self, delay: float) -> None:
-        """Read pending targets after `delay` seconds, or earlier if that was planned already."""
+        """Read the pending targets after `delay` seconds, or earlier if the timer is already set to
+        an earlier time.
+        """
         loop = asyncio.get_running_loop()
         due = loop.time() + delay
         if self._timer is not None:
@@ -169,18 +179,19 @@ class SchemaRefresher:
             self._spawn(self._refresh_quietly(targets))
 
     async def after_ddl(self, event: Mapping[str, Any], connection: Connection) -> None:
-        """Called when a session has changed the schema through `connection`: read the
-        changed part.
+        """Called when a session has executed a DDL statement on `connection`: read the changed part
+        of the schema now.
         """
         target = Target.of_event(event)
         self._forget_tablets(target)
         if not self._concerns(target):
             return
-        self._pending.discard(target)  # the event of the same change may have come first
+        # The server's event about the same change may have come already: do not read twice.
+        self._pending.discard(target)
         await self._refresh_quietly([target], connection)
 
     def _forget_tablets(self, target: Target) -> None:
-        """Forget the tablets of a changed table: it may be a new table of the same name."""
+        """Forget the tablets of a changed table, which may be a new table with the same name."""
         tablets = self._metadata.tablets
         if target.kind == "TABLE":
             tablets.drop(target.keyspace, target.name)
@@ -188,9 +199,10 @@ class SchemaRefresher:
             tablets.drop(target.keyspace)
 
     def _concerns(self, target: Target) -> bool:
-        """Return True if the change concerns metadata that we read.
+        """Return True if a change of `target` must be read.
 
-        Replication changes always do, if we read any metadata at all.
+        Changes of keyspaces must always be read, because of the replication, unless the application
+        has disabled all metadata.
         """
         if not self._reads_anything:
             return False
@@ -202,6 +214,7 @@ class SchemaRefresher:
     async def _refresh_quietly(
         self, targets: Iterable[Target], connection: Connection | None = None
     ) -> None:
+        """Read `targets`. Log errors instead of raising them, and try again later."""
         targets = list(targets)
         try:
             await self._refresh(targets, connection)
@@ -216,19 +229,21 @@ class SchemaRefresher:
             self._mark_outdated()
 
     def _try_again(self, targets: Iterable[Target]) -> None:
-        """Schedule failed targets again: no other event may ever name them."""
+        """Schedule targets whose reading has failed. Without that they might never be read, because
+        the server does not send their events again.
+        """
         self._failures += 1
         if self._closed or self._failures > MOST_TRIES:
             return
-        # Targets that were added in the meantime stay: the set joins both.
+        # Add them to the pending targets: others may have been added meanwhile.
         for target in targets:
             self._pending.add(target)
         longest = FIRST_DELAY * 2 ** (self._failures - 1)
         self._read_pending_in(self._random.uniform(longest / 2, longest))
 
     def _mark_outdated(self) -> None:
-        """Mark the snapshot as possibly outdated: the next move of the control connection then
-        reads everything again.
+        """Remove the version from the snapshot, because it may be outdated. The next move of the
+        control connection then reads everything again.
         """
         self._metadata._replace_schema(self._metadata.schema.at(None))
 
@@ -237,7 +252,7 @@ class SchemaRefresher:
         disabled.
 
         :param max_wait: seconds; None for the cluster's setting, 0 or less for no wait.
-        :raises DriverException: if they do not agree in time; errors of the reading are raised too.
+        :raises DriverException: if the nodes do not agree in time, or the reading fails.
         """
         wait = self._settings.max_schema_agreement_wait if max_wait is None else max_wait
         connection = self._control()
@@ -253,7 +268,7 @@ class SchemaRefresher:
     async def _refresh(
         self, targets: Iterable[Target], connection: Connection | None = None
     ) -> None:
-        """Have `targets` read in the next round, and wait for them."""
+        """Let the worker read `targets` in its next round, and wait until it has done so."""
         if self._closed:
             raise ConnectionShutdown("the cluster is shut down")
         loop = asyncio.get_running_loop()
@@ -266,7 +281,8 @@ class SchemaRefresher:
             futures.append(future)
         if self._worker is None or self._worker.done():
             self._worker = self._spawn(self._work())
-        # Wait for all of them, so that every error is retrieved.
+        # Wait for all futures and then raise the first error. Otherwise asyncio would log further
+        # errors as never retrieved.
         results = await asyncio.gather(*futures, return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException):
@@ -274,13 +290,14 @@ class SchemaRefresher:
 
     async def _work(self) -> None:
         while self._requested:
-            # Start a new dict for the next round: later targets may change again after this round
-            # has read them.
+            # Targets that are added from now on belong to the next round: they may change after
+            # this round has read them.
             requested, self._requested = self._requested, {}
             try:
                 await self._round(requested)
             finally:
-                # Even if the worker is cancelled, callers must not wait for ever.
+                # If the worker was cancelled, complete the remaining futures, so that callers do
+                # not wait for ever.
                 error = ConnectionShutdown("the cluster is shut down")
                 for _, waiting_futures in requested.values():
                     _complete(waiting_futures, error)
@@ -288,7 +305,8 @@ class SchemaRefresher:
     async def _round(
         self, requested: Mapping[Target, tuple[Connection | None, list[asyncio.Future[None]]]]
     ) -> None:
-        # All readers share one iterator: each takes the next group as soon as it is free.
+        # The readers share one iterator. Each takes the next group when it has read the previous
+        # one. A group is a target to read, with the requested targets that it covers.
         groups = iter(grouped(requested).items())
 
         async def read_groups() -> None:
@@ -307,20 +325,20 @@ class SchemaRefresher:
                     await self._reader.read(
                         target, connections[-1] if connections else self._control()
                     )
-                except Exception as error:  # any error is for the callers that wait
+                except Exception as error:  # pass the error to the callers that wait
                     self.failed_reads += 1
                     _complete(waiting_futures, error)
                 else:
                     _complete(waiting_futures, None)
 
-        # A few at a time, since each reads several tables, and a connection has a limited number of
-        # streams.
+        # Limit the readers: each sends several queries at the same time, and a connection has a
+        # limited number of streams.
         await asyncio.gather(*(read_groups() for _ in range(READERS)))
 
     # -- end ---------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Drop pending targets, and fail callers that wait."""
+        """Drop pending targets. Callers that still wait get ConnectionShutdown."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -334,7 +352,7 @@ class SchemaRefresher:
 
 def _complete(futures: Iterable[asyncio.Future[None]], error: Exception | None) -> None:
     for future in futures:
-        # The caller was cancelled, or the future was completed in the round.
+        # Skip a future if its caller was cancelled, or if the round has completed it already.
         if future.done():
             continue
         if error is None:
