@@ -1,15 +1,17 @@
-"""Detects files of another driver in the package, and files of ours that were removed with another
-driver.
+"""Detects an installation whose files are mixed with those of another driver, or from which files
+are missing because another driver was uninstalled.
 
-Other distributions use the import package `cassandra`, too. If one is installed before or after
-this one, files are mixed, and its compiled modules take precedence over our .py files. For some of
-our packages the other drivers have plain modules, so one directory listing detects them. If the
-other driver is uninstalled afterwards, our files with the same names are removed, including
-``cassandra/__init__.py``.
+Other distributions, such as cassandra-driver, also install the import package `cassandra`. If both
+are installed, their files are mixed, and compiled modules of the other driver take precedence over
+our .py files. If the other driver is then uninstalled, our files with the same names are removed,
+including ``cassandra/__init__.py``.
 
-A package takes precedence over a module of the same name, and no other driver has this file. So the
-check runs even if another driver was installed last and replaced or removed
-``cassandra/__init__.py``: our ``cluster`` package, and other packages that survive, call it, too.
+Some of our packages are single modules in all other drivers (``cluster.py``), so one directory
+listing detects their files. ``cassandra/__init__.py`` calls the check, and so do our packages such
+as ``cassandra/cluster/``. Therefore the check runs even if ``cassandra/__init__.py`` was replaced
+or
+removed: Python prefers a package to a module of the same name, and no other driver has a file with
+the name of this module.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ def foreign_files(names: Iterable[str]) -> list[str]:
 
 def _owners(names: list[str]) -> list[str]:
     """Return the other distributions that list one of these files as installed."""
-    # takes some milliseconds, so import it only if there is an error
+    # Import this only if there is an error, because it takes some milliseconds.
     from importlib import metadata
 
     paths = {f"cassandra/{name}" for name in names}
@@ -57,7 +59,9 @@ def _owners(names: list[str]) -> list[str]:
     return sorted(owners - {"turbocql"})
 
 
-# Not from an index: a local wheel can be checked before files are removed.
+# The advice uses a local wheel, not a package index: the user can check that the wheel exists
+# before
+# files are removed.
 _WHEEL = "dist/turbocql-*.whl"
 _INSTALL = f"pip install --force-reinstall --no-deps {_WHEEL}"
 _MAKE_ONE = (
@@ -87,7 +91,7 @@ def check_files(directory: str = os.path.dirname(os.path.abspath(__file__))) -> 
     :raises ImportError: if there are files of another driver, or if files of ours are missing. The
         message has the commands to repair the installation.
     """
-    # This runs at every start, so it may only cost one directory listing.
+    # This runs at every start, so it must be quick: it only lists one directory.
     entries = os.listdir(directory)
     names = foreign_files(entries)
     if not names:

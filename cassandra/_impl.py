@@ -1,17 +1,20 @@
-"""Selects one of the two implementations of the hot path. No other module knows about both.
+"""Chooses between the two implementations of the hot path: pure Python, or compiled by Cython.
+Other
+modules do not know which one is in use.
 
-Each name in `TWINS` is a pair of modules with the same public names and signatures: the Python
-reference, and its Cython counterpart in `cassandra._accel`. Other modules write ``from
-cassandra._impl import codecs`` and get the module in use. Type checkers should read the Python
-module, which is imported under ``if TYPE_CHECKING:``.
+Each name in `TWINS` stands for two modules with the same public names and signatures, called twins:
+one in Python, and one in Cython in `cassandra._accel`. Other modules write ``from cassandra._impl
+import codecs`` and get the twin that is in use. For type checkers they import the Python module
+under ``if TYPE_CHECKING:``.
 
 The environment variable ``CASS_DRIVER_IMPL=python`` selects the Python modules, and ``c`` the
-compiled modules (an ImportError lists the missing ones). Without it, the compiled modules are used
-if all of them exist, otherwise the Python modules, and `fallback_reason` says why. The two are
-never mixed. If a compiled module exists but cannot be loaded, an ImportError is raised.
+compiled modules (if any is missing, an ImportError lists them). Without the variable, the compiled
+modules are used if all of them exist; otherwise the Python modules are used, and `fallback_reason`
+says why. Python and compiled modules are never mixed. If a compiled module exists but cannot be
+loaded, an ImportError is raised.
 
-`implementation` and `fallback_reason` are public as attributes of `cassandra`. Other interpreters
-than CPython use the Python modules, without a reason.
+`implementation` and `fallback_reason` are public as attributes of `cassandra`. Interpreters other
+than CPython always use the Python modules; `fallback_reason` is None there.
 """
 
 from __future__ import annotations
@@ -63,7 +66,7 @@ fallback_reason: str | None = None
 
 
 def twin(name: str, impl: str) -> ModuleType:
-    """Return one implementation of a twin.
+    """Import and return one of two twin modules.
 
     :param name: a key of `TWINS`.
     :param impl: "python" or "c".
@@ -90,8 +93,8 @@ def twin(name: str, impl: str) -> ModuleType:
 def _missing_compiled() -> list[str]:
     """Return the names of the compiled modules that do not exist.
 
-    We only look for them, because importing them would import modules that may be importing this
-    one.
+    This does not import the modules: they would import other modules, which may be importing this
+    one at the moment.
     """
     return [
         name
@@ -112,7 +115,7 @@ def _choose() -> Literal["python", "c"]:
     requested = os.environ.get("CASS_DRIVER_IMPL", "").strip().lower()
     if requested not in ("", "python", "c"):
         raise ImportError(f"CASS_DRIVER_IMPL is {requested!r}; it takes 'python' or 'c'")
-    # Before the search, so that a broken build can still be used without its compiled modules.
+    # Return before the search, so that the Python modules can be used even if the build is broken.
     if requested == "python" or (not requested and sys.implementation.name != "cpython"):
         return "python"
     missing = _missing_compiled()
@@ -133,12 +136,14 @@ def _choose() -> Literal["python", "c"]:
 
 
 def _warn_of_source_tree() -> None:
-    """Warn if this is a source tree that hides an installation with compiled modules."""
-    # Python searches the working directory first. In a clone, that is the source tree.
+    """Warn if Python has imported a source checkout without compiled modules, although an
+    installation with compiled modules exists.
+    """
+    # Python searches the working directory first, which may be the source checkout.
     tree = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     if not os.path.exists(os.path.join(tree, "setup.py")):
         return
-    # This takes some milliseconds, but only in a tree that is not built.
+    # The search below takes some milliseconds, but only in a checkout that is not built.
     metadata = importlib.import_module("importlib.metadata")
     for distribution in metadata.distributions(name="turbocql"):
         for path in distribution.files or ():
@@ -155,7 +160,7 @@ def _warn_of_source_tree() -> None:
 
 
 def other_sources(changed: list[str]) -> str:
-    """Return the message for compiled modules that were built from other sources.
+    """Return the message for compiled modules that were not built from the current sources.
 
     :param changed: the result of `cassandra._build_stamp.changed_files`.
     """
@@ -168,7 +173,7 @@ def other_sources(changed: list[str]) -> str:
 
 
 def _warn_of_other_sources() -> None:
-    # Only a source tree that was built has this file. It costs installed wheels one look.
+    # Only a source checkout that was built has this file; an installed wheel has none.
     if not os.path.exists(os.path.join(os.path.dirname(__file__), "_accel", "built-from.txt")):
         return
     changed = _build_stamp.changed_files()
@@ -180,8 +185,8 @@ implementation = _choose()
 
 
 def __getattr__(name: str) -> ModuleType:
-    """Import the chosen twin on first use (PEP 562), which avoids import cycles with this
-    module.
+    """Import the twin in use when it is first accessed (PEP 562). Importing all twins above would
+    cause import cycles with this module.
     """
     if name not in TWINS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

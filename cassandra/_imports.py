@@ -19,15 +19,15 @@ from cassandra._threads import Lock, get_ident
 
 __all__ = ["Deferred", "at_first_cluster", "call_at_first_cluster", "import_all", "import_module"]
 
-PATIENCE = 5.0  # maximum seconds that a fork waits
+PATIENCE = 5.0  # a fork waits at most this many seconds for imports
 
-# Held only briefly, and never during an import: two threads may wait for modules that the other
-# thread imports, and Python resolves that deadlock itself.
+# Protects `_importers`. No thread holds this lock during an import: if two threads each wait for a
+# module that the other one imports, Python resolves that deadlock, but only for its own locks.
 _lock = Lock()
-_is_held = False  # by the forking thread
-_importers: list[int] = []  # the importing threads, one entry per import
+_is_held = False  # True if a thread that forks holds the lock
+_importers: list[int] = []  # the identity of the importing thread for each running import
 _waiting: list[Callable[[], object]] = []  # functions that import what the first cluster needs
-_imported = 0  # the number of these functions that were called
+_imported = 0  # the number of functions in `_waiting` that were called
 
 
 def import_module(name: str) -> ModuleType:
@@ -36,7 +36,7 @@ def import_module(name: str) -> ModuleType:
     :raises ImportError: if there is no such module.
     """
     thread = get_ident()
-    # Register before the import locks the module, so that a fork which begins in between waits.
+    # Register the import before it locks the module, so that a fork waits for it.
     with _lock:
         _importers.append(thread)
     try:
@@ -89,7 +89,7 @@ class _Name:
         is_module = self._home.rpartition(".")[2] == self._name
         value = module if is_module else getattr(module, self._name)
         names = vars(sys.modules[self._module])
-        # User code may have patched the name in the meantime.
+        # Do not overwrite the name if user code has patched it in the meantime.
         if names.get(self._name) is self:
             names[self._name] = value
         return value
@@ -100,7 +100,7 @@ class _Name:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._load()(*args, **kwargs)
 
-    # For ``isinstance``, even if it is one of several classes there.
+    # Makes ``isinstance(value, (placeholder, OtherClass))`` work.
     def __instancecheck__(self, instance: object) -> bool:
         return isinstance(instance, self._load())
 
@@ -108,11 +108,11 @@ class _Name:
 def at_first_cluster(module: str, **homes: str) -> None:
     """Add names to `module` that are imported when the first `Cluster` object is created.
 
-    Use this for names that only connecting and executing need, so that applications which import
-    the driver without connecting need not wait for them. After a cluster is created, the module's
-    names are the same as after an ordinary import, so that no request has to import or look up
-    anything. Functions that are called earlier may use the names as well: to call them, to access
-    their attributes, and for ``isinstance``.
+    Use this for names that are only needed to connect and to execute, so that applications which
+    import the driver without connecting import less. When a cluster is created, the placeholders
+    are replaced by the objects themselves, so that requests are not slower than with an ordinary
+    import. Code that runs earlier may call the placeholders, access their attributes, and use them
+    in ``isinstance``.
 
     Type checkers need the names themselves::
 
@@ -125,7 +125,8 @@ def at_first_cluster(module: str, **homes: str) -> None:
     :param homes: for each name, the module that defines it, or the module that is the object.
     """
     names = vars(sys.modules[module])
-    # Set them here: global names in functions do not call the module's `__getattr__`.
+    # Set placeholders as globals, because functions that use a global name do not call the module's
+    # `__getattr__`.
     for name, home in homes.items():
         names[name] = _Name(module, name, home)
         _waiting.append(names[name]._load)
@@ -144,9 +145,9 @@ def import_all() -> None:
     cluster.
     """
     global _imported
-    # An import may register more functions. If a second thread creates a cluster at the same time,
-    # it does the same work, so that both threads find everything imported. Later clusters only load
-    # names of modules that were imported since.
+    # An import may register more functions, so the list may grow during the loop. If two threads
+    # create clusters at the same time, both do all the work, so that each finds everything
+    # imported. Later clusters only call functions that were registered since.
     index = _imported
     while index < len(_waiting):
         _waiting[index]()
@@ -155,17 +156,19 @@ def import_all() -> None:
 
 
 def _before_fork() -> None:
+    """Wait until no other thread is importing, and hold the lock during the fork."""
     global _is_held
     thread = get_ident()
     deadline = time.monotonic() + PATIENCE
     while True:
         _is_held = _lock.acquire(timeout=PATIENCE)
-        # A module may fork while it is imported. Its own thread continues in the child.
+        # Ignore imports of the forking thread itself, which continues in the child.
         is_quiet = all(importer == thread for importer in _importers)
         if not _is_held or is_quiet or time.monotonic() > deadline:
-            return  # while holding the lock, so that no import begins before the fork
+            return  # keep the lock, so that no import begins before the fork
         _lock.release()
-        # Poll: to notify us, each import would have to check for forks at its end.
+        # Check again soon. We do not use a notification: each import would have to check for a
+        # waiting fork.
         time.sleep(0.001)
 
 
@@ -175,7 +178,8 @@ def _in_parent() -> None:
 
 
 def _in_child() -> None:
-    # The parent's lock is held in the child, by a thread that does not exist there.
+    # The lock that was held for the fork is still held in the child: replace it. Threads other than
+    # the forking one do not exist there.
     global _lock
     thread = get_ident()
     _importers[:] = [importer for importer in _importers if importer == thread]

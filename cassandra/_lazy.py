@@ -1,4 +1,6 @@
-"""Modules and classes with names from other modules, which are imported on first use."""
+"""Gives modules and classes names from other modules, which are imported when a name is first
+used.
+"""
 
 from __future__ import annotations
 
@@ -22,20 +24,21 @@ _NO_HOMES: Mapping[str, str] = {}
 def lazy_names(
     module: str, homes: Mapping[str, str] = _NO_HOMES, renamed: Mapping[str, str] = _NO_HOMES
 ) -> Callable[[str], Any]:
-    """Return a ``__getattr__`` for `module` (PEP 562).
+    """Return a ``__getattr__`` for `module` (PEP 562) that imports names when they are first
+    accessed.
 
-    After its first access, a name is an ordinary attribute of the module.
+    After that, a name is an ordinary attribute of the module.
 
     :param module: the module's ``__name__``.
-    :param homes: for each name, the module that defines it. The module also has the names that
-        `cassandra._compat.reexports` lists for it.
-    :param renamed: for each name, its name in the defining module if it differs.
+    :param homes: for each name, the module that defines it. `cassandra._compat.reexports` may list
+        more names for `module`.
+    :param renamed: for names that the defining module has under another name: that name.
     """
 
     def find(name: str) -> Any:
         home = homes.get(name)
-        # Python itself asks for __path__, and for submodules that are not imported yet. The table
-        # need not be read for these.
+        # Python itself looks up names such as __path__, and submodules that are not imported yet.
+        # Do not import the table of re-exported names for these.
         if home is None and not name.startswith("__") and not _is_submodule(module, name):
             home = _reexported(module).get(name)
         if home is None:
@@ -49,16 +52,17 @@ def lazy_names(
 
 
 class LazyAttribute:
-    """A class attribute that is defined in a class of another module.
+    """A class attribute that is defined in another module.
 
-    The other module is imported on first access. Then the attribute itself replaces this object.
+    The other module is imported when the attribute is first accessed. The attribute then replaces
+    this object.
 
-    :param home: the module.
-    :param holder: the name of the class there, or of another module that `home` has. None for the
-        module itself.
-    :param name: its name there; None if it is the same.
-    :param for_engine: True if connecting or executing needs it, so that it is imported with the
-        first cluster.
+    :param home: the other module.
+    :param holder: the name of the class in `home` that has the attribute; None if the module itself
+        has it.
+    :param name: the attribute's name there; None if it is the same.
+    :param for_engine: True if the attribute is needed to connect or execute. It is then imported
+        when the first cluster is created.
     """
 
     __slots__ = ("_holder", "_home", "_name", "_owner", "_there")
@@ -88,20 +92,20 @@ class LazyAttribute:
         if self._holder is not None:
             holder = getattr(holder, self._holder)
         attribute = vars(holder)[self._there or self._name]
-        # User code may have patched it.
+        # Do not overwrite the attribute if user code has patched it.
         if vars(self._owner).get(self._name) is self:
             setattr(self._owner, self._name, attribute)
         return attribute
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         attribute = self._load()
-        # Bind it here: a look-up by name might find an override in a subclass that is calling this
-        # attribute.
+        # Bind the attribute here instead of looking it up again by name. The caller may be an
+        # override in a subclass, and the look-up would find that override again.
         bind = getattr(type(attribute), "__get__", None)
         return attribute if bind is None else bind(attribute, instance, owner)
 
-    # With these two methods, values that are set before the first access are stored as they are
-    # after it.
+    # Setting or deleting the attribute of an object first replaces this descriptor, so that it
+    # works in the same way as later.
     def __set__(self, instance: object, value: object) -> None:
         self._load()
         object.__setattr__(instance, self._name, value)
@@ -123,7 +127,7 @@ def lazy_base(name: str, home: str, attributes: str) -> Any:
 
 
 def _is_submodule(module: str, name: str) -> bool:
-    # ``from package import module`` first asks for an attribute, and then imports the file.
+    # For ``from package import module``, Python first looks for an attribute of the package.
     spec = sys.modules[module].__spec__
     locations = (spec.submodule_search_locations if spec is not None else None) or ()
     return any(
@@ -134,6 +138,6 @@ def _is_submodule(module: str, name: str) -> bool:
 
 
 def _reexported(module: str) -> Mapping[str, str]:
-    """Return the defining modules of names that `module` only has for compatibility."""
+    """Return the names that `module` only has for compatibility, each with its defining module."""
     homes = reexports.REEXPORTS.get(module, {})
     return {name: home for home, names in homes.items() for name in names.split()}

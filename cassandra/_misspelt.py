@@ -13,16 +13,17 @@ __all__ = ["check_spelling", "class_attribute", "is_of_driver", "nearest", "warn
 
 log = logging.getLogger(__name__)
 
-# The minimum similarity of two names, from 0 to 1. `conect_timeout` and `connect_timeout` have
-# 0.97, `timeout` has 0.64. Users may set their own attributes.
+# A name is considered misspelt if its similarity to a setting is at least this, from 0 to 1. For
+# example, `conect_timeout` and `connect_timeout` have 0.97; `timeout` and `connect_timeout` have
+# 0.64, so users may have an attribute `timeout`.
 ALIKE = 0.85
 
-# The minimum similarity for model columns, where a warning is logged instead of an error: `nmae`
-# and `name` have 0.75.
+# The same for columns of models. It may be lower, because only a warning is logged: `nmae` and
+# `name` have 0.75.
 ALIKE_COLUMNS = 0.74
 
-# The names that we warned about, by class. This is not thread-safe, but an extra warning does no
-# harm.
+# The names for which a warning was logged, by class. Two threads may log the same warning, which
+# does no harm.
 _warned: WeakKeyDictionary[type, set[str]] = WeakKeyDictionary()
 
 
@@ -32,26 +33,27 @@ def check_spelling(
     settings: Iterable[str],
     attributes: Callable[[Any], Container[str]] = vars,
 ) -> None:
-    """Check a new attribute, which may be a misspelt setting.
+    """Raise AttributeError if an attribute that is being set is probably a misspelt setting.
 
-    A user's class may have its own attributes with names similar to settings. For such a class a
-    warning is logged, once for each class and name.
+    If the object's class is a user's subclass, log a warning instead, because it may have
+    attributes whose names are similar to settings. Each class and name is logged once.
 
     :param holder: the object. Existing attributes of the object or its class are not misspelt.
     :param name: the attribute that is set.
     :param settings: the names of all settings.
     :param attributes: returns the object's own attributes.
-    :raises AttributeError: if it is misspelt, and the object's class belongs to the driver.
+    :raises AttributeError: if the name is misspelt, and the object's class belongs to the driver.
     """
     cls = type(holder)
     # Private names belong to the user, and names of the class are correct.
     if name.startswith("_") or class_attribute(cls, name) is not None:
         return
-    # Most attributes are not similar to a setting, so we do not import difflib for them.
+    # First compute an upper bound of the similarity, which is cheap. It rules out most names, so
+    # that difflib need not be imported.
     near = nearest(
         name, [setting for setting in settings if _similarity_bound(name, setting) >= ALIKE], ALIKE
     )
-    # Check this last: it creates the object's dict, and without a dict attribute access is faster.
+    # Check this last: it creates the object's dict, which makes attribute access slower.
     if near is None or name in attributes(holder):
         return
     if is_of_driver(cls):
@@ -81,7 +83,8 @@ def warn_of_misspelt(cls: type, attributes: Iterable[str], columns: Iterable[str
     for attribute in attributes:
         if attribute in logged or attribute.startswith("_"):
             continue
-        logged.add(attribute)  # even if it is similar to no column, so that it is compared once
+        # Add each name, so that it is compared only once.
+        logged.add(attribute)
         column = nearest(attribute, columns, ALIKE_COLUMNS)
         if column is not None:
             log.warning(
@@ -127,7 +130,9 @@ def nearest(name: str, candidates: Iterable[str], alike: float) -> str | None:
 
 
 def _similarity_bound(name: str, other: str) -> float:
-    """Return an upper bound of the similarity of two names, from their common letters."""
+    """Return a number that the similarity of two names cannot exceed, computed from their lengths
+    and common letters.
+    """
     total_length = len(name) + len(other)
     upper_bound = 2 * min(len(name), len(other)) / total_length
     if upper_bound < ALIKE:

@@ -1,7 +1,8 @@
-"""The error for an option that a call does not have. It says where to pass the value.
+"""The error for an option that a call does not have. Its message says what to write instead.
 
-Users of other libraries pass settings of statements and profiles to `execute`, and values by name.
-The calls accept ``**unknown`` only to raise this error.
+For example, users of other libraries pass settings of statements or profiles to `execute`, or
+parameters as keyword arguments. The calls of the driver accept ``**_unknown`` only to raise this
+error.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ _OF_STATEMENTS = (
 # Settings that an execution profile has, too.
 _OF_PROFILES = frozenset(("consistency_level", "retry_policy", "serial_consistency_level"))
 
-# Options that have a different name in other libraries, or in other calls of this driver.
+# For names that other libraries or other calls of this driver use: the name of the same option
+# here.
 _SAME: dict[str, str] = {
     **dict.fromkeys(
         ("params", "parameter", "args", "arguments", "values", "bind", "binds", "vars", "data"),
@@ -78,7 +80,7 @@ def unknown_option(call: str, names: Iterable[str]) -> TypeError:
     """Return the error for options that a call does not have.
 
     :param call: the name of the call, for example ``Session.execute``.
-    :param names: the options. The message names the first.
+    :param names: the unknown options. The message is about the first one.
     """
     name = next(iter(names))
     return TypeError(f"{call}() has no option {name!r}{_advice(call.rpartition('.')[2], name)}")

@@ -1,8 +1,8 @@
-"""Private base classes whose attributes compiled code reads.
+"""Private base classes for classes whose attributes compiled code reads directly.
 
-The compiled twin, ``cassandra._accel.bases``, stores the attributes where C code finds them by
-name. Here they are ``__slots__``. Both behave the same: an attribute that was not set, or was
-deleted, raises AttributeError; copies and pickles have the attributes that were set.
+In the compiled twin, ``cassandra._accel.bases``, the attributes are fields of a C struct. Here they
+are ``__slots__``. Both behave in the same way: an attribute that was not set, or was deleted,
+raises AttributeError. Copies and pickles have the attributes that were set.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ __all__ = [
 ]
 
 
-# Attributes that only Python code reads are not here. The classes themselves define them, and user
-# code may add more.
+# These classes have only the attributes that compiled code reads. Their subclasses define all
+# others, and user code may add more.
 class ColumnBase:
     """A column of a table: `cassandra.metadata.ColumnMetadata`."""
 

@@ -1,4 +1,5 @@
-"""Tables as Dask DataFrames: each partition is a range of tokens, which a worker reads itself.
+"""Reads tables as Dask DataFrames, and writes them. Each partition of the DataFrame is a token
+range, which a Dask worker reads itself.
 
 .. code-block:: python
 
@@ -8,8 +9,8 @@
    orders = read_table("shop.orders", cluster, columns=["customer", "total"])
    totals = orders.groupby("customer").total.sum().compute()
 
-Each worker process connects once, with the given settings, which must be picklable. Columns have
-Arrow types in pandas, so that integers with nulls stay integers.
+Each worker process connects once, with the cluster settings that you pass; these must be picklable.
+Columns have Arrow types in pandas, so that integers with nulls remain integers.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ def _dask() -> Any:
 def _as_pandas(table: Any) -> Any:
     import pandas
 
-    # pandas' own types would change if a partition contains a null.
+    # Use Arrow types: with pandas' own types, a partition with a null would have other types.
     return table.to_pandas(types_mapper=pandas.ArrowDtype)
 
 
 def _check(cluster: object) -> None:
-    """Reject an argument that is not a dict of cluster settings."""
+    """Raise TypeError if `cluster` is not a mapping of settings."""
     if not isinstance(cluster, Mapping):
         raise TypeError(
             "cluster must be a mapping of settings, by which each worker connects, but is "
@@ -59,13 +60,14 @@ def read_table(
     """Return a table as a `dask.dataframe.DataFrame`.
 
     Decimals and varints are strings by default, because Arrow needs a precision and a scale for
-    numbers. Pass ``decimals=(38, 2)`` to calculate with them.
+    numbers. Pass for example ``decimals=(38, 2)`` to calculate with decimals.
 
-    Only the schema and the token ranges are read before the DataFrame is computed. Columns that a
-    computation does not use are not selected.
+    This call reads only the schema, the token ranges and the column types. The rows are read when
+    the DataFrame is computed. Columns that a computation does not use are not read.
 
     :param table: ``keyspace.table``.
-    :param cluster: the settings of `cassandra.cluster.Cluster` that workers connect with.
+    :param cluster: a mapping of settings for `cassandra.cluster.Cluster`, with which each worker
+        connects.
     :param columns: the names of the columns; None for all.
     :param where: a CQL condition, with ``?`` markers for the option `parameters`. The server
         applies it.
@@ -81,7 +83,8 @@ def read_table(
     session = worker_session(cluster)
     tasks = scan_tasks(session, table, columns, where, **options)
     numbers = {"decimals": decimals, "varints": varints}
-    # A range without rows has the columns, too.
+    # Read the first batch only for its columns, and drop its rows. A range without rows has a
+    # batch, too.
     first = next(tasks[0].arrow_batches(session, **numbers)).slice(0, 0)
     meta = _as_pandas(_table_of([first]))
     return dataframe.from_map(_read, tasks, cluster=dict(cluster), numbers=numbers, meta=meta)
@@ -110,12 +113,13 @@ def _read(
 def to_table(frame: Any, table: str, cluster: Mapping[str, Any], **options: Any) -> int:
     """Write a Dask DataFrame to a table, and return the number of written rows.
 
-    Each partition is loaded by the worker that holds it. A repeated task writes the same rows
-    again, so no row is duplicated. Counters are rejected.
+    The worker that has a partition writes it. If Dask repeats a task, the same rows are written
+    again, which changes nothing. Tables with counters cannot be written.
 
     :param frame: the `dask.dataframe.DataFrame`.
     :param table: ``keyspace.table``.
-    :param cluster: the settings of `cassandra.cluster.Cluster` that workers connect with.
+    :param cluster: a mapping of settings for `cassandra.cluster.Cluster`, with which each worker
+        connects.
     :param options: see `cassandra.bulk.LoadOptions`.
     :raises ValueError: for options that cannot be used with many processes.
     """

@@ -1,4 +1,4 @@
-"""Packing and unpacking of the protocol's numbers: big-endian integers, floats, vints, varints."""
+"""Packs and unpacks the numbers of the protocol: big-endian integers, floats, vints, varints."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ __all__ = [
 
 
 def _maker(form: str) -> tuple[Any, Any]:
+    """Return the functions that pack and unpack one number in a format of `struct`."""
     packer = Struct(form)
     unpack = packer.unpack
 
@@ -71,8 +72,8 @@ uint8_pack, uint8_unpack = _maker(">B")
 float_pack, float_unpack = _maker(">f")
 double_pack, double_unpack = _maker(">d")
 
-# Version, flags, stream and opcode of a frame header. The stream has 1 byte up to version 2, and 2
-# bytes since version 3.
+# The first four fields of a frame header: version, flags, stream and opcode. The stream has 1 byte
+# up to protocol version 2, and 2 bytes since version 3.
 _header = Struct(">BBbB")
 _v3_header = Struct(">BBhB")
 header_pack = _header.pack
@@ -135,7 +136,7 @@ def uvint_pack(val: int) -> bytes:
             raise ValueError(f"{val} is negative; an unsigned vint is not")
         return bytes((val,))
     bits = val.bit_length()
-    # More would need a tenth byte, which the format does not have.
+    # The format has at most nine bytes, which carry 64 bits.
     if bits > 64:
         raise ValueError(f"{val} does not fit the 64 bits of a vint")
     # n bytes carry 7n bits, and 9 bytes carry 64.
@@ -174,7 +175,7 @@ def vints_pack(values: Iterable[int]) -> bytes:
     :param values: integers from -(2**63) up to 2**63 - 1.
     :raises ValueError: if a value is out of this range.
     """
-    # Zig-zag inline, because a call for each value would take longer than everything else.
+    # Do the zig-zag encoding inline: calling a function for each value would take longer.
     return b"".join([uvint_pack(n << 1 if n >= 0 else (~n << 1) | 1) for n in values])
 
 

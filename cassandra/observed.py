@@ -1,6 +1,6 @@
-"""The progress of a request, as reported to its observers.
+"""Reports the progress of a request to its observers.
 
-The compiled twin is ``cassandra._accel.observed``.
+``cassandra._accel.observed`` is the same module in Cython.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ObservedBase"]
 
-_HEADER_SIZE = 9  # of a frame: native_protocol_v5.spec, section 2
+# The size of a frame's header in bytes (native_protocol_v5.spec, section 2).
+_HEADER_SIZE = 9
 
 
 class ObservedBase:
-    """The part of a `cassandra.observers.ObservedRequest` that the engine updates.
+    """The base of `cassandra.observers.ObservedRequest`, with the methods that the engine calls.
 
     :param request: the engine's request.
     :param hooks: the observers to notify.
@@ -59,12 +60,13 @@ class ObservedBase:
         raise TypeError(f"cannot pickle or copy {type(self).__name__!r} object")
 
     def _tell(self, before: float, hooks: tuple[Hook, ...], *arguments: Any) -> None:
-        # `before` is the current time, which most callers know.
+        # Call each hook in the context of the request's caller. `before` is the current time, which
+        # callers pass because they often know it already.
         run = self._context.run
         for hook in hooks:
             try:
                 run(hook.call, self, *arguments)
-            except BaseException as error:  # the request must continue and complete
+            except BaseException as error:  # an observer's error must not affect the request
                 hook.on_error(error)
             now = self._hooks.clock()
             if now - before > hook.slow_after:
@@ -80,9 +82,9 @@ class ObservedBase:
                 self._tell(self._hooks.clock(), hooks)
 
     def _start_directly(self) -> None:
-        """Called when the request starts in the caller's thread, which will send it directly.
+        """Called when the request starts in the caller's thread, which will try to send it itself.
 
-        The attempt is reported on the event loop later: nothing may have been sent.
+        The attempt is only reported later, on the event loop, because nothing may be sent here.
         """
         self._start()
         self._is_direct = True

@@ -16,7 +16,8 @@ from cassandra.protocol.compression import BodyCompression
 from cassandra.protocol.primitives import int32_pack
 from cassandra.protocol.segment import CRC24_INIT, CRC24_POLY, CRC32_INITIAL
 
-# native_protocol_v5.spec, section 2.2: bytes of the checksums of the header and of the payload.
+# The sizes in bytes of the checksums of a segment's header and of its payload
+# (native_protocol_v5.spec, section 2.2).
 CRC24_LENGTH = 3
 CRC32_LENGTH = 4
 
@@ -58,8 +59,8 @@ class SegmentHeader:
     """The lengths and the flag that precede a payload.
 
     :param payload_length: the number of bytes on the wire.
-    :param uncompressed_payload_length: the number of bytes after decompression. 0 if they are
-        stored uncompressed, -1 without compression.
+    :param uncompressed_payload_length: the number of bytes after decompression. 0 if the payload of
+        this segment is not compressed, -1 if the connection does not use compression.
     :param is_self_contained: True if the payload has complete envelopes.
     """
 
@@ -98,10 +99,10 @@ class Segment:
 
 
 class SegmentCodec:
-    """Writes and reads segments. For compression both functions are needed, otherwise neither.
+    """Writes and reads segments. Pass both functions for compression, or neither.
 
-    :param compressor: compresses bytes to an LZ4 block.
-    :param decompressor: decompresses (block, size) to bytes.
+    :param compressor: called with bytes; returns an LZ4 block.
+    :param decompressor: called with an LZ4 block and the size of its content; returns the content.
     """
 
     def __init__(
@@ -113,7 +114,8 @@ class SegmentCodec:
         self.decompressor = decompressor
         self._algorithm: BodyCompression | None = None
         if compressor is not None:
-            # This only handles segments, so the functions for bodies are never called.
+            # This class only handles segments, so the functions for message bodies are never
+            # called.
             self._algorithm = BodyCompression("lz4", compressor, _no_bodies, compressor, None)
 
     @property

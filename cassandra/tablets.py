@@ -1,6 +1,7 @@
 """ScyllaDB's tablets as objects, for applications and tests that inspect them.
 
-The driver itself stores tablets in a form that takes less memory: `Metadata.tablets`.
+The driver itself does not use these classes. It stores tablets in `Metadata.tablets`, which needs
+less memory.
 """
 
 from __future__ import annotations
@@ -21,25 +22,26 @@ Replicas = Sequence[tuple[uuid.UUID, int]]
 
 
 def choose_tablet_version_block(tablet_version: int) -> int:
-    """Return the byte for an EXECUTE that sends four bits of a version, at a random position.
+    """Return the byte that an EXECUTE sends if the tablet is known: four bits of the tablet's
+    version, from a random position.
 
-    :param tablet_version: the known version.
+    :param tablet_version: the version that is known.
     """
     return version_block(tablet_version, getrandbits(4))
 
 
 def random_tablet_version_block() -> int:
-    """Return the byte for an EXECUTE if the tablet is not known: a random byte."""
+    """Return the byte that an EXECUTE sends if the tablet is not known: a random byte."""
     return getrandbits(8)
 
 
 class Tablet:
     """A range of tokens with its own replicas.
 
-    :param first_token: the token before the range.
+    :param first_token: the last token before the range.
     :param last_token: the last token of the range.
     :param replicas: pairs of host id and shard.
-    :param tablet_version: the server's version of the tablet, if it sent one.
+    :param tablet_version: the server's version of the tablet; None if it has sent none.
     """
 
     def __init__(
@@ -136,7 +138,7 @@ class Tablets:
         :param tablet: the `Tablet`.
         """
         with self._lock:
-            # Create a new list, because readers take no lock.
+            # Make a new list instead of changing the old one, because readers take no lock.
             remaining = [
                 other
                 for other in self._tablets.get((keyspace, table), ())

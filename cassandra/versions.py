@@ -1,4 +1,4 @@
-"""Protocol versions, and names used in schema changes and errors."""
+"""Protocol versions, and constants that occur in schema changes and in errors."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from cassandra.errors import UnsupportedOperation
 
 
 class ProtocolVersion:
-    """Versions of the native protocol.
+    """The versions of the native protocol.
 
-    This driver supports 3, 4 and 5, and 6 as a beta. The other numbers are only names.
+    This driver supports 3, 4 and 5, and 6 as a beta. The other constants exist for compatibility.
     """
 
     V1 = 1
@@ -23,7 +23,7 @@ class ProtocolVersion:
     DSE_V1 = 0x41
     DSE_V2 = 0x42
 
-    # From the highest to the lowest: after a refused version, the next lower one is tried.
+    # From the highest to the lowest: if a server refuses a version, the next one is tried.
     SUPPORTED_VERSIONS = (V6, V5, V4, V3)
     BETA_VERSIONS = (V6,)
     MIN_SUPPORTED = V3
@@ -37,7 +37,7 @@ class ProtocolVersion:
         :param previous_version: the version that a server has refused.
         """
         for version in cls.SUPPORTED_VERSIONS:
-            # A downgrade never ends at a beta version, which must be requested.
+            # Skip beta versions, which the application must request.
             if version < previous_version and version not in cls.BETA_VERSIONS:
                 return version
         return 0
@@ -47,7 +47,7 @@ class ProtocolVersion:
         """Raise `UnsupportedOperation` if this driver does not support `version`.
 
         :param version: the protocol version, a number.
-        :param allow_beta: accept beta versions, too.
+        :param allow_beta: True to accept beta versions, too.
         """
         if isinstance(version, bool) or not isinstance(version, int):
             raise TypeError(
@@ -62,7 +62,7 @@ class ProtocolVersion:
             )
         if version not in cls.SUPPORTED_VERSIONS:
             spoken = ", ".join(str(v) for v in sorted(cls.SUPPORTED_VERSIONS))
-            # Name these versions, because the number 65 alone would not be understood.
+            # Add the names of these versions: a user would not understand the number 65.
             name = {cls.DSE_V1: "DSE_V1 ", cls.DSE_V2: "DSE_V2 "}.get(version, "")
             raise UnsupportedOperation(
                 f"native protocol version {name}{version} is not supported; "
@@ -136,7 +136,7 @@ class ProtocolVersion:
 
     @classmethod
     def uses_error_code_map(cls, version: int) -> bool:
-        """Return True if failures include a code for each replica.
+        """Return True if the errors for failed reads and writes have a code for each replica.
 
         :param version: the protocol version, a number.
         """
@@ -152,7 +152,7 @@ class ProtocolVersion:
 
 
 class SchemaChangeType:
-    """The types of changes of a schema object (SCHEMA_CHANGE)."""
+    """How a schema object has changed, in the server's SCHEMA_CHANGE events and results."""
 
     DROPPED = "DROPPED"
     CREATED = "CREATED"
@@ -160,7 +160,7 @@ class SchemaChangeType:
 
 
 class SchemaTargetType:
-    """The types of schema objects that change (SCHEMA_CHANGE)."""
+    """Which kind of schema object has changed, in the server's SCHEMA_CHANGE events and results."""
 
     KEYSPACE = "KEYSPACE"
     TABLE = "TABLE"
@@ -177,7 +177,7 @@ class OperationType(enum.Enum):
 
 
 class SignatureDescriptor:
-    """A function's or aggregate's name with the CQL types of its arguments.
+    """The signature of a function or aggregate: its name and the CQL types of its arguments.
 
     :param name: the name, without the keyspace.
     :param argument_types: the types as CQL strings, in order.
@@ -206,11 +206,11 @@ class SignatureDescriptor:
 
 
 class UserFunctionDescriptor(SignatureDescriptor):
-    """A user-defined function by name and argument types."""
+    """The signature of a user-defined function."""
 
 
 class UserAggregateDescriptor(SignatureDescriptor):
-    """A user-defined aggregate by name and argument types."""
+    """The signature of a user-defined aggregate."""
 
 
 for _class in (

@@ -1,4 +1,4 @@
-"""Results by columns on asyncio: the methods of `cassandra.client.columnar`, awaited."""
+"""The methods with which a `ResultSet` of the asyncio API returns columns."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
 
     __slots__ = ()
 
-    # How reading has begun: "" (not yet), "row", "column", or "rows" if pages of rows were dropped.
+    # How the result is being read. "": not at all; "row": by rows, and no page was dropped yet;
+    # "rows": by rows, and earlier pages were dropped; "column": by columns.
     _begun: str
     _next: NextPage | None
 
@@ -62,7 +63,8 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
             ``durations="interval"`` or "struct": see the guide on results.
         """
-        # Not a generator function, so that a missing package is an error of this call.
+        # This is not a generator function, so that the call itself raises the error for a missing
+        # package.
         form = self._batches_form(options)
         pages = self._pages(form.column_plan, form.column_plan_of)
         return (form.each(page) async for page in pages)
@@ -102,7 +104,7 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         """
         columnar = columnar_module()
         message = rows_message(self._message)
-        # Consumers of this interface do not await, so they could not wait for a page.
+        # The consumers of this interface are not asynchronous, so they cannot wait for a page.
         if message.paging_state is not None:
             raise RuntimeError(
                 "the result has more pages, which cannot be waited for here: "
@@ -119,9 +121,10 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
             raise RuntimeError(READ if self._begun == "column" else BEGUN)
 
     def _begin(self, mode: str) -> None:
-        """Record how the rows are read.
+        """Record how the rows are being read.
 
-        :raises RuntimeError: if pages were read in another way, and dropped.
+        :param mode: the new value of `_begun`.
+        :raises RuntimeError: if earlier pages were read and dropped, so that rows would be missing.
         """
         if self._begun == "column":
             raise RuntimeError(READ)
@@ -139,10 +142,11 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         while True:
             more = message.paging_state is not None
             if more:
-                # Pages are dropped from here on, so an iteration over rows would silently miss
-                # them.
+                # Pages are dropped from here on. Make an iteration over rows raise an error, or it
+                # would silently miss rows.
                 self._begun = "column"
-                # Fetch one page ahead while this page is used; not more, to bound memory.
+                # Request the next page, so that it comes while this page is used. Do not request
+                # more pages, which would need memory.
                 self._ask_for_next_page()
             yield message.columns(column_plan)
             if not more:

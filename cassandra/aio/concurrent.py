@@ -1,4 +1,4 @@
-"""Concurrent executions with bounded memory."""
+"""Executes many statements concurrently on asyncio: the code of `Session.execute_concurrent`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ else:
 
 __all__ = ["ExecutionResult", "PlacedResult", "outcomes"]
 
-# Outcomes in a row without waiting; then other tasks get a turn.
+# After this many outcomes without a wait, let other tasks of the loop run.
 _MOST_WITHOUT_REST = 1000
 
 
 class ExecutionResult(NamedTuple):
     """The outcome of one execution.
 
-    :param success: False if the execution failed.
+    :param success: True if the statement was executed, False if it failed.
     :param result_or_exc: the result, or the error if it failed.
     """
 
@@ -34,9 +34,9 @@ class ExecutionResult(NamedTuple):
 
 
 class PlacedResult(NamedTuple):
-    """The outcome of one execution, with `in_order=False`.
+    """The outcome of one execution, if `in_order=False` was passed.
 
-    :param success: False if the execution failed.
+    :param success: True if the statement was executed, False if it failed.
     :param result_or_exc: the result, or the error if it failed.
     :param position: the position of its statement, from 0.
     """
@@ -60,9 +60,10 @@ async def outcomes(
     path: happy_path.HappyPath | None,
     in_order: bool,
 ) -> AsyncGenerator[Any, None]:
-    """Yield outcomes.
+    """Execute statements, and yield their outcomes; see `Session.execute_concurrent`.
 
-    :param path: the happy path of the session; None if each statement uses `execute`.
+    :param path: the happy path of the session; None if each statement must be executed with
+        `execute`.
     :param in_order: False yields outcomes as they come, each with its position.
     """
     outcome_class: type[Any] = ExecutionResult if in_order else PlacedResult
@@ -73,9 +74,10 @@ async def outcomes(
     rested = 0
     try:
         while True:
-            # Statements after an error would be cancelled anyway.
+            # After an error, send no more statements: they would be cancelled anyway.
             collector.is_paused = raise_on_first_error and collector.has_failed
-            # Send first: a slow reader must not leave the servers idle.
+            # Send more before yielding outcomes: the caller may be slow, and meanwhile the servers
+            # should not be idle.
             if collector.wants_more:
                 run.fill()
             batch = collector.take()
@@ -88,18 +90,21 @@ async def outcomes(
                     locate(outcome[1], f"row {position if in_order else outcome.position}")
                     raise outcome[1]
                 yield outcome
-            # Executions that end at once, for example in a closed session, never make us wait.
+            # If executions end at once, for example in a closed session, `wait` never suspends this
+            # coroutine. Let other tasks run from time to time.
             if collector.delivered - rested >= _MOST_WITHOUT_REST:
                 rested = collector.delivered
                 await asyncio.sleep(0)
     finally:
         run.give_up()
-        # Break the reference cycle between this frame and an error that it raises.
+        # The traceback of an error refers to this frame: drop the frame's references to the error.
         del batch, outcome
 
 
 class _Run:
-    """Starts executions. Statements are only taken when they are started: there may be no end."""
+    """Starts the executions of one call. The iterator of statements may be endless, so a statement
+    is only taken when it is started.
+    """
 
     def __init__(
         self,
@@ -114,7 +119,7 @@ class _Run:
         self._concurrency = concurrency
         self._options = options
         self._collector = collector
-        # Executions off the happy path, by position.
+        # The futures of executions that the happy path does not handle, by position.
         self._futures: dict[int, asyncio.Future[Any]] = {}
         self._loop = asyncio.get_running_loop()
         self._waits: asyncio.Future[None] | None = None
@@ -126,9 +131,10 @@ class _Run:
         fill(self._collector, self._statements, self._concurrency, start_all, self._start)
 
     def _start(self, statement: Any, parameters: Any, position: int) -> None:
-        # A mistake in the call becomes the outcome of the statement, like any other error.
+        # An error that `execute` raises at once is the outcome of the statement, like other errors.
         try:
-            # A tracer may have wrapped `execute` in a coroutine function.
+            # Use `ensure_future`, because a tracing library may have replaced `execute` by a
+            # coroutine function.
             future = asyncio.ensure_future(
                 self._session.execute(statement, parameters, **self._options)
             )
@@ -139,8 +145,8 @@ class _Run:
             future.add_done_callback(partial(self._on_done, position))
 
     def _on_done(self, position: int, future: asyncio.Future[Any]) -> None:
-        if self._futures.pop(position, None) is None:  # the reader has given up
-            _look_at(future)
+        if self._futures.pop(position, None) is None:  # `give_up` was called
+            _retrieve_error(future)
             return
         if future.cancelled():
             self._collector.put(position, False, asyncio.CancelledError())
@@ -169,10 +175,10 @@ class _Run:
         futures, self._futures = self._futures, {}
         for future in futures.values():
             if not future.cancel():
-                _look_at(future)
+                _retrieve_error(future)
 
 
-def _look_at(future: asyncio.Future[Any]) -> None:
-    """Retrieve the error of a finished future, so that asyncio does not log it."""
+def _retrieve_error(future: asyncio.Future[Any]) -> None:
+    """Read the error of a finished future. Otherwise asyncio would log it as never retrieved."""
     if not future.cancelled():
         future.exception()

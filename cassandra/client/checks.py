@@ -1,4 +1,6 @@
-"""Checks of the application's arguments, so that the call with the mistake raises the error."""
+"""Checks of arguments that the application passes. Without them, a wrong argument would cause an
+error later, in another place.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +44,9 @@ VECTOR_TYPES = ("list", "array", "numpy")
 def check_parameters(parameters: object, named: bool = True) -> None:
     """Raise TypeError unless `parameters` is a sequence or a mapping.
 
-    :param named: True also accepts an object with attributes, and a string of one character.
+    :param named: True to also accept an object with attributes, and a string of one character.
     """
-    # A string has a length too; we must not take it for a sequence of characters.
+    # Do not accept other strings as sequences of characters.
     if named and is_lone_text(parameters, 1):
         return
     if isinstance(parameters, (str, bytes)) or not (
@@ -59,7 +61,7 @@ def check_parameters(parameters: object, named: bool = True) -> None:
                 else "a single one is written (value,)"
             )
         )
-    # The order of a set is arbitrary, so values would go to arbitrary columns.
+    # A set has no order, so its values would be stored in arbitrary columns.
     if isinstance(parameters, (set, frozenset)) and len(parameters) > 1:
         raise TypeError(
             f"parameters are the set {parameters!r}, which has no order: write a tuple, "
@@ -88,14 +90,14 @@ def check_timeout(timeout: object) -> None:
     """Raise TypeError or ValueError unless `timeout` is a number of seconds, or None."""
     if timeout is None:
         return
-    # A bool is an int, but timeout=True is certainly a mistake.
+    # Refuse a bool, which is an int for Python, but certainly a mistake.
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
         raise TypeError(
             f"timeout must be seconds or None, but is {timeout!r} of type "
             f"{type(timeout).__name__}{_instead_of_timeout(timeout)}"
         )
-    # 0 and less are allowed: applications pass their remaining time, and the request expires at
-    # once.
+    # Accept 0 and negative numbers: applications pass the time that they have left. Such a request
+    # times out at once.
     if math.isnan(timeout):
         raise ValueError(f"timeout must be a number of seconds, but is {timeout!r}")
     if timeout == math.inf:
@@ -142,15 +144,15 @@ def check_keyspace(keyspace: object) -> None:
 
 
 def no_keyspace(keyspace: str, refusal: Exception) -> NoHostAvailable:
-    """Return the error of `connect` when the server refuses to use the keyspace."""
+    """Return the error for `connect` if the server has rejected the USE of its keyspace."""
     message = f"Unable to connect to any servers using keyspace {keyspace!r}"
     return refused_everywhere(message, {"(the server)": refusal}, refusal)
 
 
 def check_vectors(request: RequestBase) -> None:
-    """Check the form in which a request should return vectors.
+    """Check the Python type in which a request should return vectors.
 
-    :raises ValueError: if there is no such form.
+    :raises ValueError: if the type is unknown.
     :raises DependencyException: if the required package is not installed.
     """
     if request.vectors != "list":
@@ -158,10 +160,10 @@ def check_vectors(request: RequestBase) -> None:
 
 
 def check_vector_type(setting: str, vector_type: object) -> None:
-    """Check the form in which vectors should be returned.
+    """Check the name of a Python type in which vectors should be returned.
 
     :param setting: the name of the setting, for the message.
-    :raises ValueError: if there is no such form.
+    :raises ValueError: if the type is unknown.
     :raises DependencyException: if the required package is not installed.
     """
     if vector_type not in VECTOR_TYPES:
@@ -169,7 +171,7 @@ def check_vector_type(setting: str, vector_type: object) -> None:
             f"{setting}: vectors are read as one of {', '.join(map(repr, VECTOR_TYPES))}, "
             f"not as {vector_type!r}"
         )
-    # Only check that NumPy is installed: importing it takes longer than a call should.
+    # Only check whether NumPy is installed. Importing it would take too long here.
     if vector_type == "numpy" and importlib.util.find_spec("numpy") is None:
         raise DependencyException(
             "vectors as NumPy arrays need the package 'numpy': pip install turbocql[numpy]"
@@ -181,7 +183,7 @@ def list_of_queries(queries: Sequence[str | bytes]) -> list[str]:
 
     :raises TypeError: if `queries` is a single string, or an item is not a string.
     """
-    # A str is a sequence of strings too, and each character would be prepared.
+    # Refuse a string: it is also a sequence of strings, and each character would be prepared.
     if isinstance(queries, str):
         raise TypeError(f"queries must be a list of texts, not a single text: {queries!r}")
     texts: list[str] = [query.decode() if isinstance(query, bytes) else query for query in queries]

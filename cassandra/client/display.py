@@ -220,7 +220,7 @@ def _cql_name(cql_type: Any) -> str:
     return re.sub(r"\bvarchar\b", "text", cql_type.cql_parameterized_type())
 
 
-def _shape(value: object) -> str:
+def _as_text(value: object) -> str:
     """Return a value as text for a table. The driver's own classes of sets and maps are shown in
     braces, like Python's.
     """
@@ -241,7 +241,7 @@ def _cut(value: object) -> str:
         return _printable(text, MOST_CHARACTERS - 3) + "..."
     if isinstance(value, (list, tuple)) and len(value) > MOST_CHARACTERS:
         value = value[:MOST_CHARACTERS]
-    return _printable(_shape(value), MOST_CHARACTERS)
+    return _printable(_as_text(value), MOST_CHARACTERS)
 
 
 def _printable(text: str, limit: int) -> str:

@@ -21,11 +21,11 @@ _CONNECTED = (*_LOCAL, HostDistance.REMOTE)
 
 
 class PoolSizes:
-    """The sizes of pools, for all protocol versions.
+    """The methods of a `Cluster` for the sizes of connection pools.
 
-    A session opens `get_core_connections_per_host` connections to each host of a distance. The
-    maximum limits that number. Pools do not grow with the load, because one connection handles up
-    to 32,768 concurrent requests.
+    A session opens `get_core_connections_per_host` connections to each host, depending on the
+    host's distance. `set_max_connections_per_host` limits that number. Pools do not grow with the
+    load, because one connection handles up to 32,768 concurrent requests.
     """
 
     _core_connections: dict[int, int]
@@ -59,7 +59,8 @@ class PoolSizes:
         """Called after a change of the sizes, to resize open pools."""
 
     def get_core_connections_per_host(self, host_distance: int) -> int:
-        """Return how many connections a session opens to a host at this distance; 1 by default.
+        """Return the number of connections that a session opens to each host at a distance; 1 by
+        default.
 
         :param host_distance: a value of `HostDistance`.
         """
@@ -68,8 +69,8 @@ class PoolSizes:
     def set_core_connections_per_host(self, host_distance: int, core_connections: int) -> None:
         """Set the number of connections to each host at a distance, also for open pools.
 
-        Open pools grow at once, and shrink as requests end. `HostDistance.LOCAL` includes the local
-        rack.
+        Open pools get more connections at once. Surplus connections are closed when they are idle.
+        `HostDistance.LOCAL` includes the local rack.
 
         :param host_distance: a value of `HostDistance`.
         :param core_connections: the number of connections, at least 1.
@@ -89,7 +90,8 @@ class PoolSizes:
         return self._max_connections[_checked_distance("host_distance", host_distance)]
 
     def set_max_connections_per_host(self, host_distance: int, max_connections: int) -> None:
-        """Set the maximum; pools with more connections shrink to it.
+        """Set the maximum number of connections to each host at a distance. If pools have more
+        connections, surplus ones are closed when they are idle.
 
         :param host_distance: a value of `HostDistance`.
         :param max_connections: the maximum number of connections, at least 1.
@@ -97,7 +99,7 @@ class PoolSizes:
         _check("max_connections", host_distance, max_connections)
         for distance in _distances_of(host_distance):
             self._max_connections[distance] = max_connections
-            # The core size of pools must not exceed the maximum.
+            # The number of connections to open must not exceed the maximum.
             self._core_connections[distance] = min(
                 self._core_connections[distance], max_connections
             )
@@ -137,7 +139,7 @@ class PoolSizes:
 
 
 def _distances_of(distance: int) -> tuple[int, ...]:
-    # Applications that only use LOCAL mean the whole local data center.
+    # Applications written for cassandra-driver use LOCAL for the whole local data center.
     return _LOCAL if distance == HostDistance.LOCAL else (distance,)
 
 

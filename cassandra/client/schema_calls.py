@@ -21,32 +21,30 @@ R = TypeVar("R")
 
 
 class SchemaCalls(Generic[R]):
-    """`refresh_*_metadata`: each method waits until the nodes agree on the schema, then reads a
-    part.
+    """The methods `refresh_*_metadata`. Each waits until the nodes agree on the schema, and then
+    reads a part of it from the server.
 
-    They also work if reading of the schema is disabled. The parameter `max_schema_agreement_wait`
-    is the longest wait in seconds; None for the cluster's setting, 0 or less for no wait. They
-    raise DriverException if the nodes do not agree in time, and OperationTimedOut if the host of
-    the control connection does not answer.
+    They work even if reading the schema is disabled. They raise DriverException if the nodes do not
+    agree in time, and OperationTimedOut if the host of the control connection does not answer.
     """
 
     def _refresh_schema(self, target: Target, max_wait: float | None) -> R:
         raise NotImplementedError
 
     def refresh_schema_metadata(self, max_schema_agreement_wait: float | None = None) -> R:
-        """Read all keyspaces again, now.
+        """Read the schema of all keyspaces now.
 
-        :param max_schema_agreement_wait: seconds to wait for agreement of the hosts first; 0 or
-            less for no wait. None for the cluster's setting.
+        :param max_schema_agreement_wait: seconds to wait for the hosts to agree first; 0 or less
+            for no wait. None for the cluster's setting.
         """
         return self._refresh_schema(Target(), max_schema_agreement_wait)
 
     def refresh_keyspace_metadata(
         self, keyspace: str, max_schema_agreement_wait: float | None = None
     ) -> R:
-        """Read one keyspace and everything in it again, now.
+        """Read one keyspace and everything in it now.
 
-        :param keyspace: its name.
+        :param keyspace: the name of the keyspace.
         :param max_schema_agreement_wait: seconds to wait for the hosts to agree first; 0 or less
             for no wait. None for the cluster's setting.
         """
@@ -55,10 +53,10 @@ class SchemaCalls(Generic[R]):
     def refresh_table_metadata(
         self, keyspace: str, table: str, max_schema_agreement_wait: float | None = None
     ) -> R:
-        """Read one table again, now.
+        """Read one table now.
 
-        :param keyspace: its name.
-        :param table: its name.
+        :param keyspace: the name of the keyspace.
+        :param table: the name of the table.
         :param max_schema_agreement_wait: seconds to wait for the hosts to agree first; 0 or less
             for no wait. None for the cluster's setting.
         """
@@ -67,23 +65,23 @@ class SchemaCalls(Generic[R]):
     def refresh_materialized_view_metadata(
         self, keyspace: str, view: str, max_schema_agreement_wait: float | None = None
     ) -> R:
-        """Read one materialized view again, now.
+        """Read one materialized view now.
 
-        :param keyspace: its name.
-        :param view: its name.
+        :param keyspace: the name of the keyspace.
+        :param view: the name of the view.
         :param max_schema_agreement_wait: seconds to wait for the hosts to agree first; 0 or less
             for no wait. None for the cluster's setting.
         """
-        # Events, and the reading of the schema, treat views as tables.
+        # A view is read like a table.
         return self._refresh_schema(Target("TABLE", keyspace, view), max_schema_agreement_wait)
 
     def refresh_user_type_metadata(
         self, keyspace: str, user_type: str, max_schema_agreement_wait: float | None = None
     ) -> R:
-        """Read one user-defined type again, now.
+        """Read one user-defined type now.
 
-        :param keyspace: its name.
-        :param user_type: its name.
+        :param keyspace: the name of the keyspace.
+        :param user_type: the name of the type.
         :param max_schema_agreement_wait: seconds to wait for the hosts to agree first; 0 or less
             for no wait. None for the cluster's setting.
         """
@@ -95,10 +93,10 @@ class SchemaCalls(Generic[R]):
         function: UserFunctionDescriptor | str,
         max_schema_agreement_wait: float | None = None,
     ) -> R:
-        """Read the user-defined functions with this name again, now.
+        """Read all user-defined functions with a name now.
 
-        :param keyspace: its name.
-        :param function: the name, or a descriptor with the name.
+        :param keyspace: the name of the keyspace.
+        :param function: the name of the functions, or the descriptor of one of them.
         :param max_schema_agreement_wait: seconds to wait for the hosts to agree first; 0 or less
             for no wait. None for the cluster's setting.
         """
@@ -111,10 +109,10 @@ class SchemaCalls(Generic[R]):
         aggregate: UserAggregateDescriptor | str,
         max_schema_agreement_wait: float | None = None,
     ) -> R:
-        """Read the user-defined aggregates with this name again, now.
+        """Read all user-defined aggregates with a name now.
 
-        :param keyspace: its name.
-        :param aggregate: the name, or a descriptor with the name.
+        :param keyspace: the name of the keyspace.
+        :param aggregate: the name of the aggregates, or the descriptor of one of them.
         :param max_schema_agreement_wait: seconds to wait for the hosts to agree first; 0 or less
             for no wait. None for the cluster's setting.
         """

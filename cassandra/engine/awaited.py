@@ -1,8 +1,10 @@
-"""The happy path on asyncio, in one pass, and its awaitable.
+"""`HappyPath`, which executes common statements of a session in one call, and `ResultFuture`, the
+awaitable of the asyncio API.
 
-Part of the twin module `cassandra.engine.happy_path`, which exports both names. The compiled
-`ResultFuture` is not a subclass of `asyncio.Future`, but behaves like one. All futures that are
-done in the same loop turn share one loop handle for their callbacks.
+`cassandra.engine.happy_path` exports these names, and has a twin in Cython. The compiled
+`ResultFuture` is not a subclass of `asyncio.Future`, but behaves like one. In the compiled twin,
+all
+futures that are done in the same loop turn share one loop handle for their callbacks.
 """
 
 from __future__ import annotations
@@ -33,13 +35,13 @@ _one_int = struct.Struct(">i").unpack_from
 
 
 class RowsAnswer:
-    """The answer to a SELECT on the happy path, when little more than its rows is needed.
+    """The answer to a SELECT on the happy path, for results that only need its rows.
 
-    A cheap replacement for `ResultMessage`, which has many more fields.
+    It is quicker to make than a `ResultMessage`, which has many more fields.
 
     :param metadata: the metadata of the rows.
     :param body: the body of the answer.
-    :param offset: where the number of rows is in `body`; the number is not negative.
+    :param offset: the position of the row count in `body`. The count must not be negative.
     """
 
     __slots__ = ("_body", "_metadata", "_offset")
@@ -50,9 +52,12 @@ class RowsAnswer:
         self._offset = offset
 
     def rows(self, row_factory: Callable[..., Any]) -> Any:
-        """Return the rows, or None if they must be decoded by `message()`."""
+        """Return the rows if `row_factory` is one of the driver's own. Return None if they must be
+        decoded by `message()`.
+        """
         method = getattr(row_factory, "row_plan_method", None)
-        # functools.wraps copies attributes to wrappers, which are other functions.
+        # Check that the attribute belongs to this function: functools.wraps copies it to a user's
+        # wrapper.
         if method is None or method[1] is not row_factory:
             return None
         row_plan = self._metadata._row_plan or self._metadata.row_plan
@@ -60,7 +65,7 @@ class RowsAnswer:
         try:
             return getattr(row_plan, method[0])(body, offset + 4, _one_int(body, offset)[0])
         except DecodeError:
-            return None  # the full message reports the error
+            return None  # `message()` raises this error with its details
 
     def message(self) -> ResultMessage:
         """Return the `ResultMessage` of this answer, with all its fields."""
@@ -70,13 +75,13 @@ class RowsAnswer:
 class ResultFuture(asyncio.Future[Any]):
     """The awaitable of an execution's result.
 
-    Cancelling the future gives up the request; its stream is free again once the answer has come.
+    Cancelling the future ends the request. Its stream is free again when the answer has come.
 
     :param path: the happy path of the session.
     :param row_factory: the row factory of the result.
     """
 
-    # Slots are quicker to write than the dict of asyncio's Future.
+    # Use slots, because they are quicker to write than the dict of asyncio's Future.
     __slots__ = ("_path", "request", "row_factory")
 
     request: RequestBase
@@ -92,7 +97,7 @@ class ResultFuture(asyncio.Future[Any]):
             raise no_attribute(type(self).__name__, name)
 
     def __repr__(self) -> str:
-        # asyncio shows the repr if an error was never retrieved.
+        # Add the statement, because asyncio logs the repr if an error was never retrieved.
         return f"{super().__repr__()[:-1]}{statement_of(self)}>"
 
     @property
@@ -102,12 +107,14 @@ class ResultFuture(asyncio.Future[Any]):
 
     @property
     def message(self) -> Any:
-        """The message that was or will be sent; a request listener may change it."""
+        """The protocol message of the request, as an object. A request listener may change it
+        before it is sent.
+        """
         return self._path.session._message_of_request(self.request)
 
     def cancel(self, msg: object = None) -> bool:
-        """Give up the request; its stream is free when the answer has come."""
-        # Cancel the future first: the end of the request must find it done.
+        """Cancel the future, and end the request."""
+        # Cancel the future first: ending the request calls `complete`, which then does nothing.
         cancelled = super().cancel(msg)
         if cancelled:
             self.request.cancel()
@@ -121,15 +128,16 @@ class ResultFuture(asyncio.Future[Any]):
             self.set_result(self._path._result_of(request, self.row_factory))
 
     def refuse(self, error: BaseException) -> None:
-        """End with `error`, unless the future is done already."""
+        """Set `error` as the future's error, unless the future is done already."""
         if self.done():
             return
         if isinstance(error, asyncio.CancelledError):
-            # self.cancel() would cancel the request too, which is over already.
+            # Do not call self.cancel(), which would cancel the request, too: it is over already.
             super().cancel()
             return
         if isinstance(error, StopIteration):
-            # A StopIteration raised into a coroutine would look like the coroutine's own end.
+            # A StopIteration that is raised into a coroutine would look as if the coroutine had
+            # ended normally, so raise a RuntimeError, as asyncio does.
             cause, error = (
                 error,
                 RuntimeError(
@@ -142,12 +150,15 @@ class ResultFuture(asyncio.Future[Any]):
 
 
 class HappyPath:
-    """The happy path of a session: prepared statements whose values are in a tuple or list,
-    without options, listeners or handlers.
+    """Executes the most common statements of a session in the shortest way: prepared statements
+    whose values are in a tuple or list, bound statements, and batches of rows.
 
-    :param session: the session of the asyncio API.
+    It handles them only without options of the call, request listeners and user-defined protocol
+    handlers.
+
+    :param session: the public session.
     :param engine: the engine's session.
-    :param options: the options of a call without arguments.
+    :param options: the options of calls that pass none.
     :param request_class: must not define ``__init__`` or ``start``: the compiled twin calls
         neither.
     :param body_class: must not define ``__init__`` or ``start`` either.
@@ -197,9 +208,8 @@ class HappyPath:
     def request(self, query: Any, parameters: object, on_done: Callable[[Any], None]) -> Any:
         """Make the request for a prepared statement, a bound statement or a batch.
 
-        Returns None if the execution must leave the happy path.
-
         :param on_done: called with the request when it is over.
+        :returns: None if the happy path does not handle this execution.
         """
         parameters_type = type(parameters)
         is_batch = type(query) is BatchStatement
@@ -234,10 +244,9 @@ class HappyPath:
         return request
 
     def execute(self, query: object, parameters: object) -> ResultFuture | None:
-        """Execute a prepared statement, a bound statement or a batch on the happy path.
+        """Execute a prepared statement, a bound statement or a batch.
 
-        Returns None off the happy path; nothing was sent then, and the caller uses the general way.
-
+        :returns: None if the happy path does not handle this execution. Nothing was sent then.
         :raises RuntimeError: if the running loop is not the session's.
         """
         if running_loop() is not self.loop:
@@ -258,4 +267,4 @@ class HappyPath:
 
 
 def _over(request: RequestBase) -> None:
-    """Placeholder of `on_done` until the future exists."""
+    """Takes the place of `on_done` until the future exists."""

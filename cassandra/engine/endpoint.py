@@ -1,4 +1,4 @@
-"""Factories of end points, which turn rows of the system tables into addresses of nodes."""
+"""End point factories, which make the end points of nodes from rows of the system tables."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ __all__ = [
 
 
 def advertised_address(row: Mapping[str, Any]) -> str:
-    """Return the address for clients in a row of the system tables.
+    """Return the address at which clients can reach the node of a row of the system tables.
 
     :raises ValueError: if the row has no address.
     """
     # The column is native_address in system.peers_v2, and rpc_address in older tables.
     address = row.get("native_address") or row.get("rpc_address")
     if address in (None, "0.0.0.0", "::"):
-        # A node that listens on every address shows a wildcard; its peers know its other address.
+        # A node that listens on all addresses advertises a wildcard: use another address of it.
         address = row.get("broadcast_address") or row.get("peer") or row.get("listen_address")
     if address is None:
         raise ValueError(f"a row of the system tables names no address: {dict(row)!r}")
@@ -79,7 +79,7 @@ class DefaultEndPointFactory(EndPointFactory):
     def may_block(self) -> bool:
         """True if `create` may block: a subclass, or a translator that queries a name server."""
         translator = getattr(self.cluster, "address_translator", None)
-        # Compare exact types: a subclass may do anything.
+        # Compare the exact types, because a user's subclass may block.
         return type(self) is not DefaultEndPointFactory or type(translator) not in (
             type(None),
             IdentityTranslator,
@@ -107,7 +107,7 @@ class DefaultEndPointFactory(EndPointFactory):
 
 
 class SniEndPointFactory(EndPointFactory):
-    """Reaches all nodes through one proxy; the host id is the TLS server name.
+    """Makes end points of nodes behind one TLS proxy. The host id is sent as the TLS server name.
 
     :param proxy_address: the proxy's name or address.
     :param port: the proxy's port.

@@ -1,9 +1,9 @@
-"""The environment of an engine: time, random numbers, connections and threads.
+"""`Environment`: the clock, random numbers, network and threads that an engine uses.
 
 Each cluster has one `Environment`, which `Core` passes to the parts that need it. A loop that
-simulates a network provides its own environment by a method `cassandra_environment()`, so that it
-controls everything the engine does. On any other loop the engine uses the system's clock and
-network.
+simulates a network has a method `cassandra_environment()`, which returns another environment. In
+this way the simulation controls everything that the engine does. On any other loop, the engine uses
+the system's clock and network.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ MakeProtocol = Callable[[], asyncio.BaseProtocol]
 class InsertionOrdered(dict[T, None]):
     """A set that iterates in insertion order.
 
-    The order of a plain set of tasks or requests depends on their addresses, so a run that ends
-    several of them could not be repeated.
+    A plain set of tasks or requests iterates in the order of their memory addresses. If a loop over
+    it ended several of them, a simulated run could not be repeated in the same order.
     """
 
     __slots__ = ()
@@ -48,7 +48,7 @@ class InsertionOrdered(dict[T, None]):
         self.pop(item, None)
 
     def __iter__(self) -> Iterator[T]:
-        # Copy in one step: other threads may add and discard while we iterate.
+        # Make a copy, which is atomic: other threads may change the set while we iterate.
         return iter(list(self.keys()))
 
 
@@ -59,15 +59,15 @@ class Environment:
     """
 
     clock: Callable[[], float]
-    """Returns seconds of a clock that never goes back. Any thread may call it."""
+    """Returns the seconds of a clock that never goes back. Any thread may call it."""
 
     wall_clock: Callable[[], int]
-    """Returns nanoseconds since the Unix epoch, of a clock that may be set. Any thread may
-    call it.
+    """Returns the nanoseconds since the Unix epoch, from a clock that may be adjusted. Any thread
+    may call it.
     """
 
     random: random.Random
-    """Source of all random numbers of the cluster: jitter, orders, ports and ids."""
+    """Generates all random numbers of the cluster, for example for delays, ports and ids."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -75,8 +75,7 @@ class Environment:
         self.wall_clock = time.time_ns
         self.random = random.Random()
         self._executor: Executor | None = None
-        # Calls in threads that may be unfinished. Weak, so that finished calls disappear by
-        # themselves.
+        # The calls in threads. The references are weak, so that finished calls disappear.
         self._calls: WeakSet[Future[Any]] = WeakSet()
 
     # -- the network -------------------------------------------------------------------------------
@@ -105,16 +104,18 @@ class Environment:
 
         :param tls: the arguments `ssl` and `server_hostname` of ``loop.create_connection``; empty
             without TLS.
-        :param local_ports: connect from the first of these ports that is free; None for any port.
-        :param on_reached: called when the peer has accepted, before the TLS handshake.
-        :raises OSError: if the address cannot be connected to, or no port is free.
+        :param local_ports: the local port is the first one of these that is free; None for any
+            port.
+        :param on_reached: called when the peer has accepted the connection, before the TLS
+            handshake. Not called for connections without TLS and `local_ports`.
+        :raises OSError: if the address cannot be connected to, or no local port is free.
         """
         loop = self.loop
         if not tls and local_ports is None:
             await loop.create_connection(make_protocol, address, port)
             return
-        # Connect in two steps, to tell a peer that accepts but does not answer a TLS client from a
-        # peer that does not accept.
+        # Connect first and do the TLS handshake afterwards, so that error messages can distinguish
+        # a peer that does not accept connections from one that does not speak TLS.
         sock = (
             await connected(loop, address, port)
             if local_ports is None
@@ -139,12 +140,12 @@ class Environment:
     # -- threads -----------------------------------------------------------------------------------
 
     async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Run user code that may block outside the loop, and return or raise its outcome."""
+        """Call a function that may block in another thread, and return its result."""
         if green_library() is not None:
             return await run_in_thread(function, *args)
         if self._executor is None:
-            # Created on first use: most applications never block. The import is late because it
-            # fails while the interpreter waits for its last threads.
+            # Create the threads when they are first needed, because most applications need none.
+            # The import is here because it fails while the interpreter shuts down.
             pools = import_module("concurrent.futures.thread")
             self._executor = pools.ThreadPoolExecutor(
                 max_workers=2, thread_name_prefix="cassandra-blocking"
@@ -157,15 +158,17 @@ class Environment:
     def close(self) -> None:
         """Shut down the threads for blocking calls."""
         if self._executor is not None:
-            # We wait for idle threads, which end at once. A blocked thread must end by itself, even
-            # if nobody waits for its outcome.
+            # Wait for the threads only if they are idle, so that they end at once. A thread that is
+            # blocked in user code ends later by itself.
             is_idle = all(call.done() for call in self._calls)
             self._executor.shutdown(wait=is_idle, cancel_futures=True)
             self._executor = None
 
 
 def new_id() -> uuid.UUID:
-    """Return a random id: from the simulation that runs the caller, or from the system."""
+    """Return a random id. In a simulation, the simulation generates it, so that runs can be
+    repeated.
+    """
     loop: Any = asyncio._get_running_loop()
     make_id: Callable[[], uuid.UUID] | None = getattr(loop, "cassandra_id", None)
     if make_id is not None:

@@ -1,10 +1,10 @@
-"""Finds nulls inside the collections of a request that the server has refused.
+"""Finds nulls inside the collections of a request that the server has rejected.
 
-Collections are sent with their nulls: servers store some of them and refuse others, with errors
-that name neither the column nor the null. Cassandra 5.0, for example, answers a null in a list that
-is not frozen with ``Server error``, whose message has ``NullPointerException``. So after such an
-error we search the values that were sent, and add a note to the error. Requests that succeed pay
-nothing.
+The driver sends nulls inside collections, because servers accept some of them. If a server rejects
+a null, its error usually names neither the column nor the position. For example, Cassandra 5.0
+answers a null in a list that is not frozen with a ``Server error`` that mentions
+``NullPointerException``. After such an error we search the values that were sent for nulls, and add
+a note to the error. Requests that succeed are not searched.
 
 The search runs on the event loop, so its length is limited, and it never calls user code.
 """
@@ -35,18 +35,19 @@ if TYPE_CHECKING:
 
 __all__ = ["null_positions"]
 
-# Errors with which servers refuse a null.
+# The errors with which servers reject a null.
 _REFUSALS = (ServerError, InvalidRequest, ProtocolException)
 
-_MOST_COLUMNS = 5  # in one note
-_MOST_ITEMS = 100_000  # elements, keys, values and fields; about 50 ms
+_MOST_COLUMNS = 5  # the maximum number of columns in a note
+# The maximum number of elements, keys, values and fields to search, which takes about 50 ms.
+_MOST_ITEMS = 100_000
 
 _WRAPPERS = (FrozenType, ReversedType)
 _CONTAINERS = (ListType, SetType, MapType, TupleType, VectorType)
 
 
 class _TooLong(Exception):
-    """The values have more items than the limit."""
+    """Raised when the search has reached _MOST_ITEMS."""
 
 
 def null_positions(error: Exception, request_body: AnyBody) -> str | None:
@@ -57,8 +58,8 @@ def null_positions(error: Exception, request_body: AnyBody) -> str | None:
 
     :param error: the server's error, as the caller of the request gets it.
     :param request_body: the request that was sent.
-    :returns: None if there is no such null, if none was found within the limit, or if servers do
-        not refuse nulls with errors like `error`.
+    :returns: None if there is no such null, if none was found within the limit, or if `error` is
+        not of a class with which servers reject nulls.
     """
     if not isinstance(error, _REFUSALS):
         return None
@@ -93,12 +94,12 @@ class _Search:
 
     def first_null(self, cqltype: Any, data: bytes) -> str | None:
         """Return the position of the first null inside a collection in `data`, or None."""
-        # Quick test: most values do not contain these bytes at all.
+        # A quick test first: most values do not contain the bytes of a null at all.
         if NULL_VALUE not in data:
             return None
         while issubclass(cqltype, _WRAPPERS):
             cqltype = cqltype.subtypes[0]
-        # If a user's subclass encodes values, we cannot read its bytes.
+        # We cannot read the bytes if a user's subclass of the type has encoded them.
         if cqltype._overridden():
             return None
         for container in _CONTAINERS:
@@ -107,7 +108,7 @@ class _Search:
         return None
 
     def _bodies(self, data: bytes, offset: int) -> Iterator[bytes | None]:
-        """Yield the bodies of the [bytes] values from `offset` on; None for each null."""
+        """Yield the content of each [bytes] value in `data` from `offset` on; None for a null."""
         while offset < len(data):
             self._left -= 1
             if self._left < 0:
@@ -154,7 +155,9 @@ class _Search:
         return None
 
     def of_vector(self, cqltype: Any, data: bytes) -> str | None:
-        """Search the elements of a vector; elements of variable size have a size prefix."""
+        """Search the elements of a vector. Elements of a type with a variable size have a prefix
+        with their size; others cannot contain nulls.
+        """
         element = cqltype.subtype
         if element.serial_size() is not None:
             return None
@@ -169,10 +172,10 @@ class _Search:
 
 
 def _shown_key(cqltype: Any, data: bytes) -> str:
-    """Return a key as error messages show values."""
+    """Return a map's key for the note."""
     while issubclass(cqltype, _WRAPPERS):
         cqltype = cqltype.subtypes[0]
-    # A container may have elements whose type a user encodes.
+    # Show only the size of a container, because a user's type may have encoded its elements.
     if cqltype._overridden() or issubclass(cqltype, _CONTAINERS):
         return f"of {len(data)} bytes"
     return shown(cqltype.codec().decode_nullable(data))

@@ -22,14 +22,15 @@ __all__ = ["Sessions"]
 
 log = logging.getLogger("cassandra.cluster")
 
-# Seconds from an event until pools follow distances that it may have changed.
-FOLLOW_DELAY = 0.1
-# The number of open sessions of one cluster that is probably a mistake.
+# After an event that may have changed the distances of hosts, pools are opened and closed after
+# this delay.
+FOLLOW_DELAY = 0.1  # seconds
+# If this many sessions of one cluster are open, that is probably a mistake.
 MANY_SESSIONS = 32
 
 
 class Sessions:
-    """The open sessions. Other threads may copy it with `list`."""
+    """The open sessions of a cluster. Other threads may only copy it with `list`."""
 
     __slots__ = ("_closed", "_following", "_is_warned", "_open")
 
@@ -63,8 +64,8 @@ class Sessions:
             self._open.remove(session)
 
     def stop_following(self) -> None:
-        """Stop following distances: the cluster is being shut down."""
-        # A policy that is notified of a host while the cluster closes must not open pools again.
+        """Open no more pools because of changed distances, since the cluster is being shut down."""
+        # Policies may still be notified while the cluster closes, and call `follow_distances_soon`.
         self._closed = True
         if self._following is not None:
             self._following.cancel()
@@ -77,10 +78,10 @@ class Sessions:
     # -- their pools -------------------------------------------------------------------------------
 
     def connections(self) -> list[Connection]:
-        """Return the open connections of all pools, including retired ones that close when idle.
+        """Return the open connections of all pools, for heartbeats.
 
-        They get heartbeats too: a silent peer must not keep them open, with their requests, for
-        ever.
+        These include connections that are closed as soon as they are idle. If their peer is dead,
+        only a heartbeat detects that, and their requests would otherwise wait for ever.
         """
         return [
             connection
@@ -94,8 +95,8 @@ class Sessions:
         return any(host in session.pools for session in self._open)
 
     def drain(self, host: Host, error: Exception) -> None:
-        """Send nothing more to `host`, which will stop soon; requests in flight go on."""
-        # Iterate over a copy: a request that waited for the host may close a session.
+        """Send no more requests to `host`, which will stop soon; those in flight are completed."""
+        # Iterate over a copy: the callback of a request that fails here may close a session.
         for session in list(self._open):
             session.drain_host(host, error)
 
@@ -117,17 +118,19 @@ class Sessions:
         )
 
     def in_flight(self, host: Host) -> int:
-        """Return the number of unanswered requests to `host`."""
+        """Return the number of requests that `host` has not answered yet."""
         pools = (session.pools.get(host) for session in self._open)
         return sum(happy_path.in_flight_of(pool.connections) for pool in pools if pool is not None)
 
     def resize_pools(self) -> None:
-        """Adapt all pools to the settings."""
+        """Give all pools the number of connections that the settings now demand."""
         for session in list(self._open):
             session.resize_pools()
 
     def follow_distances_soon(self) -> None:
-        """Have the pools follow the distances of the hosts soon, once for a burst of events."""
+        """Open and close pools after FOLLOW_DELAY, because distances of hosts may have changed.
+        Further calls during the delay have no effect.
+        """
         if self._following is None and not self._closed:
             loop = asyncio.get_running_loop()
             self._following = loop.call_later(FOLLOW_DELAY, self._follow_distances)

@@ -1,7 +1,8 @@
-"""The target of a call: a host, one of its shards, or the replicas of a token.
+"""Where a call wants its request to be sent: to a host, to a shard of a host, or to the replicas of
+a token.
 
-`Session.execute` makes a `Target` if the call has a shard or token. If it only has a host, the host
-itself is the target. A target applies to all pages of an execution.
+If a call passes a shard or token, `Session.execute` makes a `Target`. If it only passes a host, the
+host itself is the target. A target applies to all pages of an execution.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Target:
         self.host = host
         self.shard = shard
         self.token = token
-        # The value selects the shard: sharded nodes always use Murmur3.
+        # The value from which the shard is computed. Only nodes with Murmur3 tokens have shards.
         self.murmur3: int | None = token.value if isinstance(token, Murmur3Token) else None
 
     def __repr__(self) -> str:
@@ -74,7 +75,7 @@ def make_target(metadata: Metadata, host: Host | None, shard: object, token: obj
 
 
 def _shard_on(host: Host | None, shard: Any) -> int:
-    # A bool is an int, but shard=True is certainly a mistake.
+    # Refuse a bool, which is an int for Python, but certainly a mistake.
     if isinstance(shard, bool) or not hasattr(shard, "__index__"):
         raise TypeError(f"shard must be an int, but is {type(shard).__name__}: {shard!r}")
     number = index(shard)
@@ -114,9 +115,8 @@ def _token_of(metadata: Metadata, token: Any) -> Token:
 
 
 def check_replica(request: RequestBase) -> None:
-    """Raise ValueError if a request has a host that is no replica of its token.
-
-    If the replicas are unknown, nothing is raised.
+    """Raise ValueError if a call has passed both a host and a token, and the host is not a replica
+    of the token. Do nothing if the replicas are not known.
     """
     target = request.target
     if not isinstance(target, Target) or target.host is None or target.token is None:
@@ -134,8 +134,8 @@ def check_replica(request: RequestBase) -> None:
 def plan_to(target: Host | Target, request: RequestBase) -> Iterator[Host]:
     """Return the query plan of a request with a target.
 
-    With a token, the hosts are those of the policy's plan: the token's replicas first, nearer ones
-    before others, then the rest.
+    If the target has a host, the plan consists of that host. Otherwise it has the hosts of the
+    policy's plan, with the replicas of the target's token first.
     """
     host = named_host(target)
     if host is not None:
@@ -149,8 +149,8 @@ def plan_to(target: Host | Target, request: RequestBase) -> Iterator[Host]:
     keyspace = _keyspace_of(request)
     replicas = _replicas_of(request, keyspace, target.token)
     if not replicas and keyspace is None:
-        # Without a keyspace we guess that the owner of the range is a replica. That is not worth a
-        # request to another data centre.
+        # Without a keyspace we do not know the replicas. Try the owner of the token's range first,
+        # which is probably a replica, unless it is in another data centre.
         owner = _owner_of(session.core.metadata, target.token)
         replicas = [host for host in owner if policy.distance(host) != _REMOTE]
     first = [host for host in hosts if host in replicas]
@@ -160,7 +160,10 @@ def plan_to(target: Host | Target, request: RequestBase) -> Iterator[Host]:
 
 
 def _keeps_order(request: RequestBase, keyspace: str | None, consistency: int | None) -> bool:
-    """Return True if all clients should try the replicas in the same order."""
+    """Return True if all clients should try the replicas in the same order, because the first
+    replica has a special role in this request: for lightweight transactions, serial reads, and
+    tablets with a leader.
+    """
     is_lwt = getattr(request.statement, "is_lwt", None)
     return (
         consistency in _SERIAL

@@ -17,12 +17,15 @@ __all__ = ["TimerWheel"]
 
 log = logging.getLogger("cassandra.connection")
 
-# Deadlines are rounded up to 10 ms, or to 100 ms for timeouts of a second or more.
-_FINE = 0.01
+# Deadlines are rounded up to 10 ms, or to 100 ms for timeouts of a second or more. A tick is a
+# time in units of 10 ms.
+_FINE = 0.01  # seconds per tick
 _FINE_TICKS_OF_COARSE = 10
-_COARSE_FROM = 1.0
-_LONGEST = 1e9  # seconds
-_SAME_CLOCK = 1.0  # seconds; uvloop's clock stands still within a loop turn
+_COARSE_FROM = 1.0  # seconds
+_LONGEST = 1e9  # seconds; longer timeouts count as this
+# If the loop's clock and our own differ by less than this, they are the same clock. They may differ
+# a little, because uvloop's clock stands still within a loop turn.
+_SAME_CLOCK = 1.0  # seconds
 
 
 class Timed(Protocol):
@@ -36,14 +39,15 @@ class Timed(Protocol):
 
 
 class TimerWheel:
-    """Deadlines of requests, which usually complete before them. Belongs to one loop.
+    """The deadlines of requests on one loop. Most requests complete before their deadlines.
 
-    A request enters the slot of its deadline, and leaves the slot when it completes. Both are one
-    operation on a dict, which keeps the order of arrival. The loop has at most one timer for the
-    wheel, for its earliest slot.
+    A request is added to the slot of its deadline, and is removed from the slot when it completes.
+    Each is one operation on a dict, which also keeps the order. The loop has at most one timer for
+    the whole wheel, for the earliest slot.
 
-    Other threads only add. Each dict operation is atomic. A thread that removes a slot from the
-    wheel, and a thread that adds to a slot, both check afterwards whether the other did so too.
+    Threads other than the loop's may only add requests. Each operation on a dict is atomic. If the
+    loop removes a slot while a thread adds to it, both check that afterwards: the thread then adds
+    the request to a new slot, or the loop does.
     """
 
     __slots__ = (
@@ -58,7 +62,7 @@ class TimerWheel:
     )
 
     clock: Callable[[], float]
-    """Returns seconds, in any thread; also used to measure latencies."""
+    """Returns the time in seconds. Any thread may call it; it is also used to measure latencies."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, clock: Callable[[], float] = time.monotonic
@@ -67,7 +71,8 @@ class TimerWheel:
         self._time = loop.time
         self._call_at = loop.call_at
         self._loop = loop
-        # Other threads cannot call loop.time(): uvloop's clock stands still while the loop waits.
+        # Other threads need the loop's time for deadlines, but cannot call loop.time(): uvloop's
+        # clock stands still while the loop waits. They use our clock and add this offset.
         offset = loop.time() - clock()
         self._offset = offset if abs(offset) > _SAME_CLOCK else 0.0
         self._slots: dict[int, dict[Timed, None]] = {}
@@ -75,18 +80,19 @@ class TimerWheel:
         self._handle_tick = 0
 
     def add(self, timeout: float, item: Timed) -> int:
-        """Call ``item.on_timeout()`` once, `timeout` seconds from now or up to a slot later.
+        """Call ``item.on_timeout()`` once, `timeout` seconds from now or up to one slot later.
 
-        :returns: the slot, for `discard`.
+        :returns: the number of the slot, for `discard`.
         """
-        # Round up: a deadline may be late, never early. int() cannot convert infinity.
+        # Round up, because a deadline may be late, but never early. Limit the timeout, because
+        # int() cannot convert infinity.
         tick = int((self._time() + min(timeout, _LONGEST)) / _FINE) + 1
         if timeout >= _COARSE_FROM:
             # Long timeouts share coarser slots, so that the loop needs fewer timers.
             tick += -tick % _FINE_TICKS_OF_COARSE
         slot = self._slots.get(tick)
         if slot is None:
-            # A thread may have added the slot since then.
+            # Use `setdefault`, because a thread may have added the slot since the line above.
             slot = self._slots.setdefault(tick, {})
         # Only the loop removes slots, so this slot is still in the wheel.
         slot[item] = None
@@ -123,10 +129,11 @@ class TimerWheel:
         slot = self._slots.get(tick)
         if slot is not None:
             slot.pop(item, None)
-            # Keep the slot of the loop's timer: the next request may need it again.
+            # Remove an empty slot, except for the slot of the loop's timer, which the next request
+            # may need again.
             if not slot and tick != self._handle_tick:
                 self._slots.pop(tick, None)
-                if slot:  # a thread has added to it in the meantime
+                if slot:  # a thread has added a request to the slot in the meantime
                     for late in list(slot):
                         self._put(tick, late)
 
@@ -154,13 +161,13 @@ class TimerWheel:
 
     def _expire(self) -> None:
         self._handle = None
-        # Dividing a time by the slot width may yield slightly less than a whole number.
+        # Allow for rounding errors: the division may yield slightly less than a whole number.
         now = int(self._time() / _FINE + 1e-6)
         due = [tick for tick in list(self._slots) if tick <= now or tick == self._handle_tick]
         expired = [item for tick in sorted(due) for item in list(self._slots.pop(tick))]
         self._handle_tick = 0
         self._rearm()
-        # The wheel is consistent now: callbacks may add deadlines.
+        # Call the callbacks last, when the wheel is consistent: they may add deadlines.
         for item in expired:
             try:
                 item.on_timeout()

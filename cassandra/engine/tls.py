@@ -1,8 +1,9 @@
-"""TLS of the engine's connections: context, host names, session resumption, readable errors.
+"""TLS for the engine's connections: contexts, host names, resuming of sessions, readable errors.
 
-asyncio and uvloop create a connection's TLS object by the context's ``wrap_bio``. We pass them a
-`Handshake` instead. It can resume sessions, which they do not offer, and it keeps the TLS object,
-from which error messages get the server's certificate.
+asyncio and uvloop call ``wrap_bio`` of the context to create a connection's TLS object. We pass
+them
+a `Handshake` instead of the context. It can resume a TLS session, which asyncio and uvloop do not
+support. It also keeps the TLS object, from which error messages get the server's certificate.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _SELF_SIGNED = (18, 19)
 _UNKNOWN_ISSUER = (2, 20, 21)
 _WRONG_NAME = (62, 64)
 
-# OpenSSL's reasons for bytes that are not TLS.
+# The reasons that OpenSSL gives if the server's bytes are not TLS.
 _NOT_TLS = {
     "WRONG_VERSION_NUMBER",
     "HTTP_REQUEST",
@@ -44,7 +45,7 @@ _NO_COMMON_VERSION = {
     "UNSUPPORTED_PROTOCOL",
     "WRONG_SSL_VERSION",
 }
-# Alerts of servers that reject the client's certificate, or miss it.
+# The alerts of servers that reject the client's certificate, or expect one and get none.
 _CERTIFICATE_ALERTS = {
     "SSLV3_ALERT_BAD_CERTIFICATE",
     "SSLV3_ALERT_CERTIFICATE_EXPIRED",
@@ -55,12 +56,13 @@ _CERTIFICATE_ALERTS = {
 
 
 class TlsClient:
-    """TLS for all connections of a cluster.
+    """The TLS settings for all connections of a cluster.
 
     :param source: a context, or a function that returns a context for each connection, for example
         a new one after certificate files have changed.
-    :param server_hostname: the server name to send and to expect; None for each end point's own.
-    :param sessions: a cache of sessions to resume; None to resume none.
+    :param server_hostname: the server name to send and to expect in certificates; None to use the
+        name or address of each end point.
+    :param sessions: a cache of TLS sessions to resume; None to resume no session.
     """
 
     def __init__(
@@ -77,7 +79,7 @@ class TlsClient:
     def compares_addresses(self) -> bool:
         """True if certificates must match the address that we connect to.
 
-        False if `source` is a function, because its contexts are unknown.
+        Also False if `source` is a function, because we do not know the contexts that it returns.
         """
         source = self.source
         return (
@@ -89,7 +91,7 @@ class TlsClient:
     async def begin(self, endpoint: EndPoint, in_thread: InThread) -> Handshake:
         """Return the handshake for a connection to `endpoint`.
 
-        :param in_thread: runs a user's function outside the loop, since it may read files.
+        :param in_thread: runs the user's function in another thread, because it may read files.
         :raises TypeError: if the user's function does not return a context.
         """
         source = self.source
@@ -101,14 +103,16 @@ class TlsClient:
         # Behind a proxy, each node has its own name, which takes precedence over the cluster's.
         node_name = (endpoint.ssl_options or {}).get("server_hostname")
         address = endpoint.resolve()[0]
-        # asyncio requires a name for TLS over a socket that is already connected.
+        # If there is no name, use the address: asyncio requires a name for TLS over a socket that
+        # is
+        # connected already.
         return Handshake(
             context, endpoint, node_name or self._server_hostname or address, self._sessions
         )
 
 
 class Handshake:
-    """The handshake of a connection, which asyncio uses as if it were the context."""
+    """The TLS handshake of one connection. asyncio uses this object like a context."""
 
     def __init__(
         self,
@@ -121,7 +125,8 @@ class Handshake:
         self.server_hostname = server_hostname
         self._endpoint = endpoint
         self._sessions = sessions
-        # The name is part of the key: a session is only valid for the name that was checked.
+        # The key of the session in the cache. The name is part of it, because a session is only
+        # valid for the name for which the certificate was checked.
         self._key = (*endpoint.resolve(), server_hostname)
         self._object: ssl.SSLObject | None = None
 
@@ -132,7 +137,9 @@ class Handshake:
         server_side: bool = False,
         server_hostname: str | None = None,
     ) -> ssl.SSLObject:
-        """Create the connection's TLS object (called by asyncio)."""
+        """Called by asyncio: create the connection's TLS object, with a session to resume if there
+        is one.
+        """
         session = None
         if self._sessions is not None:
             session = self._sessions.get(self._key, self.context)
@@ -142,14 +149,16 @@ class Handshake:
         return self._object
 
     def keep_session(self) -> None:
-        """Store the session for later connections, after the server has sent some data.
+        """Store the TLS session, so that later connections can resume it.
 
-        TLS 1.3 sends the session after the handshake.
+        This must be called after the server has sent some data, because with TLS 1.3 the server
+        sends the session after the handshake.
         """
         tls_object = self._object
         if self._sessions is None or tls_object is None:
             return
-        # Reading the session costs as much as half a handshake.
+        # Do not read the session if the cache has a fresh one: that takes as long as half a
+        # handshake.
         if tls_object.session_reused and self._sessions.is_fresh(self._key):
             return
         session = tls_object.session
@@ -159,7 +168,7 @@ class Handshake:
     # -- errors ------------------------------------------------------------------------------------
 
     def reason(self, error: BaseException) -> str | None:
-        """Explain `error`; None if it has nothing to do with TLS."""
+        """Return an explanation of `error` for messages; None if it has nothing to do with TLS."""
         if isinstance(error, ssl.SSLCertVerificationError):
             return self._why_not_trusted(error)
         if isinstance(error, ssl.SSLError):

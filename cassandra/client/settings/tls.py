@@ -1,4 +1,6 @@
-"""Makes TLS from a cluster's ``ssl_context``, ``ssl_options`` and ``ssl_session_cache``."""
+"""Makes the engine's TLS settings from a cluster's ``ssl_context``, ``ssl_options`` and
+``ssl_session_cache``.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["tls_client", "tls_of"]
 
-# Arguments of `ssl.SSLContext.wrap_socket` that applications pass, and the only value allowed here.
+# Arguments of `ssl.SSLContext.wrap_socket` that applications may have in `ssl_options`, each with
+# the only value that is accepted.
 _FIXED = {"do_handshake_on_connect": True, "server_side": False, "suppress_ragged_eofs": True}
 
-# Old-style constants that mean one version of TLS.
+# Old constants of Python's ssl module that stand for one version of TLS.
 _VERSIONS = {
     "PROTOCOL_TLSv1": ssl.TLSVersion.TLSv1,
     "PROTOCOL_TLSv1_1": ssl.TLSVersion.TLSv1_1,
@@ -35,7 +38,8 @@ def tls_of(cluster: ClusterSettings) -> TlsClient | None:
 
     :param cluster: the cluster. Raises the errors of `tls_client`.
     """
-    # A user's subclass may have options as a class attribute.
+    # Read the options through the setting: a user's subclass may have a class attribute of that
+    # name.
     options = cluster._table["ssl_options"].secret_of(cluster)
     return tls_client(cluster.ssl_context, options, cluster.ssl_session_cache)
 
@@ -48,18 +52,20 @@ def tls_client(
     """Return TLS settings for connections; None for no TLS.
 
     :param context: a context, or a function that returns one.
-    :param options: with a context, ``server_hostname``; otherwise the settings of a context.
+    :param options: the mapping `ssl_options`. With a context it may only have ``server_hostname``;
+        otherwise a context is made from the options.
     :raises TypeError: if an argument has a wrong type.
     :raises ValueError: if an option is unknown, or cannot be combined with a context; or if a key
         needs a password, and there is none.
     :raises OSError: if a file that the options name cannot be read.
     """
-    # Wrap the options first: errors may show local variables, and one may be a password.
+    # Hide the options first: tracebacks may show local variables, and an option may be a password.
     options = Secret.of(options)
     _check_types(context, options, sessions)
     if context is None and options.reveal() is None:
         return None
-    # Options are taken out of this copy; those that remain are unknown.
+    # The code below removes the options that it knows from this copy. Those that remain are
+    # unknown.
     remaining = _with_hidden_password(options)
     server_hostname = remaining.pop("server_hostname", None)
     if server_hostname is not None and not isinstance(server_hostname, str):
@@ -110,10 +116,11 @@ def _context_of(options: dict[str, Any]) -> ssl.SSLContext:
     """Make a context from old-style options, which are removed from `options`."""
     ca_certs = options.pop("ca_certs", None)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # Regardless of OpenSSL's configuration; `ssl_version` may request an older version.
+    # Require TLS 1.2, whatever OpenSSL's configuration says. `ssl_version` may request an older
+    # version.
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     _restrict(context, options.pop("ssl_version", None))
-    # Before verify_mode: ssl refuses CERT_NONE while host names are checked.
+    # Set this before `verify_mode`: Python refuses CERT_NONE while host names are checked.
     context.check_hostname = bool(options.pop("check_hostname", False))
     verify_mode = options.pop("cert_reqs", None)
     context.verify_mode = ssl.CERT_REQUIRED if verify_mode is None else verify_mode

@@ -1,8 +1,8 @@
 """Routes to nodes behind the proxies of a private network, and the end points that use them.
 
-ScyllaDB stores the routes in ``system.client_routes``: for each node (host_id) and private network
-connection (connection_id) the address and ports that lead to the node. The event
-CLIENT_ROUTES_CHANGE reports changes (docs/dev/protocol-extensions.md of ScyllaDB).
+ScyllaDB stores the routes in the table ``system.client_routes``. For each node (host_id) and each
+private network connection (connection_id) it has the address and ports at which clients reach the
+node. The event CLIENT_ROUTES_CHANGE reports changes (docs/dev/protocol-extensions.md of ScyllaDB).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ log = logging.getLogger("cassandra.cluster")
 
 
 class RouteHandler(Protocol):
-    """The interface of a route table, as seen by its end points."""
+    """The methods of a route table that its end points use."""
 
     def location_of(self, host_id: uuid.UUID) -> tuple[str, int] | None:
-        """Return the address and port that lead to a node; None if there is no route."""
+        """Return the address and port at which to reach a node; None if there is no route."""
 
     @property
     def uses_shard_ports(self) -> bool:
-        """True if the client's port chooses the shard even through the proxies."""
+        """True if the proxies preserve the client's local port, which selects the shard."""
 
 
 class _Route(NamedTuple):
@@ -43,9 +43,9 @@ class _Route(NamedTuple):
 
 
 class ClientRoutes:
-    """The current routes: at most one for each node.
+    """The current routes to nodes. Each node has at most one.
 
-    :param config: the connections that may be used.
+    :param config: the private network connections that may be used.
     """
 
     def __init__(self, config: ClientRoutesConfig) -> None:
@@ -53,7 +53,7 @@ class ClientRoutes:
         self._addresses: dict[str, str | None] = {}
         for proxy in config.proxies:
             self._addresses.setdefault(proxy.connection_id, proxy.connection_addr_override)
-        # Replaced as a whole, never mutated: any thread may read it.
+        # The route of each node. A change replaces the mapping, because any thread may read it.
         self._routes: Mapping[uuid.UUID, _Route] = {}
 
     @property
@@ -66,12 +66,12 @@ class ClientRoutes:
         )
 
     def location_of(self, host_id: uuid.UUID) -> tuple[str, int] | None:
-        """Return the address and port that lead to a node; None if there is no route."""
+        """Return the address and port at which to reach a node; None if there is no route."""
         route = self._routes.get(host_id)
         return (route.address, route.port) if route is not None else None
 
     def concerns(self, connection_ids: Iterable[str]) -> bool:
-        """Return True if a change of these connections may affect our routes."""
+        """Return True if a change of the routes of these connections may affect us."""
         changed = set(connection_ids)
         # An event without connection ids may be about any connection.
         return not changed or not changed.isdisjoint(self._addresses)
@@ -79,15 +79,17 @@ class ClientRoutes:
     def take(self, rows: Iterable[Mapping[str, Any]], tls: bool) -> bool:
         """Replace all routes by those in `rows`; return True if any route has changed.
 
-        A node keeps its connection while there is a row for it; otherwise its first row is used.
+        If there are several rows for a node, the row with its current private network connection is
+        used, or the first one.
 
-        :param tls: choose the TLS ports.
+        :param tls: True to use the TLS ports.
         :raises ConnectionException: if there are rows, but none is usable.
         """
         usable: dict[uuid.UUID, list[_Route]] = {}
         refused: list[Mapping[str, Any]] = []
         for row in rows:
-            # The query selects our connections only; a row of another would raise KeyError below.
+            # Ignore rows of other connections. The query does not select them, but they would cause
+            # a KeyError below.
             if row["connection_id"] not in self._addresses:
                 continue
             route = self._route_of(row, tls)
@@ -120,8 +122,8 @@ class ClientRoutes:
 
 
 def _chosen(routes: list[_Route], current: _Route | None) -> _Route:
-    # The order of rows is arbitrary: prefer the current connection, or each reading could look like
-    # a change.
+    # The server returns rows in arbitrary order. Prefer the current connection, or the route would
+    # seem to change at each reading.
     if current is not None:
         for route in routes:
             if route.connection_id == current.connection_id:
@@ -130,9 +132,10 @@ def _chosen(routes: list[_Route], current: _Route | None) -> _Route:
 
 
 class ClientRoutesEndPoint(EndPoint):
-    """A node that is reached by its current route, or, without a route, at its original address.
+    """The end point of a node that is reached by its current route. Without a route, the address in
+    the system tables is used.
 
-    The end point stays equal when the route changes. `address` and `port` are the node's own.
+    A change of the route does not change the end point. `address` and `port` are the node's own.
 
     :param host_id: the node's id.
     :param handler: the route table.
@@ -172,8 +175,8 @@ class ClientRoutesEndPoint(EndPoint):
         return location or (self._original_address, self._original_port)
 
     def shard_aware_port(self, advertised: int | None) -> int | None:
-        """Return the port on which the client's port chooses the shard; None if there is no such
-        port.
+        """Return the port on which the client's local port selects the shard; None if there is no
+        such port.
 
         :param advertised: the node's own shard-aware port.
         """
@@ -183,7 +186,8 @@ class ClientRoutesEndPoint(EndPoint):
         return advertised if location is None else location[1]
 
     def _key(self) -> tuple[Any, ...]:
-        # A new address of the node makes a new end point; a new route does not.
+        # The route is not part of the key. If the node's own address changes, it is another end
+        # point.
         return ("ClientRoutesEndPoint", str(self._host_id), self._original_address)
 
     def __str__(self) -> str:
@@ -191,14 +195,15 @@ class ClientRoutesEndPoint(EndPoint):
 
 
 class ClientRoutesEndPointFactory(EndPointFactory):
-    """Makes the end points of nodes that are reached by routes.
+    """Makes the end points of nodes that are reached by the routes of a table.
 
     :param client_routes_handler: the route table.
     :param default_port: the port of nodes without a route; None for the cluster's port.
     """
 
     may_block = False
-    # A contact point leads to any node, so it does not identify the node that answers.
+    # A contact point is a proxy that may lead to any node, so its address must not be used as that
+    # of the node that answers.
     names_each_node = True
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Application requests over the control connection, used when no pool can take them.
+"""Sends requests of the application over the control connection if no pool can send them.
 
 This is for clusters whose nodes cannot be reached at their advertised addresses, for example behind
-a TCP proxy. One connection then serves all sessions, so they must all use the same keyspace.
+a TCP proxy. One connection then serves all sessions, so all sessions must use the same keyspace.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ __all__ = ["QueryFallback"]
 
 
 class QueryFallback:
-    """Binds a cluster's control connection to the keyspace of the sessions that use it.
+    """Sends requests on a cluster's control connection, and switches that to the keyspace of the
+    sessions that use it.
 
+    :param mode: the cluster's setting, whether and when the control connection may be used.
     :param control: returns the control connection, or None if there is none at the moment.
     """
 
@@ -55,7 +57,11 @@ class QueryFallback:
         return self.mode is not ControlConnectionQueryFallback.Disabled
 
     def take(self, session: EngineSession, request: Request) -> bool:
-        """Send a request that no pool could take; return False if the request must fail."""
+        """Send a request for which no pool has a connection.
+
+        :returns: False if it cannot be sent here, so that the caller must let it fail. True if it
+            was sent, or has failed already.
+        """
         connection = self._control()
         if (
             not self.is_allowed
@@ -63,7 +69,8 @@ class QueryFallback:
             or connection.closed
             or not connection.has_room
             or named_host(request.target) is not None
-            # Only once: a retry policy that asks for another host must not loop here.
+            # Send each request here only once. Otherwise a retry policy that always asks for the
+            # next host would cause an endless loop.
             or any(attempt.connection is connection for attempt in request.attempts)
         ):
             return False
@@ -82,21 +89,22 @@ class QueryFallback:
     def _refusal(
         self, session: EngineSession, request: Request, connection: Connection
     ) -> InvalidRequest | None:
+        """Return the error of a request that must not use the control connection, or None."""
         statement = request.request_body.statement_text()
         if statement is not None and is_use(statement):
             return InvalidRequest(
                 "USE cannot be executed over the control connection, which all sessions share: "
                 "choose the keyspace when the session is made"
             )
-        # One connection has one keyspace. Switching it while another session has requests in flight
-        # would send those to the wrong tables.
+        # A connection is in one keyspace. If we switched it while another session has requests in
+        # flight, the server would look for their tables in the wrong keyspace.
         if self._holders - {session} and self._keyspace != session.keyspace:
             return InvalidRequest(
                 f"the control connection serves a session with the keyspace {self._keyspace!r}, "
                 f"and cannot serve one with {session.keyspace!r}"
             )
         if session.keyspace is None and connection.keyspace is not None:
-            # CQL has USE, but no statement that leaves a keyspace.
+            # CQL has no statement that undoes a USE.
             return InvalidRequest(
                 f"the control connection uses the keyspace {connection.keyspace!r}, and there is "
                 "no way back to none: name the keyspace when the session is made"
@@ -107,12 +115,12 @@ class QueryFallback:
         self, session: EngineSession, request: Request, connection: Connection
     ) -> None:
         assert session.keyspace is not None
-        # Use the gate: requests that wait there must not be overtaken by another USE.
+        # Switch at the keyspace gate, after the requests that already wait there.
         await switch(session, connection, session.keyspace)
         self._send(request, connection)
 
     def _send(self, request: Request, connection: Connection) -> None:
-        host: Any = self._metadata.get_host(connection.endpoint) or _Place(connection)
+        host: Any = self._metadata.get_host(connection.endpoint) or _UnknownHost(connection)
         request.send_to(host, connection)
 
     def release(self, session: EngineSession) -> None:
@@ -120,8 +128,8 @@ class QueryFallback:
         self._holders.discard(session)
 
 
-class _Place:
-    """Replaces the host of a control connection whose node is not in the metadata."""
+class _UnknownHost:
+    """Takes the place of a `Host` if the control connection's node is not in the metadata."""
 
     def __init__(self, connection: Connection) -> None:
         self.endpoint = connection.endpoint

@@ -1,4 +1,6 @@
-"""The engine's own small requests on a connection, limited by control_connection_timeout."""
+"""Sends the driver's own queries, for example of system tables, with `control_connection_timeout`
+as their time limit.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ else:
 
 __all__ = ["InternalQueries", "Rows", "Send"]
 
-# Types of `InternalQueries.send` (opcode, body, name for errors) and `InternalQueries.rows`.
+# The type of `InternalQueries.send`: called with connection, opcode, body and a name for messages.
+# And the type of `InternalQueries.rows`: called with connection and query.
 Send = Callable[["Connection", int, bytes, str], Awaitable[Any]]
 Rows = Callable[["Connection", str], Awaitable["list[dict[str, Any]]"]]
 
@@ -48,8 +51,8 @@ class InternalQueries:
     ) -> Any:
         """Send one request, and return its answer.
 
-        :param question: the name of the request, for error messages.
-        :param statement: the CQL if the request is a QUERY; it decides which answers are valid.
+        :param question: a name for the request in error messages.
+        :param statement: the CQL if the request is a QUERY. It determines which answers are valid.
         :raises ProtocolError: if the answer is malformed or does not fit the request; the
             connection is closed.
         :raises OperationTimedOut: after `Settings.control_connection_timeout`.
@@ -71,11 +74,10 @@ class InternalQueries:
         return response
 
     async def query(self, connection: Connection, query: str) -> Any:
-        """Execute a statement without parameters at consistency ONE; raises the errors of
+        """Execute a statement without parameters at consistency ONE. Raises the same errors as
         `send`.
         """
-        # The engine reads tables that are local to each node, so a second replica would add
-        # nothing.
+        # ONE is enough, because the engine reads tables that are local to each node.
         params = QueryParams(consistency=ConsistencyLevel.ONE)
         body = bodies.query_body(query, params, connection.version)
         return await self.send(connection, QUERY, body, repr(query), query)
@@ -103,7 +105,7 @@ class InternalQueries:
         """
         timeout = self._server_timeout()
         features = connection.features
-        # USING TIMEOUT is an extension of ScyllaDB; Cassandra would refuse the statement.
+        # USING TIMEOUT is an extension of ScyllaDB. Cassandra would reject the statement.
         if timeout is not None and features is not None and features.is_scylla:
             query = maybe_add_timeout_to_query(query, timeout)
         paging_state: bytes | None = None
@@ -120,8 +122,8 @@ class InternalQueries:
             paging_state = page.paging_state
             if paging_state is None:
                 return
-            # The time limit is per page, so a server that repeats pages would keep us here for
-            # ever.
+            # The time limit applies to each page. Without this check, a server that repeats pages
+            # would keep us here for ever.
             if paging_state in states:
                 raise ProtocolError(
                     f"{connection.endpoint} gives the same page again and again: "

@@ -1,19 +1,20 @@
-"""The state machine of hosts: (state, event) -> (state, actions), without connections or a clock.
+"""The rules for the states of hosts: (state, event) -> (new state, actions). They do no I/O.
 
-A host is up when a pool to it is ready. It is down when its last connection broke, or none could be
-opened, and the conviction policy agrees. Status events of the server only speed this up: an open
-connection counts more than an event. Independently of that, a host may be tried: one task opens
-connections to it by the schedule of the reconnection policy.
+A host is up when a session has a pool to it. It is down if its last connection broke, or if none
+could be opened, and the conviction policy agrees. Status events of the server only speed this up:
+if a connection is open, a report that the host is down is ignored. In addition, a host may be
+"tried", which means that a reconnector, a background task, tries to open a connection to it with
+the delays of the reconnection policy.
 
-A host that announces that it will stop soon is draining: it counts as down at once, while its
-requests in flight go on. It is tried by the same schedule, but not earlier, because a node that
-still accepts connections would soon close them. It becomes plain "down" once an attempt has failed,
-or the cluster reports it down, and nothing is in flight on it.
+A host that announces that it will stop soon is "draining". It counts as down at once, but its
+requests in flight are still answered. It is tried with the same delays, and not earlier: as long as
+the node still accepts connections, it would soon close them. It becomes "down" when an attempt to
+reach it has failed or the cluster reports it down, and no request is in flight on it.
 
-The state is not stored here: `HostWatch` derives it from the host and its reconnector before each
-event. `TABLE` has a row of rules for each event. A rule applies if its condition holds for the
-current facts, which the caller gathers (`Facts`). The rules of a row are checked in order, each
-with the state that the earlier rules have left. `HostWatch` carries out the actions.
+This module does not store states. `HostWatch` reads the state from the host and its reconnector
+before each event, and carries out the actions. `TABLE` has a list of rules for each event. A rule
+applies if its condition is true for the state and for the `Facts`, which `HostWatch` collects. The
+rules of an event are checked in order, and each sees the state after the earlier rules.
 """
 
 from __future__ import annotations
@@ -81,13 +82,13 @@ class Action(enum.Enum):
 
 
 class Facts(NamedTuple):
-    """The facts that decide together with the event, as they are when it happens.
+    """What the rules need to know about a host, in addition to its state and the event.
 
-    :param convicted: the conviction policy says that the host is down.
-    :param has_pool: a session has open connections to it.
-    :param is_served: each session that wants connections to it has some.
-    :param is_ignored: no policy wants connections to it.
-    :param is_draining: requests are in flight on connections that it will close soon.
+    :param convicted: True if the conviction policy considers the host down.
+    :param has_pool: True if a session has a pool to the host.
+    :param is_served: True if each session that wants connections to the host has some.
+    :param is_ignored: True if no policy wants connections to the host.
+    :param is_draining: True if requests are in flight on connections that the host will close soon.
     """
 
     convicted: bool = False
@@ -101,9 +102,9 @@ Condition = Callable[[State, Facts], bool]
 
 
 class Rule(NamedTuple):
-    """Requests `action` if `condition` holds.
+    """One rule of the table: if `condition` is true, `action` is carried out.
 
-    `up` and `tried` are the new state; None leaves that part unchanged.
+    `up` and `tried` are the parts of the new state; None leaves a part unchanged.
     """
 
     condition: Condition
@@ -117,13 +118,13 @@ def _always(state: State, facts: Facts) -> bool:
 
 
 def _is_lost(state: State, facts: Facts) -> bool:
-    # A session that has a connection counts more than another that could not open any.
+    # If one session could not open a connection but another has one, the host is not down.
     return facts.convicted and not facts.has_pool and not state.up.is_down
 
 
 def _lacks_connections(state: State, facts: Facts) -> bool:
-    # A session may lack connections although the host is not convicted, or another session has
-    # some.
+    # A session may have no connections even if the conviction policy does not consider the host
+    # down, or if another session has connections.
     return not state.tried and not (facts.has_pool and facts.is_served)
 
 
@@ -132,7 +133,7 @@ def _is_drained(state: State, facts: Facts) -> bool:
 
 
 def _is_gone(state: State, facts: Facts) -> bool:
-    # A draining host is still there, and is tried by its own schedule.
+    # A draining host still answers, and its reconnector is running.
     return state.up in (Up.DOWN, Up.GIVEN_UP)
 
 
@@ -159,8 +160,8 @@ TABLE: dict[Event, Sequence[Rule]] = {
         _HURRY,
         Rule(lambda state, facts: not state.tried and state.up is not Up.UP, Action.BRING_UP),
     ),
-    # Believed only if no connection to the host is open. A host that nobody wants is not tried
-    # either: the cluster will report when it is up.
+    # This report counts only if no session has a pool to the host. If all policies ignore the host,
+    # nobody tries to reach it; the cluster will report when it is up.
     Event.REPORTED_DOWN: (
         _DRAINED,
         Rule(
@@ -172,7 +173,7 @@ TABLE: dict[Event, Sequence[Rule]] = {
             Action.MARK_DOWN,
             Up.DOWN,
         ),
-        # The host was up since the last attempt: it may be back soon.
+        # The report shows that the host was up since the last attempt, so it may be back soon.
         Rule(
             lambda state, facts: not facts.has_pool and not facts.is_ignored and state.tried,
             Action.RESTART_SCHEDULE,
@@ -198,7 +199,7 @@ TABLE: dict[Event, Sequence[Rule]] = {
             Action.BRING_UP,
         ),
     ),
-    # The host itself announces it, so no conviction policy is asked.
+    # The host itself announces this, so the conviction policy is not asked.
     Event.DRAINS: (
         Rule(lambda state, facts: not state.up.is_down, Action.MARK_DRAINING, Up.DRAINING),
         Rule(
@@ -209,7 +210,8 @@ TABLE: dict[Event, Sequence[Rule]] = {
             tried=True,
         ),
     ),
-    # A host that is down may be wanted only since it moved, and nobody has tried it before.
+    # The policies may have ignored the host at its old location, so nobody may be trying to reach
+    # it.
     Event.RELOCATED: (
         Rule(
             lambda state, facts: state.up.is_down and not facts.is_ignored and state.tried,

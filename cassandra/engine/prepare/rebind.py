@@ -1,4 +1,4 @@
-"""Binds values again that were bound for types which the server no longer has."""
+"""Binds values again if the column types of a prepared statement have changed on the server."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ __all__ = ["Renewed", "changes_of"]
 
 
 def changes_of(old_columns: Sequence[ColumnMetadata], new_columns: Sequence[ColumnMetadata]) -> str:
-    """Return the changes between two descriptions of bind columns; empty if there are none.
+    """Return a description of the differences between old and new bind columns; empty if there are
+    none.
 
-    A user-defined type that only got new fields has not changed: bound values stay valid.
+    New fields of a user-defined type are not a difference, because bound values are still valid.
     """
     if len(old_columns) != len(new_columns):
         return f"{len(old_columns)} columns -> {len(new_columns)}"
@@ -39,13 +40,14 @@ def _shown(cql_type: Any) -> str:
 
 
 def _reads_the_same(old: Any, new: Any) -> bool:
-    """Return True if bytes of the type `old` are the same value of the type `new`."""
+    """Return True if the bytes of any value of the type `old` are the same value in `new`."""
     if old is new:
         return True
     if old.cql_parameterized_type() != new.cql_parameterized_type():
         return False
     if issubclass(old, UserType) and issubclass(new, UserType):
-        # The name alone is not enough: the type may have been dropped and created again.
+        # Compare the fields, too: a type with the same name may have been dropped and created
+        # again.
         if tuple(old.fieldnames) != tuple(new.fieldnames)[: len(old.fieldnames)]:
             return False
     elif len(old.subtypes) != len(new.subtypes):
@@ -54,10 +56,11 @@ def _reads_the_same(old: Any, new: Any) -> bool:
 
 
 class Renewed:
-    """A statement as the server describes it now, with the conversion of values bound earlier.
+    """A statement whose bind columns have changed, before and after it was prepared again. It
+    converts values that were bound for the old columns.
 
-    :param before: the statement as it was prepared.
-    :param response: the server's answer to preparing it again.
+    :param before: the statement before the change.
+    :param response: the server's answer to the new PREPARE.
     """
 
     __slots__ = ("before", "changes", "statement")
@@ -87,7 +90,8 @@ class Renewed:
     def refusal(self, reason: str) -> BindColumnsChanged:
         """Return the error for values that cannot be bound again.
 
-        :param reason: completes "values that were bound cannot be bound again".
+        :param reason: the end of a sentence that begins with "values that were bound cannot be
+            bound again".
         """
         return BindColumnsChanged(
             f"the bind columns of {query_head(self.before.query_string)} have changed on the "
@@ -96,9 +100,9 @@ class Renewed:
         )
 
     def values(self, block: Any) -> ValuesBlock:
-        """Return the values of `block`, bound for the current types.
+        """Bind the values of `block` for the current types, and return the new block.
 
-        :param block: the values as they were bound.
+        :param block: the values that were bound for the old types.
         :raises BindColumnsChanged: if a value does not fit its current type.
         """
         decoded = []
@@ -113,8 +117,7 @@ class Renewed:
                 raise self.refusal(f'(the fields of "{new.name}" have other names)')
             decoded.append(old.type.codec().decode_nullable(value))
         try:
-            # The values are CQL values already: codecs of the application must not convert them
-            # again.
+            # Bind without the application's codecs, which have converted the values already.
             plan = self.statement.plain_plan
             bound: ValuesBlock = plan.bind_row(decoded, self.statement.protocol_version)
         except (TypeError, ValueError) as error:
@@ -125,7 +128,7 @@ class Renewed:
 def _keeps_its_fields(old: Any, new: Any) -> bool:
     """Return True if all fields of the user-defined types in `old` also exist in `new`."""
     if issubclass(old, UserType) and issubclass(new, UserType):
-        # Values are converted by field name.
+        # Values are converted by field name, so each old field must still exist.
         if not set(old.fieldnames) <= set(new.fieldnames):
             return False
         new_types = dict(zip(new.fieldnames, new.subtypes, strict=True))

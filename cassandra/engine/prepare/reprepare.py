@@ -1,4 +1,6 @@
-"""Prepares a statement again on a host that has forgotten it, within the request that needs it."""
+"""Prepares a statement again on a host that has forgotten it, as a step of the request that
+executes the statement.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,13 @@ if TYPE_CHECKING:
 
 
 class Reprepare:
-    """One PREPARE on the connection of an attempt; the request goes on after its answer."""
+    """One PREPARE on the connection of an attempt. After its answer, the request sends the attempt
+    again.
+    """
 
     __slots__ = (
+        "_previous_handle",
         "_stream",
-        "_was_waiting",
         "attempt",
         "connection",
         "is_text",
@@ -39,7 +43,8 @@ class Reprepare:
         "request",
     )
 
-    # For the keyspace gate: it may have to wait there until the connection is in its keyspace.
+    # The PREPARE may wait at the connection's keyspace gate, which reads these attributes (see
+    # `keyspace_gate.Held`).
     is_use = needs_none = False
 
     def __init__(
@@ -54,8 +59,10 @@ class Reprepare:
         self.prepared = prepared
         self.connection = connection
         self._stream = -1
-        self._was_waiting: Any = None
-        # Version 5 names the keyspace in the PREPARE itself.
+        # The value of the request's `_retry_handle` before `go` has replaced it.
+        self._previous_handle: Any = None
+        # True if the PREPARE depends on the connection's keyspace. From version 5 on, the PREPARE
+        # contains the keyspace itself.
         self.is_text = (
             connection.version < 5
             and prepared.keyspace is not None
@@ -73,7 +80,9 @@ class Reprepare:
         return self.request.done
 
     def start(self) -> None:
-        """Prepare the statement in its own keyspace, whatever the connection's keyspace is."""
+        """Send the PREPARE when the connection is in the statement's keyspace. If it is in another
+        one, wait at the keyspace gate.
+        """
         connection = self.connection
         if not self.is_text or (connection.gate is None and connection.keyspace == self.keyspace):
             self.go()
@@ -97,9 +106,9 @@ class Reprepare:
         except ConnectionException as error:
             self.request.on_reprepare_failed(self.attempt, error)
             return
-        # The end of the request cancels us through `_retry_handle`. A speculative attempt may be
-        # preparing as well, so we keep the previous handle.
-        self._was_waiting = self.request._retry_handle
+        # When the request ends, it cancels its `_retry_handle`. Store the previous handle, because
+        # another attempt of the request may also be preparing or waiting for a retry.
+        self._previous_handle = self.request._retry_handle
         self.request._retry_handle = self
 
     def cancel(self) -> None:
@@ -107,22 +116,22 @@ class Reprepare:
         if self._stream >= 0:
             self.connection.abandon(self._stream, self)
             self._stream = -1
-        if self._was_waiting is not None:
-            self._was_waiting.cancel()
+        if self._previous_handle is not None:
+            self._previous_handle.cancel()
 
     def refuse(self, error: Exception) -> None:
-        """Called when the server refuses the keyspace of the statement."""
+        """Called when the USE for the statement's keyspace has failed: end the request."""
         self.request.fail(error)
 
     def leave(self, error: Exception) -> None:
-        """Called when the connection takes no further requests."""
+        """Called when the connection takes no further requests: use another one."""
         self.request.on_not_sent(self.attempt, error)
 
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
         self._stream = -1
         request = self.request
         if request._retry_handle is self:  # break the reference cycle
-            request._retry_handle = self._was_waiting
+            request._retry_handle = self._previous_handle
         if request.done:
             return
         try:
@@ -147,7 +156,7 @@ class Reprepare:
 
 
 def _check_table(prepared: PreparedStatement, response: Any) -> None:
-    """Raise DriverException if the server's answer is about another table than the statement."""
+    """Raise DriverException if the server has prepared the statement for another table now."""
     if prepared.column_metadata:
         old, new = _table_of(prepared.column_metadata), _table_of(response.bind_metadata)
     else:
@@ -177,18 +186,18 @@ def take_over(
 ) -> Renewed | None:
     """Update `prepared` from the server's answer to a PREPARE.
 
-    :param random: draws an id that no server has; None uses the process-wide generator.
-    :param all_with: returns the statements with an id. Those for the old types get another id, too.
-    :returns: None; or, if the bind columns have changed, the new description of the statement.
-        Values that were bound for the old types must not be sent then.
+    :param random: generates an id that no server has; None uses the process-wide generator.
+    :param all_with: returns all statements with a given id.
+    :returns: None if the bind columns are the same as before. Otherwise the new description of the
+        statement, with which the caller must bind the values again.
     :raises BindColumnsChanged: if values cannot be bound again for the changed columns.
-    :raises DriverException: if the answer is about another table; `prepared` stays as it was.
+    :raises DriverException: if the answer is about another table; `prepared` is not changed then.
     """
     _check_table(prepared, response)
     if changes_of(prepared.column_metadata, response.bind_metadata):
-        # Servers give the same statement the same id even if types have changed, and would accept
-        # bytes of the old types. With an id that no server has, each later execution comes here
-        # too.
+        # A server gives the same CQL the same id even if the types have changed, so it would accept
+        # bytes of the old types. Give the old statements an id that no server has: each later
+        # execution is then answered with Unprepared, and comes here, too.
         if prepared.query_id == response.query_id:
             equal_statements = dict.fromkeys((prepared, *all_with(response.query_id)))
             guard(equal_statements, response.bind_metadata, random)
@@ -205,10 +214,11 @@ def guard(
     columns: Sequence[ColumnMetadata],
     random: random.Random | None = None,
 ) -> None:
-    """Give the statements whose bind columns have changed an id that no server has.
+    """Ensure that no server executes the statements whose bind columns have changed: give them an
+    id that no server has.
 
     :param statements: statements with the same id.
-    :param columns: the bind columns as the server describes them now.
+    :param columns: the bind columns that the server has now.
     """
     for statement in statements:
         if changes_of(statement.column_metadata, columns):

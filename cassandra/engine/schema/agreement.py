@@ -1,4 +1,4 @@
-"""Schema agreement: waiting until all live nodes report the same schema version."""
+"""Waits for schema agreement: until all live nodes report the same schema version."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cassandra.cluster")
 
-# We select only the versions: whole rows of a large cluster are tens of kilobytes.
+# These queries select only what we need, because the whole rows of a large cluster have tens of
+# kilobytes.
 LOCAL_VERSION_QUERY = "SELECT schema_version FROM system.local WHERE key = 'local'"
 PEER_VERSIONS_QUERY = "SELECT peer, host_id, schema_version FROM system.peers"
 
-FIRST_INTERVAL = 0.01
-LONGEST_INTERVAL = 0.4
+# The interval between two queries grows from the first to the longest value.
+FIRST_INTERVAL = 0.01  # seconds
+LONGEST_INTERVAL = 0.4  # seconds
 
 
 class Agreement:
@@ -35,7 +37,7 @@ class Agreement:
 
     :param rows: returns the rows of a query on a connection, as dicts.
     :param control: returns the control connection, or raises if there is none.
-    :param is_over: returns True if the cluster is shut down, so that nobody will answer.
+    :param is_over: returns True if the cluster is shut down, so that waiting is useless.
     """
 
     __slots__ = ("_control", "_is_over", "_metadata", "_rows", "_settings")
@@ -56,18 +58,18 @@ class Agreement:
 
     @property
     def longest_wait(self) -> float:
-        """The default of `max_wait`, in seconds."""
+        """The default of `max_wait` in seconds: the cluster's setting."""
         return self._settings.max_schema_agreement_wait
 
     async def wait(self, connection: Connection, max_wait: float | None = None) -> bool:
-        """Poll until live nodes report a single version; return False if that takes too long.
+        """Ask for the schema versions again and again until all live nodes report the same.
 
-        A query that fails is repeated until the time is up: the schema change itself was made
-        already.
+        If a query fails, it is repeated until the time is up.
 
-        :param connection: used while it is open. The coordinator of a change certainly has the new
-            version; other nodes may not have it yet.
+        :param connection: the connection to ask; if it closes, the control connection is used. It
+            should be to the coordinator of the schema change, which certainly has the new version.
         :param max_wait: seconds; None for `longest_wait`.
+        :returns: False if the versions still differ after `max_wait`.
         """
         wait = self.longest_wait if max_wait is None else max_wait
         # Applications disable the wait with 0 or less.
@@ -85,7 +87,7 @@ class Agreement:
         except (DriverException, OSError) as error:
             if self._is_over():
                 raise
-            return {error, None}  # two values, so not a single version
+            return {error, None}  # two different values count as disagreement, so we ask again
         return {row["schema_version"] for row in local} | {
             row["schema_version"]
             for row in peers
@@ -97,15 +99,17 @@ class Agreement:
 
     def _is_live(self, host_id: uuid.UUID) -> bool:
         host = self._metadata.get_host_by_host_id(host_id)
-        # A node that is down cannot agree: waiting for it would always take the whole time.
+        # Ignore nodes that are down: their version cannot change, so we would wait in vain.
         return host is not None and host.is_up is not False
 
 
 async def wait_for_one_version(
     ask: Callable[[], Coroutine[Any, Any, set[Any]]], max_wait: float, clock: Callable[[], float]
 ) -> bool:
-    """Poll `ask` until it returns at most one version; return False after `max_wait` seconds. The
-    intervals grow from 10 ms to 400 ms.
+    """Call `ask` repeatedly until it returns at most one version.
+
+    :param ask: returns the set of versions that nodes report.
+    :returns: False if there are still several versions after `max_wait` seconds.
     """
     deadline = clock() + max_wait
     interval = FIRST_INTERVAL
@@ -158,7 +162,7 @@ async def versions_in(
         if isinstance(answer, BaseException):
             if not isinstance(answer, (DriverException, OSError)):
                 raise answer
-            versions.update((answer, None))  # so that there is more than one
+            versions.update((answer, None))  # two different values count as disagreement
         else:
             versions.update(row["schema_version"] for row in answer)
     return versions

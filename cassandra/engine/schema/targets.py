@@ -1,8 +1,9 @@
-"""Targets: the parts of the schema to read again, and how many targets are merged into few.
+"""`Target` says which part of the schema to read again, and `PendingTargets` merges many targets
+into few. This module does no I/O.
 
-No I/O here. Servers send an event for each table that is created or dropped, so thousands can come
-at once. Their number is bounded: many targets in one keyspace become the whole keyspace, and
-targets in many keyspaces become the whole schema.
+Servers send an event for each table that is created or dropped, so thousands can come at once. To
+limit the number of targets, many targets in one keyspace are replaced by the whole keyspace, and
+targets in many keyspaces by the whole schema.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ class Target(NamedTuple):
     """A part of the schema that should be read again.
 
     `kind` is ALL, KEYSPACE, REPLICATION (only a keyspace's replication and durable writes), TABLE
-    (or view), TYPE, FUNCTION or AGGREGATE. `forced` targets are requested by the application, and
-    are read even if reading is disabled.
+    (or view), TYPE, FUNCTION or AGGREGATE. `forced` is True if the application has requested the
+    reading; it is then done even if reading the schema is disabled.
     """
 
     kind: str = "ALL"
@@ -31,11 +32,13 @@ class Target(NamedTuple):
     def of_event(cls, event: Mapping[str, Any]) -> Target:
         """Return the target of a schema change event."""
         kind, keyspace = event["target_type"], event["keyspace"]
-        # Servers corrupt letters beyond Latin-1 in these names; we then read the enclosing part.
+        # Servers damage letters beyond Latin-1 in these names. If a name is not ASCII, read the
+        # whole keyspace, or the whole schema.
         if not keyspace.isascii():
             return cls()
         if kind == "KEYSPACE":
-            # A keyspace that was dropped, and perhaps created again, is read as a whole.
+            # Read the whole keyspace if it was created or dropped. An update can only change its
+            # replication and durable writes.
             return cls("REPLICATION" if event["change_type"] == "UPDATED" else "KEYSPACE", keyspace)
         changed = event[kind.lower()]
         name = getattr(changed, "name", changed)
@@ -49,7 +52,7 @@ class Target(NamedTuple):
 
 
 class PendingTargets:
-    """Targets that wait to be read: a set of bounded size, however many are added."""
+    """The set of targets that wait to be read. It stays small, even if many targets are added."""
 
     __slots__ = ("_all", "_by_keyspace")
 
@@ -85,7 +88,9 @@ class PendingTargets:
             self.add(Target(forced=forced))
 
     def _forced_alone(self) -> dict[str, dict[Target, None]]:
-        """Return the forced targets, which an ALL target that is not forced does not cover."""
+        """Return the forced targets by keyspace. They must be kept when an ALL target is added that
+        is not forced.
+        """
         forced = {
             keyspace: dict.fromkeys(
                 pending_target for pending_target in targets if pending_target.forced
@@ -95,7 +100,7 @@ class PendingTargets:
         return {keyspace: targets for keyspace, targets in forced.items() if targets}
 
     def discard(self, target: Target) -> None:
-        """Remove a target, if it is in the set itself."""
+        """Remove `target`. Do nothing if it is not in the set, even if another target covers it."""
         targets_of_keyspace = self._by_keyspace.get(target.keyspace, {})
         if target in targets_of_keyspace:
             del targets_of_keyspace[target]
@@ -136,7 +141,7 @@ def grouped(targets: Iterable[Target]) -> dict[Target, list[Target]]:
 
 
 def _wholes(target: Target) -> tuple[Target, ...]:
-    """Return the targets that may cover `target`, the narrowest first."""
+    """Return the larger targets that may cover `target`, the smaller ones first."""
     forced = Target("KEYSPACE", target.keyspace, forced=True), Target(forced=True)
     if target.forced:
         return forced
