@@ -1,4 +1,8 @@
-"""A driver for Apache Cassandra and ScyllaDB: its version, protocol versions, levels, errors."""
+"""A driver for Apache Cassandra and ScyllaDB.
+
+This package has the version, protocol versions, consistency levels and errors. Connect with
+`cassandra.cluster`, or with `cassandra.aio` for asyncio.
+"""
 
 from __future__ import annotations
 
@@ -93,14 +97,15 @@ __all__ = [
     "implementation",
 ]
 
-# Pickle, repr and logs show the path from which applications import them.
+# Tracebacks and pickles contain the `__module__` of an error class: set it to this package, from
+# which applications import these classes.
 for _name in __all__:
     if getattr(globals().get(_name), "__module__", None) == "cassandra.errors":
         globals()[_name].__module__ = __name__
 del _name
 
-# Applications use these as attributes after importing another module, because in cassandra-driver
-# importing cassandra.cluster imports most of them.
+# Modules that can be used as attributes of the package without importing them. Applications do so
+# because importing cassandra.cluster of cassandra-driver imports most of them.
 _MODULES = frozenset(
     {
         "auth", "cluster", "concurrent", "connection", "cqltypes", "decoder", "encoder", "graph",
@@ -111,14 +116,14 @@ _MODULES = frozenset(
 
 
 def __getattr__(name: str) -> object:
-    # The implementation in use, "c" or "python", and why the compiled one is not used. Applications
-    # that only import errors need not choose an implementation.
+    # Import `_impl` only when one of its attributes is needed: it chooses the implementation, which
+    # takes time that applications which only import errors need not spend.
     if name in ("implementation", "fallback_reason"):
         __import__(f"{__name__}._impl")
         return getattr(sys.modules[f"{__name__}._impl"], name)
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # The import sets the module as an attribute of the package. The attribute may be missing if a
-    # tracing library's import hook for this module asks for it.
+    # Return the module from `sys.modules`. The import usually also sets the attribute of the
+    # package, but not yet if a tracing library's import hook accesses it during the import.
     __import__(f"{__name__}.{name}")
     return sys.modules[f"{__name__}.{name}"]

@@ -1,7 +1,7 @@
-"""Caches with a limit on the number of entries and on their bytes.
+"""Caches that limit the number of their entries and the memory that these use.
 
-Entries may come from a server, or may be generated. Sizes are estimates: the strings and bytes in a
-key, plus the memory that the caller states for the value.
+Limits are necessary because a server may cause any number of entries. The memory of an entry is
+only an estimate, which the caller passes.
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ V = TypeVar("V")
 
 
 def text_size(key: object) -> int:
-    """Return the size of the strings and bytes in `key`, which may be nested tuples."""
+    """Return the total length of all strings and bytes in `key`, which may be a tuple, also
+    nested.
+    """
     if isinstance(key, (str, bytes)):
         return len(key)
     return sum(map(text_size, key)) if isinstance(key, tuple) else 0
 
 
 class Bounded(Generic[K, V]):
-    """A cache of at most `size` entries, with at most `most_bytes` bytes together.
+    """A cache with at most `size` entries, which use about `most_bytes` bytes at most.
 
-    If the cache is full, all entries are dropped. A value that takes an eighth of the bytes alone
-    is not stored. Any thread may use the cache: if two threads build the same value at the same
-    time, both get the value that was stored first, unless it was dropped in between.
+    If the cache is full, all entries are dropped. A value that needs more than an eighth of
+    `most_bytes` is not stored. Any thread may use the cache. If two threads store a value for the
+    same key, both get the value that was stored first, unless it was dropped in between.
     """
 
     __slots__ = ("_entries", "held", "most_bytes", "size")
@@ -49,16 +51,17 @@ class Bounded(Generic[K, V]):
         """
         if cost * 8 > self.most_bytes:
             return value
-        # Drop all at once: tracking the order of use would slow down each look-up.
+        # Drop all entries: to drop only the least recently used ones, each look-up would have to
+        # record the order of use, which is slower.
         if len(self._entries) >= self.size or self.held + cost > self.most_bytes:
             self.clear()
-        # setdefault is atomic: if two threads built the same value, the first one stays.
+        # `setdefault` is atomic, so if two threads store a value, both return the first one.
         self.held += cost
         return self._entries.setdefault(key, value)
 
     def discard(self, unwanted: Callable[[K], bool]) -> None:
-        """Drop the entries whose key is `unwanted`. Their bytes still count until all entries are
-        dropped.
+        """Drop the entries for whose key `unwanted` returns True. Their bytes still count until
+        `clear` is called.
         """
         for key in [key for key in self._entries if unwanted(key)]:
             self._entries.pop(key, None)

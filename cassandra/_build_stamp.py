@@ -1,16 +1,17 @@
-"""Says if the compiled modules of a source tree were built from the sources beside them.
+"""Checks whether the compiled modules in a source checkout were built from its current sources.
 
-After a build in the tree, setup.py writes `STAMP` beside the compiled modules: a line for each
-source and each compiled module, with its size and a digest. A `git checkout` changes sources, but
-no compiled modules. Modules of another commit then fail at odd places, mostly with an
-AttributeError.
+After a build in the checkout, setup.py writes the file `STAMP` beside the compiled modules. It has
+a line for each source and each compiled module, with its size and a digest. A `git checkout`
+changes the sources, but not the compiled modules. These then fail in unexpected places, mostly with
+an AttributeError.
 
-`changed_files` compares sizes, which takes a fraction of a millisecond, so each import of such a
-tree does it. ``python -m cassandra.doctor`` and the test suite compare the digests, too.
-Modification times say nothing: git sets them at a checkout, and copies keep them.
+`changed_files` compares the sizes, which takes a fraction of a millisecond, so each import of the
+driver from a checkout does it. ``python -m cassandra.doctor`` and the test suite also compare the
+digests. We do not compare modification times, because git changes them at a checkout, and copies
+keep them.
 
-A wheel has neither sources nor a stamp. setup.py runs this file by its path, so it may only import
-the standard library.
+A wheel has neither sources nor a stamp. setup.py executes this file by its path, so it may only
+import the standard library.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _MODULES = (".so", ".pyd")
 
 
 def source_lines(directory: str = DIRECTORY) -> list[str]:
-    """Return the stamp's lines about the sources. A build reads them before it begins.
+    """Return the lines of the stamp for the sources. setup.py calls this before it builds.
 
     :param directory: the directory of the sources.
     """
@@ -36,7 +37,7 @@ def source_lines(directory: str = DIRECTORY) -> list[str]:
 
 
 def write_stamp(sources: list[str], directory: str = DIRECTORY) -> None:
-    """Write the stamp of a build.
+    """Write the stamp after a build.
 
     :param sources: the result of `source_lines` before the build.
     :param directory: the directory of the compiled modules.
@@ -47,7 +48,7 @@ def write_stamp(sources: list[str], directory: str = DIRECTORY) -> None:
 
 
 def has_sources(directory: str = DIRECTORY) -> bool:
-    """Return True in a source tree, and False in an installed wheel.
+    """Return True in a source checkout, and False in an installed wheel.
 
     :param directory: the directory of the compiled modules.
     """
@@ -58,8 +59,8 @@ def changed_files(directory: str = DIRECTORY, *, thorough: bool = False) -> list
     """Return the names of the files that differ from those of the last build, sorted.
 
     :param directory: the directory of the compiled modules.
-    :param thorough: compare digests, not only sizes.
-    :returns: None without a stamp.
+    :param thorough: True to compare digests, False to compare only sizes.
+    :returns: None if there is no stamp.
     """
     try:
         with open(os.path.join(directory, STAMP), encoding="utf-8") as stamp:
@@ -74,7 +75,8 @@ def changed_files(directory: str = DIRECTORY, *, thorough: bool = False) -> list
             else:
                 differs = f"{os.stat(os.path.join(directory, name)).st_size}" != line.split(" ")[1]
         except OSError:
-            # An interpreter may lack modules that another one built here. We only miss sources.
+            # Only a missing source is a change. A compiled module may be missing because the stamp
+            # was written for another interpreter.
             differs = name.endswith(_SOURCES)
         if differs:
             changed.append(name)
@@ -88,7 +90,7 @@ def _names(directory: str, endings: tuple[str, ...]) -> list[str]:
 
 
 def _line(directory: str, name: str) -> str:
-    import hashlib  # not at the top: an import of the driver compares sizes only
+    import hashlib  # late, because an import of the driver only compares sizes
 
     with open(os.path.join(directory, name), "rb") as file:
         content = file.read()

@@ -1,13 +1,13 @@
-"""The two clocks of the driver, which a simulation may replace.
+"""The driver's two clocks: one that never goes back, and the wall clock. A simulation may replace
+both.
 
-Code with access to an engine reads the clocks of its environment; see
+Code with access to an engine reads the clocks of the engine's environment; see
 `cassandra.engine.environment`. All other code (cqlengine, bulk operations, logs) calls the
-functions of this module. They ask the simulation that runs the caller's event loop or thread.
-Without a simulation they ask the system.
+functions of this module. If a simulation runs the caller's event loop or thread, they return its
+virtual time; otherwise the system's.
 
-No other code in the package may read a system clock, except for the places that
-``tests/house/test_clocks.py`` lists with reasons. Otherwise the seed of a simulation would not
-determine the whole run.
+No other code in the package may read a system clock, because the seed of a simulation must
+determine the whole run. ``tests/house/test_clocks.py`` lists the exceptions with reasons.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ __all__ = ["monotonic", "wall_time_ns"]
 
 def _running_loop() -> Any:
     """Return the event loop that runs in the calling thread, or None."""
-    # Look asyncio up instead of importing it, which is slow. If it is not imported, there is no
-    # loop.
+    # Do not import asyncio, which is slow. If nobody has imported it, no loop is running.
     events: Any = sys.modules.get("asyncio.events")
     return None if events is None else events._get_running_loop()
 
 
 def monotonic() -> float:
-    """Return seconds of a clock that never goes back. In a simulation it is virtual."""
+    """Return the seconds of a clock that never goes back; in a simulation, the virtual time."""
     loop = _running_loop()
     if loop is not None and hasattr(loop, "cassandra_environment"):
         return float(loop.time())
@@ -40,9 +39,8 @@ def monotonic() -> float:
 
 
 def wall_time_ns() -> int:
-    """Return nanoseconds since the Unix epoch, from a clock that may be set at any time.
-
-    In a simulation the clock is virtual.
+    """Return the nanoseconds since the Unix epoch, from a clock that may be adjusted at any time.
+    In a simulation, return the virtual time.
     """
     read: Callable[[], int] | None = getattr(_running_loop(), "wall_time_ns", None)
     if read is not None:

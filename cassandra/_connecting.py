@@ -1,7 +1,7 @@
-"""Connection options of commands, and the cluster settings for them.
+"""The options with which the driver's commands connect, such as ``--port`` and ``--user``.
 
-Passwords come from the environment, from a file or from the terminal. They never come from an
-argument, which other users of the machine can read.
+A password comes from an environment variable, from a file or from the terminal. It cannot be passed
+as an argument, which other users of the machine could read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def add_connection_options(
     """Add connection options to a command.
 
     :param parser: the parser of the command, or a group of its options.
-    :param prefix: a prefix of the option names, such as "to-", if there are two clusters.
+    :param prefix: a prefix for the names of the options, for commands that connect to two clusters:
+        "to-" adds ``--to-port``.
     """
     help_suffix = f" (of the cluster of --{prefix}hosts)" if prefix else ""
 
@@ -62,7 +63,7 @@ def add_connection_options(
 def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[str, Any]:
     """Return the settings of `cassandra.cluster.Cluster` for a command's options.
 
-    :param options: the parsed options, with a list ``hosts``.
+    :param options: the parsed options. They must have ``hosts``, a list of addresses.
     :param prefix: the prefix of the option names, as in `add_connection_options`.
     :raises OSError: if a file cannot be read.
     :raises KeyError: if the environment variable does not exist.

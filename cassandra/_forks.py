@@ -1,8 +1,9 @@
-"""Replaces locks in forked children if a thread of the parent may have held them at the fork.
+"""Replaces the package's locks in forked child processes.
 
-In the child, nobody would ever release them. All locks of the package that live longer than a call
-are registered here: locks of modules and classes by a function (`renew_in_child`), locks of objects
-by the object (`renewed`).
+A thread of the parent may hold a lock when another thread forks. The thread that holds the lock
+does not exist in the child, so the lock would never be released there. Therefore all locks of the
+package that live longer than a call are registered here: for a lock of a module or class, register
+a function with `renew_in_child`; for a lock of an object, register the object with `renewed`.
 """
 
 from __future__ import annotations
@@ -25,20 +26,20 @@ class Renewable(Protocol):
 R = TypeVar("R", bound=Renewable)
 
 _renewals: list[Callable[[], None]] = []
-# Weak references, so that the registration does not keep a session or a cache alive.
+# The references are weak, so that the registration does not keep an object alive.
 _objects: weakref.WeakSet[Renewable] = weakref.WeakSet()
 
 
 def renew_in_child(renew: Callable[[], None]) -> Callable[[], None]:
-    """Call `renew` in each forked child, in the order of registration. You can use it as a
-    decorator.
+    """Register a function to be called in each forked child. Returns the function, so that this can
+    be used as a decorator.
     """
     _renewals.append(renew)
     return renew
 
 
 def renewed(holder: R) -> R:
-    """Call ``holder._renew_locks()`` in each forked child while `holder` exists.
+    """Register an object: ``holder._renew_locks()`` is called in each forked child while it exists.
 
     :returns: `holder`.
     """
@@ -47,8 +48,7 @@ def renewed(holder: R) -> R:
 
 
 def _in_child() -> None:
-    # Copy to strong references, because renewing may register more objects, and a set must not
-    # change during iteration.
+    # Iterate over a copy, because `_renew_locks` may register more objects.
     for holder in list(_objects):
         holder._renew_locks()
     for renew in _renewals:

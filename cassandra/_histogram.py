@@ -1,4 +1,4 @@
-"""A histogram with exponential buckets: any percentile is accurate to about 3 %."""
+"""A histogram of times with exponential buckets. Percentiles are accurate to about 3 %."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from math import frexp
 
 __all__ = ["BUCKETS", "bucket_of", "percentile_of"]
 
-_OCTAVES = 36  # from a microsecond to nineteen hours
-_STEPS = 16  # buckets per octave: values are accurate to 1/32
+_OCTAVES = 36  # powers of two, from a microsecond to nineteen hours
+_STEPS = 16  # buckets per power of two, so that values are accurate to 1/32
 BUCKETS = _OCTAVES * _STEPS
 
 
 def bucket_of(seconds: float) -> int:
-    """Return the index of a time's bucket among `BUCKETS` counts."""
-    # The bucket is the logarithm of the time. frexp gives it without computing a logarithm.
+    """Return the index of the bucket in which a time is counted, from 0 to BUCKETS - 1."""
+    # The index grows with the logarithm of the time. `frexp` is quicker than a logarithm.
     mantissa, octave = frexp(seconds * 1e6)
     bucket = octave * _STEPS + int((mantissa - 0.5) * 2 * _STEPS)
     return 0 if bucket < 0 else min(bucket, BUCKETS - 1)
 
 
 def percentile_of(counts: Sequence[int], percent: float) -> float:
-    """Return the upper bound of the bucket, in seconds, within which `percent` % of the times are.
+    """Return the time in seconds that `percent` % of the counted times do not exceed. It is the
+    upper bound of a bucket.
 
     :param counts: the number of times in each bucket. It must not change during the call.
     :param percent: 0 to 100. The result is 0.0 for 0, and if there are no times.
@@ -30,7 +31,7 @@ def percentile_of(counts: Sequence[int], percent: float) -> float:
     if remaining <= 0:
         return 0.0
     bucket = -1
-    # Not 0: rounding of `percent` may leave a small remainder.
+    # Do not compare with 0, because rounding may leave a small remainder.
     while remaining > 1e-9:
         bucket += 1
         remaining -= counts[bucket]

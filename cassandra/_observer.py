@@ -1,4 +1,4 @@
-"""The base class of observers, for modules below the engine."""
+"""The base class of observers, for modules that must not import the engine."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ __all__ = ["ObserverBase"]
 
 
 class ObserverBase:
-    """The base of `cassandra.observers.RequestObserver`, whose methods refer to requests of the
-    engine.
+    """The base of `cassandra.observers.RequestObserver`, for type annotations in modules that must
+    not import the engine.
     """
 
     __slots__ = ()

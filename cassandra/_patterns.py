@@ -1,6 +1,6 @@
-"""Regular expressions that are compiled on first use.
+"""Regular expressions that are compiled when they are first used.
 
-Compiling all patterns of this package takes some 5 ms, which would delay each start. Most
+Compiling all patterns of this package takes about 5 ms, by which each import would be delayed. Most
 applications need none of them.
 """
 
@@ -13,18 +13,19 @@ __all__ = ["pattern"]
 
 
 class _Pattern:
-    """Replaces a compiled pattern until one of its methods is used."""
+    """Takes the place of a compiled pattern, and compiles it when one of its methods is used."""
 
     def __init__(self, text: str, flags: int) -> None:
         self._text = text
         self._flags = flags
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # copy and pickle ask for these before there is an object
+        # `copy` and `pickle` look up private names before `__init__` has run.
+        if name.startswith("_"):
             raise AttributeError(f"a pattern has no attribute {name!r}")
         value = getattr(re.compile(self._text, self._flags), name)
-        # Python does not call this again for an existing attribute, so further uses cost nothing
-        # extra.
+        # Store the method: Python does not call `__getattr__` for attributes that exist, so further
+        # uses are as quick as those of a compiled pattern.
         setattr(self, name, value)
         return value
 

@@ -1,8 +1,7 @@
-"""Values that must not be shown: passwords, keys, and settings that contain them.
+"""Hides values that must not be shown: passwords, keys, and settings that contain them.
 
-Error reports show local variables and attributes by their reprs, sometimes including nested
-objects. Code that holds a secret for longer than an expression must therefore wrap it in a
-`Secret`.
+Tools for error reports show the reprs of local variables and attributes, sometimes including nested
+objects. Code that stores a secret in a variable or attribute must therefore wrap it in a `Secret`.
 """
 
 from __future__ import annotations
@@ -22,7 +21,8 @@ class Secret(Generic[T]):
     :param value: the value.
     """
 
-    # A function and not the value, so that tools which inspect the slots of objects find nothing.
+    # Store a function that returns the value, so that tools which read the slots of objects do not
+    # find the value.
     __slots__ = ("_reveal",)
 
     def __init__(self, value: T) -> None:
@@ -30,7 +30,7 @@ class Secret(Generic[T]):
 
     @classmethod
     def of(cls, value: Any) -> Secret[Any]:
-        """Return `value` as a secret, or unchanged if it is one.
+        """Return `value` wrapped in a `Secret`. If it is a `Secret` already, return it unchanged.
 
         :param value: the value.
         """
@@ -55,20 +55,20 @@ class Secret(Generic[T]):
         return self
 
     def __reduce__(self) -> Any:
-        # Applications send providers to other processes.
+        # Allow pickling, because applications send auth providers to other processes.
         return type(self), (self._reveal(),)
 
 
 class SecretKey(Secret["bytes | None"]):
     """The bytes of a key. It cannot be pickled, so it cannot be sent to other processes.
 
-    :param data: the bytes. For any other value the size is -1.
+    :param data: the key as a bytes-like object. For any other value, `size` is -1.
     """
 
     __slots__ = ()
 
     def __init__(self, data: object) -> None:
-        # Never raise an error here, because a traceback would show this function's variables.
+        # Do not raise an error here, because its traceback would show `data`.
         super().__init__(bytes(data) if isinstance(data, (bytes, bytearray, memoryview)) else None)
 
     @property
@@ -94,10 +94,11 @@ class SecretKey(Secret["bytes | None"]):
 
 
 class HiddenAttribute(Generic[T]):
-    """An attribute that user code reads and sets normally, but the object stores as a `Secret`.
+    """A descriptor: user code reads and sets the attribute normally, but the object stores its
+    value as a `Secret`.
 
-    :param default: the value for the class, and for objects without a value. Without a default, the
-        attribute does not exist there.
+    :param default: the value of the attribute on the class, and on objects that have not set it. If
+        there is no default, reading it there raises AttributeError.
     """
 
     def __init__(self, default: T = _MISSING) -> None:

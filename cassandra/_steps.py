@@ -1,6 +1,8 @@
-"""Operations as generators of steps, which both blocking code and asyncio can run.
+"""Runs operations that are written once for both blocking code and asyncio.
 
-The generator yields the calls that wait, and gets their results. It does not know who runs it.
+Such an operation is a generator. Wherever it has to wait, it yields a step, which describes the
+call to make, and gets the result of the call. `drive` makes blocking calls, and `adrive` awaits
+them.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ def drive(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
             except BaseException as error:
                 step = steps.throw(error)
             else:
-                # Outside the `try`, so that the generator's own errors are not thrown into it
-                # again.
+                # Do this outside of the `try` block, so that an error which the generator itself
+                # raises is not thrown into it again.
                 step = steps.send(outcome)
     except StopIteration as end:
         result: T = end.value

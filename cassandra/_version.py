@@ -1,10 +1,12 @@
-"""The version, in its own file so that the build can read it without importing the package."""
+"""The driver's version, in its own file so that the build can read it without importing the
+package.
+"""
 
-# The version of the distribution, which shows that it is not released yet.
+# The version of the distribution, which also shows that this version is not released yet.
 DISTRIBUTION_VERSION = "4.0.0.dev0"
 
-# Three integers, even before a release, because applications parse cassandra-driver's version this
-# way.
+# This has three integers even before a release, because applications parse the version of
+# cassandra-driver that way.
 __version__ = "4.0.0"
 __version_info__ = (4, 0, 0)
 

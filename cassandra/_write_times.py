@@ -1,4 +1,4 @@
-"""Write timestamps that are most likely in a wrong unit."""
+"""Detects write timestamps that are probably in a wrong unit."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from cassandra._habits import stack_level
 
 __all__ = ["probable_unit", "warn_of_early_write"]
 
-# Microseconds in these ranges lie in the first years after 1970. In the ranges lie the seconds from
-# 2001 to 5138, and their milliseconds.
+# As seconds or milliseconds, the numbers in these ranges are times from 2001 to 5138. As
+# microseconds, which servers expect, they are times in the first years after 1970.
 _SECONDS = range(10**9, 10**11)
 _MILLISECONDS = range(10**12, 10**14)
 
 
 def probable_unit(timestamp: int) -> str | None:
-    """Return advice if microseconds since 1970 were probably meant as another unit, or None.
+    """Return advice if a write timestamp is probably in seconds or milliseconds, or None.
 
-    Such a write counts as one of the first years after 1970: every later value of the cell wins
-    over it, so nobody ever reads it.
+    Servers would treat such a write as one of the first years after 1970. Any other value of the
+    cell would win over it, so nobody would ever read it.
 
     :param timestamp: microseconds since 1970.
     """
@@ -34,7 +34,7 @@ def probable_unit(timestamp: int) -> str | None:
 def warn_of_early_write(timestamp: object) -> None:
     """Warn if the write timestamp of a load was probably meant as seconds or milliseconds.
 
-    :param timestamp: microseconds since 1970. Only an int is looked at.
+    :param timestamp: microseconds since 1970. Any object other than an int is ignored.
     """
     advice = probable_unit(timestamp) if type(timestamp) is int else None
     if advice is not None:

@@ -1,5 +1,5 @@
-"""The names by which an application identifies itself to the server, in
-``system_views.clients``.
+"""The name, version and id with which an application identifies itself to the server. Operators see
+them in the table ``system_views.clients``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ class ApplicationInfoBase:
     """Adds options to the STARTUP message of each connection."""
 
     def add_startup_options(self, options: dict[str, str]) -> None:
-        """Add strings to `options`.
+        """Add options to the dict `options`.
 
         :param options: the options of STARTUP so far, a dict of strings.
         """
@@ -45,7 +45,7 @@ class ApplicationInfo(ApplicationInfoBase):
         self.client_id = client_id
 
     def add_startup_options(self, options: dict[str, str]) -> None:
-        """Add the values that are set.
+        """Add the name, version and id to `options`, as far as they are set.
 
         :param options: the options of STARTUP so far, a dict of strings.
         """

@@ -1,6 +1,7 @@
-"""Client routes: ScyllaDB nodes behind the proxies of a private network (such as AWS PrivateLink).
+"""Configures connections to ScyllaDB nodes behind the proxies of a private network, such as AWS
+PrivateLink.
 
-`ClientRoutesConfig` is the setting ``client_routes_config`` of a cluster.
+Pass a `ClientRoutesConfig` as ``Cluster(client_routes_config=...)``.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ __all__ = ["ClientRouteProxy", "ClientRoutesChangeType", "ClientRoutesConfig"]
 
 
 class ClientRoutesChangeType(enum.Enum):
-    """The kinds of CLIENT_ROUTES_CHANGE events."""
+    """The types of the server's CLIENT_ROUTES_CHANGE events."""
 
     UPDATE_NODES = "UPDATE_NODES"
     """Routes were added, changed or removed."""
 
 
 class ClientRouteProxy:
-    """One connection to a private network.
+    """One private network connection, by which a cluster may be reached.
 
-    :param connection_id: its name in the table ``system.client_routes``.
-    :param connection_addr_override: the address of its proxy, a name or an IP address, which
-        replaces the addresses in the table. If the cluster has no contact points, it is used as a
-        contact point.
+    :param connection_id: the id of the connection in the table ``system.client_routes``.
+    :param connection_addr_override: the host name or IP address of the connection's proxy, to use
+        instead of the addresses in the table. It is also used as a contact point if you pass no
+        contact points.
     :raises TypeError: if an argument is not a string.
     :raises ValueError: if `connection_id` is missing.
     """
@@ -63,7 +64,7 @@ class ClientRouteProxy:
 
 
 class ClientRoutesConfig:
-    """The connections to private networks that a cluster may use.
+    """The private network connections that a cluster may use.
 
     :param proxies: a list or tuple of `ClientRouteProxy`, at least one.
     :param advanced_shard_awareness: True if the client's local port selects the shard even through

@@ -1,6 +1,6 @@
-"""A clock in microseconds that never repeats or goes back, for client-side timestamps.
+"""A clock in microseconds that never repeats a value or goes back, for client-side timestamps.
 
-The compiled twin is ``cassandra._accel.clock``.
+``cassandra._accel.clock`` is the same module in Cython.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ from cassandra._threads import Lock
 
 __all__ = ["MicrosecondClock"]
 
-_LOST_AFTER = 1.0  # seconds: the lock is held for a microsecond
+# Threads hold the lock for about a microsecond. If it is held for longer than this, a thread was
+# interrupted and will never release it.
+_LOST_AFTER = 1.0  # seconds
 
 
 class MicrosecondClock:
-    """Microseconds since the Unix epoch. Each value is greater than the previous one, in all
-    threads.
+    """Returns microseconds since the Unix epoch. Each value is greater than the previous one, even
+    if several threads call it.
 
-    If the system clock stands still or goes back, the values run ahead of it by a microsecond each.
+    If the system clock stands still or goes back, each value is one microsecond greater than the
+    previous one, so the values run ahead of the clock.
 
     :param tolerance: the number of microseconds that the values may be ahead.
     :param on_drift: called if they are further ahead, with the system time and the previous value,
@@ -50,8 +53,8 @@ class MicrosecondClock:
     def next(self) -> int:
         """Return the next value."""
         lock = self._lock
-        # We avoid `with`: since Python 3.14, a signal handler that raises may interrupt it between
-        # its parts and leave the lock held. All later requests would wait for it.
+        # Do not use `with`: since Python 3.14, a signal handler that raises an error may interrupt
+        # it at a point where the lock stays held. All later requests would wait for the lock.
         is_held = lock.acquire(timeout=_LOST_AFTER)
         try:
             now = self.time_ns() // 1000
@@ -62,7 +65,7 @@ class MicrosecondClock:
                 lock.release()
             else:
                 self._lock = Lock()
-        # Outside the lock, because the callback may log, and logging may block.
+        # Call this without the lock, because the callback may log, and logging may block.
         if last - now > self.tolerance:
             self.on_drift(now, last)
         return value

@@ -1,4 +1,4 @@
-"""`murmur3` under the path of a compiled module."""
+"""`murmur3`, under the import path of cassandra-driver's compiled module."""
 
 from cassandra.murmur3 import murmur3
 

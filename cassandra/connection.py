@@ -1,4 +1,4 @@
-"""End points, connection errors and protocol constants, under the path that cassandra-driver
+"""End points, connection errors and protocol constants, under the import path that cassandra-driver
 uses.
 """
 
@@ -66,24 +66,28 @@ __all__ = [
     "locally_supported_compressions",
 ]
 
-# native_protocol_v5.spec, section 2.3.1: the first byte of an envelope is its direction and the
-# version.
+# The first byte of an envelope has the direction in its highest bit, and the protocol version in
+# the others (native_protocol_v5.spec, section 2.3.1).
 HEADER_DIRECTION_FROM_CLIENT = 0x00
 HEADER_DIRECTION_TO_CLIENT = 0x80
 HEADER_DIRECTION_MASK = 0x80
 PROTOCOL_VERSION_MASK = 0x7F
 
-# section 4.1.1: the version that every server has; only sent if Cluster.cql_version is set
+# The CQL version that every server supports (native_protocol_v5.spec, section 4.1.1). A version is
+# only sent if Cluster.cql_version is set.
 DEFAULT_CQL_VERSION = "3.0.0"
 
-_LARGEST_BODY = 256 * 1024 * 1024  # bytes: section 2.4, the limit of an envelope's length
+# The maximum length of an envelope's body in bytes (native_protocol_v5.spec, section 2.4).
+_LARGEST_BODY = 256 * 1024 * 1024
 
 
 locally_supported_compressions: OrderedDict[str, tuple[Any, Any]]
 
 
 def _supported_compressions() -> OrderedDict[str, tuple[Any, Any]]:
-    """Return (compress, decompress) for bodies by the algorithm's name, the preferred one first."""
+    """Return the functions (compress, decompress) for message bodies, by the name of the algorithm.
+    The preferred algorithm is first.
+    """
     functions: OrderedDict[str, tuple[Any, Any]] = OrderedDict()
     for name in available_compressions():
         algorithm = compression(name)
@@ -95,7 +99,7 @@ def _decompress(decompress_body: Callable[[bytes, int], bytes], data: bytes) -> 
     return decompress_body(data, _LARGEST_BODY)
 
 
-# Imported when a name is first used, because few applications need these.
+# These names are imported when they are first used, because few applications need them.
 _HOME = dict.fromkeys(
     (
         "ConnectionHeartbeat",
@@ -121,7 +125,8 @@ _find = lazy_names(__name__, _HOME)
 
 
 def __getattr__(name: str) -> Any:
-    # Checked on demand, because the packages are optional and slow to import.
+    # Look for the compression packages only when needed, because they are optional and slow to
+    # import.
     if name == "locally_supported_compressions":
         globals()[name] = _supported_compressions()
         return globals()[name]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 
 class ConsistencyLevel:
-    """The number of replicas that must respond before a request succeeds.
+    """The consistency levels: how many replicas must respond before a request succeeds.
 
-    The values are the numbers in the protocol.
+    The values are the numbers of the levels in the protocol.
     """
 
     ANY = 0
@@ -32,7 +32,7 @@ class ConsistencyLevel:
     LOCAL_ONE = 10
     """One replica in the coordinator's data centre."""
 
-    # Filled below, from the levels themselves.
+    # Set below the class, from the levels.
     value_to_name: dict[int, str]
     name_to_value: dict[str, int]
 
@@ -57,7 +57,9 @@ ConsistencyLevel.value_to_name = {
 
 
 def constant_of(value: object) -> str:
-    """Return the end of an error message for a level given as a string: the constant to write."""
+    """Return the end of an error message for a level that was passed as a string. It names the
+    constant to use, for example ``: write ConsistencyLevel.QUORUM`` for "quorum".
+    """
     name = value.upper() if isinstance(value, str) else ""
     return f": write ConsistencyLevel.{name}" if name in ConsistencyLevel.name_to_value else ""
 

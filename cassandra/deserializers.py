@@ -1,6 +1,6 @@
-"""Decoders of single values by type, based on the types' codecs.
+"""Decoders for single values of a CQL type.
 
-In cassandra-driver, custom row handlers use these names.
+Custom row handlers written for cassandra-driver use these names.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Deserializer:
         :param protocol_version: the protocol version of the connection. Only user-defined Python
             types depend on it.
         """
-        # Values do not depend on the version, but a user's own type class expects it as an
-        # argument.
+        # The values of the driver's types do not depend on the version, but a user's own type class
+        # gets it as an argument.
         codec = (
             self._codec
             if protocol_version == self.protocol_version
@@ -90,18 +90,20 @@ def make_deserializers(cqltypes: Sequence[Any]) -> list[Deserializer]:
 def obj_array(objs: Sequence[Any]) -> Any:
     """Return a NumPy array of objects.
 
-    :param objs: the elements of the array. A list stays a single element.
+    :param objs: the elements of the array. An element that is a list remains one element.
     """
     import numpy  # optional
 
-    # Assign the elements: NumPy would convert a list of lists to an array with more dimensions.
+    # Assign the elements to an empty array: `numpy.array` would convert a list of lists to an array
+    # with more dimensions.
     array = numpy.empty(len(objs), dtype=object)
     array[:] = list(objs)
     return array
 
 
 def __getattr__(name: str) -> Any:
-    # One class decodes every type. The older names, one per type, return it.
+    # cassandra-driver has one class for each type. All these names return our only class, which
+    # decodes any type.
     if (name.startswith("Des") and name.endswith(("Type", "TypeByteArray"))) or name in (
         "TimeUUIDType",
         "TimestampType",

@@ -1,4 +1,4 @@
-"""The names of `cassandra.datastax.graph` under their older path."""
+"""The names of `cassandra.datastax.graph`, under the older import path of cassandra-driver."""
 
 from cassandra._compat.graph import hand_over
 

@@ -1,4 +1,5 @@
-"""Limits on the cost of a response or value. You may change them at any time.
+"""Limits on the time and memory that a response or a value may need. You may change them at any
+time.
 
     from cassandra.limits import limits
 
@@ -23,17 +24,16 @@ _MOST = (1 << 63) - 1
 class Limits:
     """The limits of a process; see `limits`.
 
-    `decimal_bytes` limits the digits of a decimal, and of a varint that is converted to a string.
-    The time to convert a number between binary and decimal grows faster than its size: 64 KiB take
-    some 35 ms, but 1 MB takes 0.7 s to read and 2 s to write.
+    `decimal_bytes` limits the size in bytes of a decimal, and of a varint that is converted to a
+    string. The time to convert a number between binary and decimal grows faster than its size: a
+    number of 64 KiB takes about 35 ms, but one of 1 MB takes 0.7 s to read and 2 s to write.
 
-    `null_cells` limits the cells that nulls represent in one page. In an Arrow column, a null
-    vector occupies space for all its elements. A tuple or user-defined type that ends early has
-    None for each missing field. A page of few bytes may therefore expand to very many cells. The
-    elements of null vectors of numbers are memory that is never touched, so eight of them count as
-    one.
+    `null_cells` limits how many cells may be made for nulls in one page. In an Arrow column, a null
+    vector needs space for all its elements. A tuple or user-defined type whose bytes end early gets
+    None for each missing field. A page with few bytes may therefore need very many cells. For null
+    vectors of numbers, eight elements count as one cell, because their memory is never written.
 
-    `columns` limits the columns of a result or a statement.
+    `columns` limits the number of columns of a result or a statement.
     """
 
     __slots__ = ("columns", "decimal_bytes", "null_cells")
@@ -68,26 +68,26 @@ limits = Limits()
 
 
 class TooManyNulls(DecodeError):
-    """The nulls of a page represent too many cells."""
+    """A page needs more cells for nulls than `limits.null_cells` allows."""
 
 
 class NullCells(local):
-    """Counts the cells that nulls represent, per page and per thread.
+    """Counts the cells that are made for nulls while a thread reads a page.
 
-    If code that runs while a page is read may read other pages, call `resume` after it.
+    While a page is read, user code may run that reads another page. Call `resume` after such code.
     """
 
     def __init__(self) -> None:
         self.spent = 0
 
     def begin(self) -> int:
-        """Start another page. Return the count of the previous page, for `resume`."""
+        """Start to count for another page. Return the count of the previous page, for `resume`."""
         before = self.spent
         self.spent = 0
         return before
 
     def resume(self, spent: int) -> None:
-        """Continue with a page.
+        """Continue to count for a page that was interrupted by another one.
 
         :param spent: the count that `begin` returned.
         """

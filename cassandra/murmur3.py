@@ -1,10 +1,10 @@
-"""The hash of Cassandra's default partitioner.
+"""The hash function of Cassandra's default partitioner, Murmur3Partitioner.
 
-It is the first half of MurmurHash3 x64 128 with seed 0, with one deviation that servers and clients
-share: the bytes of the tail are sign-extended before they are shifted.
+It returns the first half of MurmurHash3 x64 128 with seed 0, with one deviation that all servers
+and clients share: the bytes after the last block of 16 are sign-extended before they are shifted.
 
-If the compiled modules are in use, `murmur3` is the ring's compiled hash. The Python function is
-always available as `python_murmur3`: it is the reference, and the ring's Python twin uses it.
+If the compiled modules are in use, `murmur3` is a compiled function. The Python function is always
+available as `python_murmur3`.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def murmur3(data: bytes | bytearray | memoryview) -> int:
         h2 = (h2 * 5 + 0x38495AB5) & _MASK
     k1 = k2 = 0
     for index, byte in enumerate(tail):
-        # Negative bytes set all higher bits: this is the deviation.
+        # The deviation from MurmurHash3: a negative byte also changes all higher bits.
         if index < 8:
             k1 ^= byte << (index * 8)
         else:

@@ -1,10 +1,12 @@
-"""Sentinels: "not set" for a bound parameter, and the legacy empty value of a scalar type."""
+"""Special values: `UNSET_VALUE` for a bound parameter that is not set, and `EMPTY` for the empty
+value that old versions of Cassandra allowed for scalar types.
+"""
 
 from __future__ import annotations
 
 
 class _NotSet:
-    """The class of `UNSET_VALUE`: the server does not change the column.
+    """The class of `UNSET_VALUE`. If you bind that, the server does not change the column.
 
     See native_protocol_v4.spec, section 3.
     """
@@ -17,7 +19,7 @@ class _NotSet:
     def __reduce__(self) -> str:
         return "UNSET_VALUE"
 
-    # Compared by identity, so a copy must be the same object.
+    # The value is compared by identity, so a copy must be the same object.
     def __copy__(self) -> _NotSet:
         return self
 
@@ -26,7 +28,9 @@ class _NotSet:
 
 
 class EmptyValue:
-    """The class of `EMPTY`: a value of zero bytes, if its type has set ``support_empty_values``."""
+    """The class of `EMPTY`. A value of zero bytes is decoded to it if the type's
+    ``support_empty_values`` is True.
+    """
 
     __slots__ = ()
 

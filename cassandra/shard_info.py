@@ -1,4 +1,4 @@
-"""How a ScyllaDB node distributes tokens over its shards, as in `Host.sharding_info`."""
+"""The class of `Host.sharding_info`, which says how a ScyllaDB node assigns tokens to shards."""
 
 from __future__ import annotations
 

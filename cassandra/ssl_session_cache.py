@@ -1,4 +1,4 @@
-"""TLS sessions that later connections may resume."""
+"""`SSLSessionCache`, a cache of TLS sessions that later connections may resume."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ __all__ = ["SSLSessionCache"]
 class SSLSessionCache:
     """A cache of TLS sessions by end point. The least recently used sessions are dropped first.
 
-    A connection that resumes a session skips the expensive half of the handshake. A server that no
-    longer knows the session does a full handshake. Each `Cluster` has its own cache. Use
-    ``Cluster(ssl_session_cache=...)`` to share a cache between clusters, or None to use no cache.
+    A connection that resumes a session skips the expensive half of the TLS handshake. If the server
+    has forgotten the session, it does a full handshake. By default each `Cluster` has its own
+    cache.
+    Pass ``Cluster(ssl_session_cache=...)`` to share a cache between clusters, or None to use no
+    cache.
 
     You may use it from any thread.
 
@@ -56,8 +58,8 @@ class SSLSessionCache:
             if entry is None:
                 return None
             owner, session = entry
-            # OpenSSL rejects a session of another context, and the server rejects an expired
-            # session, so nobody can use them.
+            # Drop a session that cannot be used: OpenSSL rejects the session of another context,
+            # and the server rejects an expired session.
             if owner is not context or session.time + session.timeout <= time.time():
                 del self._sessions[key]
                 return None
@@ -82,8 +84,8 @@ class SSLSessionCache:
         """
         with self._lock:
             self._sessions[key] = (context, session)
-            # The end of the dict has the most recently used entries. A replaced entry would keep
-            # its position.
+            # The most recently used entries are at the end of the dict. Move the entry there,
+            # because an entry that is replaced keeps its position.
             self._sessions.move_to_end(key)
             while len(self._sessions) > self.max_size:
                 self._sessions.popitem(last=False)

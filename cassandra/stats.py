@@ -1,4 +1,4 @@
-"""Counters for applications, which `cassandra.metrics` exports, too."""
+"""Counters that applications may use. `cassandra.metrics` exports the same names."""
 
 from cassandra._compat.stats import IntStat, PmfStat, Stat, StatsCollection, collection, init
 

@@ -1,4 +1,4 @@
-"""Client-side timestamps: microseconds since the Unix epoch that never repeat or go back."""
+"""Client-side timestamps, in microseconds since the Unix epoch. They never repeat or go back."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class MonotonicTimestampGenerator:
     """A callable that returns the time in microseconds. Each value is greater than the previous
     one.
 
-    Any thread may call it. If the system clock stands still or goes back, the values run ahead of
-    it by a microsecond each.
+    Any thread may call it. If the system clock stands still or goes back, each value is one
+    microsecond greater than the previous one, so the values run ahead of the clock.
 
     :param warn_on_drift: True to log a warning if the values are too far ahead of the clock.
     :param warning_threshold: the drift in seconds that causes a warning.
@@ -37,7 +37,7 @@ class MonotonicTimestampGenerator:
         self.warn_on_drift = warn_on_drift
         self.warning_interval = warning_interval
         self._last_warn = 0
-        # The clock is thread-safe: a second lock would slow down each request.
+        # We need no lock here, because the clock is thread-safe.
         self._clock = clock.MicrosecondClock(int(warning_threshold * 1e6), self._warn_of_drift)
 
     @property
@@ -69,7 +69,8 @@ class MonotonicTimestampGenerator:
         """Return the timestamp after `last` if the clock shows `now`, both in microseconds."""
         if last - now > self._clock.tolerance:
             self._warn_of_drift(now, last)
-        # If two writes have equal timestamps, servers keep the one with the greater value.
+        # Never return the same timestamp twice: of two writes with equal timestamps, servers keep
+        # the one with the greater value, not the later one.
         self._clock.last = max(now, last + 1)
         return self._clock.last
 
@@ -77,7 +78,7 @@ class MonotonicTimestampGenerator:
         return self._clock.next()
 
     def _warn_of_drift(self, now: int, last: int) -> None:
-        # If the clock went back past the last warning, further warnings must not be suppressed.
+        # If the clock was set back to before the last warning, do not suppress this warning.
         is_due = now - self._last_warn >= self.warning_interval * 1e6 or self._last_warn > now
         if self.warn_on_drift and is_due:
             log.warning(

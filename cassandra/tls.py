@@ -16,17 +16,17 @@ log = logging.getLogger("cassandra.connection")
 
 
 class ReloadingContext:
-    """Rebuilds a TLS context when files have changed.
+    """Makes a new TLS context when certificate files have changed.
 
     Pass it as ``Cluster(ssl_context=...)``. Each new connection then uses the current certificates,
-    without a restart. If the new files cannot be loaded, for example because only some of them are
-    written yet, the previous context stays in use, and a warning is logged.
+    without a restart of your application. If the new files cannot be loaded, for example because
+    only some of them have been written, the previous context stays in use, and a warning is logged.
 
-    :param make: creates the context.
-    :param paths: the files that it reads.
+    :param make: a function that returns an `ssl.SSLContext`.
+    :param paths: the files that `make` reads.
     :raises ValueError: if no path is given.
 
-    The first context is created immediately. Errors of `make` and of missing files are raised.
+    The first context is made immediately. Errors of `make` and of missing files are raised.
     """
 
     def __init__(self, make: Callable[[], ssl.SSLContext], *paths: str | os.PathLike[str]) -> None:
@@ -40,7 +40,8 @@ class ReloadingContext:
         self._make = make
         self._paths = paths
         self._lock = Lock()
-        # Recorded before reading: files that change in the meantime are read again.
+        # Record the state of the files before `make` reads them, so that files which change in the
+        # meantime are read again.
         self._seen = self._state()
         self._context = make()
         renewed(self)

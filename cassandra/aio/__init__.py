@@ -1,4 +1,4 @@
-"""Native asyncio: `Cluster` and `Session` on your own event loop, with the same engine as the
+"""The asyncio API: `Cluster` and `Session` run on your own event loop, with the same engine as the
 blocking API.
 """
 

@@ -1,4 +1,6 @@
-"""Calls of asyncio whose results are often used before they are awaited."""
+"""Awaitables of calls that users often forget to await. Reading an attribute of such an awaitable
+raises an error that says so.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ C = TypeVar("C", bound=_Closable)
 
 
 class Call(Coroutine[Any, Any, T], Generic[T]):
-    """A coroutine that has not been awaited yet, and says so if an attribute of its result is read.
+    """A coroutine that raises a helpful AttributeError if user code reads an attribute of its
+    result without awaiting it.
 
     :param coroutine: the coroutine that does the work.
     :param name: the name of the call, with its class.
@@ -33,7 +36,7 @@ class Call(Coroutine[Any, Any, T], Generic[T]):
 
     def __init__(self, coroutine: Coroutine[Any, Any, T], name: str) -> None:
         self._coroutine = coroutine
-        self.__qualname__ = name  # asyncio shows it in the repr of a task
+        self.__qualname__ = name  # asyncio shows this name in the repr of a task
 
     def __await__(self) -> Generator[Any, Any, T]:
         return self._coroutine.__await__()
@@ -65,9 +68,10 @@ class Call(Coroutine[Any, Any, T], Generic[T]):
 
 
 class Connecting(Call[C]):
-    """A call of `Cluster.connect`: to be awaited, or used as ``async with cluster.connect()``.
+    """The result of calling `Cluster.connect`. Await it, or use it in
+    ``async with cluster.connect() as session``.
 
-    The block shuts the session down at its end. The cluster may be used further.
+    At the end of the `async with` block, the session is shut down, but not the cluster.
     """
 
     __slots__ = ("_session",)
@@ -86,7 +90,8 @@ class Connecting(Call[C]):
 
 
 def returns_call(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Call[T]]:
-    """Have a coroutine function return a `Call`. It still counts as a coroutine function.
+    """Decorate a coroutine function so that it returns a `Call`. It still counts as a coroutine
+    function.
 
     :param function: the coroutine function.
     """
@@ -96,7 +101,8 @@ def returns_call(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, C
 def returns_connecting(
     function: Callable[P, Coroutine[Any, Any, C]],
 ) -> Callable[P, Connecting[C]]:
-    """Have a coroutine function return a `Connecting`. It still counts as a coroutine function.
+    """Decorate a coroutine function so that it returns a `Connecting`. It still counts as a
+    coroutine function.
 
     :param function: the coroutine function.
     """
@@ -115,9 +121,9 @@ def _wrapped(
 
 
 def mark_coroutine_function(function: Callable[..., Awaitable[Any]]) -> None:
-    """Have `inspect` and `asyncio` say that a plain function is a coroutine function.
+    """Mark a plain function so that `inspect` and `asyncio` treat it as a coroutine function.
 
-    Mocks of a class are made by that answer.
+    ``unittest.mock`` then replaces it by an asynchronous mock.
 
     :param function: the function.
     """

@@ -1,3 +1,3 @@
-"""Shared by the blocking and the asyncio API: turns the application's calls into requests of the
-engine.
+"""Code that the blocking and the asyncio API share. It turns the application's calls into requests
+of the engine.
 """

@@ -1,4 +1,6 @@
-"""Prepares batches for sending: binds their statements, and warns of their size."""
+"""Converts the statements of a batch to the form in which they are sent, and warns about large
+batches.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,14 @@ __all__ = ["BATCH_WARNING_INTERVAL", "batch_statements", "routed", "texts_of", "
 
 log = logging.getLogger("cassandra.cluster")
 
-BATCH_WARNING_INTERVAL = 60.0  # seconds
+BATCH_WARNING_INTERVAL = 60.0  # seconds between two warnings of a session about large batches
 
 Text = tuple[str | None, str]  # (keyspace, CQL)
 
 
 def texts_of(entries: Sequence[Entry]) -> list[Text]:
-    """Return the distinct (keyspace, CQL) pairs of entries that must be prepared."""
-    # A dict keeps the order: prepared statements come back in the order of these pairs.
+    """Return the distinct (keyspace, CQL) pairs of strings in a batch that must be prepared."""
+    # Use a dict because it keeps the order: the prepared statements are returned in this order.
     return list(
         {(entry.keyspace, entry.text): None for entry in entries if isinstance(entry, TextRows)}
     )
@@ -37,10 +39,12 @@ def batch_statements(
     prepared_texts: Mapping[Text, Any],
     prepared_by_id: Callable[[bytes], PreparedStatement | None],
 ) -> list[tuple[PreparedStatement | None, Any]]:
-    """Return the entries of a batch in the form of `BatchBody`. Raises the errors of binding.
+    """Return the entries of a batch as the statements of a `BatchBody`. If an entry must be bound
+    first and cannot be, the error is raised.
 
-    :param prepared_texts: the prepared statements of entries that are CQL strings.
-    :param prepared_by_id: returns the prepared statement of an entry that has its id.
+    :param prepared_texts: the prepared statement for each (keyspace, CQL) string of the batch.
+    :param prepared_by_id: returns the prepared statement with an id, for entries that only have the
+        id.
     """
     statements: list[tuple[PreparedStatement | None, Any]] = []
     for entry in entries:
@@ -64,12 +68,13 @@ def routed(
     entries: Sequence[Entry],
     statements: Sequence[tuple[PreparedStatement | None, Any]],
 ) -> BatchStatement:
-    """Return the batch as policies see it: with the partition of the first text that was bound.
+    """Return the batch for load balancing policies, with a partition to route it by.
 
-    The partition of a text is known only now that its values are bound. The application's batch
-    stays as it is, because it may be executed again, in another session or keyspace.
+    If the batch has no partition yet, use that of its first CQL string, which is known now that its
+    values are bound. The application's own batch is not changed but copied, because it may be
+    executed again, in another session or keyspace.
 
-    :param statements: the entries in the form of `BatchBody`.
+    :param statements: the entries as the statements of a `BatchBody`.
     """
     if not batch.is_routed:
         for entry, (prepared, block) in zip(entries, statements, strict=True):
@@ -85,9 +90,8 @@ def routed(
 
 
 def warn_of_size(request_body: AnyBody, batch: BatchStatement, limit: int) -> None:
-    """Log that a batch is large, unless it is in a single partition.
-
-    Servers make an exception for such batches.
+    """Log a warning about a large batch, unless all its statements are for one partition: servers
+    do not limit the size of such a batch.
     """
     partitions = partitions_of(request_body)
     if partitions == 1:
@@ -105,11 +109,12 @@ def warn_of_size(request_body: AnyBody, batch: BatchStatement, limit: int) -> No
 
 
 def partitions_of(request_body: AnyBody) -> int:
-    """Count the partitions of a batch; 0 if a statement's partition is unknown."""
+    """Return the number of different partitions in a batch; 0 if the partition of any statement is
+    not known.
+    """
     keys = set()
     for prepared, values in getattr(request_body, "statements", ()):
         indexes = prepared.routing_key_indexes if prepared is not None else None
-        # One unknown partition makes the count unknown.
         if not indexes or not values:
             return 0
         for block in values_of_rows(values):

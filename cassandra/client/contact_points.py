@@ -26,8 +26,8 @@ _SETTINGS_OF_OTHERS = ("address", "contact_points", "host", "hosts", "port")
 def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoint]:
     """Return the contact points as a list.
 
-    :raises TypeError: if they are a single string, or one has a wrong type.
-    :raises ValueError: if one is None, empty, or includes a port in its string.
+    :raises TypeError: if `contact_points` is a single string, or a contact point has a wrong type.
+    :raises ValueError: if a contact point is None or empty, or its string contains a port.
     """
     if isinstance(contact_points, (str, bytes)):
         raise TypeError(
@@ -47,12 +47,13 @@ def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoi
 
 
 def _check_contact_point(point: object) -> None:
-    """Raise TypeError or ValueError for an invalid contact point; the message shows it."""
+    """Raise TypeError or ValueError if `point` is not a valid contact point."""
     if isinstance(point, EndPoint):
         return
     address, port = point if isinstance(point, tuple) and len(point) == 2 else (point, None)
     if address is None:
-        # For example an environment variable that is not set; None would resolve to this machine.
+        # It may come from an environment variable that is not set. Refuse it, because None would be
+        # resolved to this machine.
         raise ValueError(f"a contact point must not be None, but one is {point!r}")
     if not isinstance(address, str):
         raise TypeError(
@@ -66,7 +67,7 @@ def _check_contact_point(point: object) -> None:
             f"a contact point is an address, not a URL, but one is {point!r}: "
             "write Cluster(['10.0.0.1'], port=9042)"
         )
-    # An address with more than one colon is IPv6.
+    # An address with one colon includes a port; with more than one colon it is IPv6.
     if "," in address or address.count(":") == 1 or address.startswith("["):
         raise ValueError(
             f"a contact point is one address without its port, but one is {point!r}: "
@@ -82,7 +83,7 @@ def _check_contact_point(point: object) -> None:
 
 
 def endpoint_of(point: ContactPoint, port: int) -> EndPoint:
-    """Return the end point of a contact point, without resolving its name.
+    """Return the end point of a contact point, without resolving its host name.
 
     :param port: the port of contact points without a port.
     """
@@ -95,15 +96,15 @@ def endpoint_of(point: ContactPoint, port: int) -> EndPoint:
 
 
 def resolved(endpoints: Sequence[EndPoint]) -> list[EndPoint]:
-    """Return an end point for each address to which the names of `endpoints` resolve; blocks.
+    """Resolve the host names of `endpoints`, and return an end point for each of their addresses.
 
-    Names that cannot be resolved are left out.
+    This call blocks. Host names that cannot be resolved are left out.
 
     :raises UnresolvableContactPoints: if there are end points, but none could be resolved.
     """
     resolved_endpoints: dict[EndPoint, None] = {}
     for endpoint in endpoints:
-        # Subclasses resolve their addresses themselves.
+        # End points of other classes resolve their host names themselves.
         if type(endpoint) is not DefaultEndPoint or is_ip_address(endpoint.address):
             resolved_endpoints[endpoint] = None
             continue

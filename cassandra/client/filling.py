@@ -1,4 +1,4 @@
-"""Concurrent executions: starts them for both APIs."""
+"""Starts concurrent executions, for both APIs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def fill(
     start_all: Callable[[list[Request]], object],
     start_other: Callable[[Any, Any, int], object],
 ) -> None:
-    """Start as many executions as the limits of the collector allow.
+    """Take statements, and start as many executions as the limits of the collector allow.
 
-    :param burst_size: how many requests are made before they are started together.
-    :param start_all: starts several requests.
-    :param start_other: starts the execution of a statement that is off the happy path; called with
-        the statement, its parameters and its position.
+    :param burst_size: the number of requests that are made before they are started together.
+    :param start_all: called with a list of requests; starts them.
+    :param start_other: starts a statement that the happy path does not handle; called with the
+        statement, its parameters and its position.
     """
-    taken = -1
-    while taken != collector.sent:
-        taken = collector.sent
+    sent_before = -1
+    while sent_before != collector.sent:
+        sent_before = collector.sent
         burst: list[Request] = []
         try:
             collector.requests(statements, burst, burst_size)

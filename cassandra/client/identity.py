@@ -1,4 +1,4 @@
-"""Settings with which an application identifies itself."""
+"""How a cluster identifies the application and itself to the servers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from cassandra.engine.environment import new_id
 else:
     at_first_cluster(__name__, new_id="cassandra.engine.environment")
-    # Cassandra is told nothing of the kind.
+    # Imported when first used: only ScyllaDB gets a report of the settings.
     driver_config = Deferred("cassandra.driver_config")
 
 __all__ = ["Identity", "scylla_options"]
 
 
 class Identity(ClusterSettings):
-    """The part of a cluster that identifies the application, and the cluster object."""
+    """The base of both `Cluster` classes that identifies the application and the cluster object to
+    the servers.
+    """
 
     _session_id: uuid.UUID | None = None
 
@@ -30,8 +32,8 @@ class Identity(ClusterSettings):
     def session_id(self) -> uuid.UUID:
         """A random id of this cluster object, which identifies its connections."""
         if self._session_id is None:
-            # Created on first use, so that a simulation that runs the cluster controls it.
-            # `setdefault` is atomic: two threads get the same id.
+            # Make the id when it is first used, so that in a simulation, the simulation generates
+            # it. `setdefault` is atomic, so two threads get the same id.
             return cast("uuid.UUID", vars(self).setdefault("_session_id", new_id()))
         return self._session_id
 
@@ -39,9 +41,9 @@ class Identity(ClusterSettings):
         self._application()
 
     def _application(self) -> ApplicationInfo:
-        """Return the settings of the application.
+        """Return the name, version and id of the application in an `ApplicationInfo`.
 
-        :raises TypeError: if one is not a string.
+        :raises TypeError: if the name or the version is not a string.
         """
         client_id = None if self.client_id is None else str(self.client_id)
         return ApplicationInfo(self.application_name, self.application_version, client_id)

@@ -1,4 +1,4 @@
-"""Results of conditional statements: the column that says whether they were applied."""
+"""Reads from the result of a conditional statement whether the statement was applied."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ APPLIED = "[applied]"
 
 
 def applied(rows: Sequence[Any], column_index: int) -> bool:
-    """Return True if all rows of a conditional statement or batch say that it was applied.
+    """Return True if a conditional statement or batch was applied.
+
+    :param rows: the rows of its result.
 
     :param column_index: the index of the column "[applied]".
     """
-    # A conditional batch may return several rows, but `all` would also be true for no rows.
+    # A conditional batch may return several rows. Check that there are rows, because `all` is also
+    # True for none.
     return bool(rows) and all(row[column_index] for row in rows)

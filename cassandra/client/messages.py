@@ -1,4 +1,6 @@
-"""Converts request bodies to messages, for user-defined listeners and protocol handlers."""
+"""Converts request bodies to message objects, which request listeners and user-defined protocol
+handlers of the application use.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ __all__ = ["message_of"]
 
 
 def message_of(request_body: AnyBody) -> Any:
-    """Return the message equivalent to `request_body`."""
+    """Return a message object with the same content as `request_body`."""
     if isinstance(request_body, MessageBody):
         return request_body.message
     for body_class, make_message in _MAKERS:
@@ -29,7 +31,7 @@ def message_of(request_body: AnyBody) -> Any:
     else:
         raise TypeError(f"there is no message for {request_body!r}")
     message.tracing = request_body.tracing
-    # Copy, because listeners may add to it, and the application's mapping must not change.
+    # Copy the payload: listeners may add to it, which must not change the application's mapping.
     payload = request_body.custom_payload
     message.custom_payload = dict(payload) if payload else None
     return message
@@ -48,7 +50,8 @@ def _query(body: QueryBody) -> QueryMessage:
 
 
 def _execute(body: ExecuteBody) -> ExecuteMessage:
-    # The columns with which the answer will be decoded: the statement may have others by now.
+    # Use the metadata with which the answer will be decoded. The prepared statement itself may have
+    # newer metadata by now.
     metadata, metadata_id = body.result
     return ExecuteMessage(
         body.prepared.query_id,
@@ -58,7 +61,8 @@ def _execute(body: ExecuteBody) -> ExecuteMessage:
         body.page_size,
         body.paging_state,
         body.timestamp,
-        # Safe only if we send the id: the server then returns the new columns if they have changed.
+        # The server may omit the columns from its answer only if we send their id: it then returns
+        # the new columns if they have changed.
         skip_meta=bool(metadata_id) and bool(metadata),
         result_metadata_id=metadata_id,
     )

@@ -1,4 +1,4 @@
-"""The switch for all reading of metadata."""
+"""The methods of a cluster that switch the reading of metadata off and on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["MetadataSwitches"]
 
 
 class MetadataSwitches(ClusterSettings):
-    """The part of a cluster that switches reading of metadata off and on."""
+    """The base of both `Cluster` classes that switches the reading of metadata off and on."""
 
     metadata: Metadata
 
@@ -23,15 +23,14 @@ class MetadataSwitches(ClusterSettings):
 
     def _follow_tokens(self) -> None:
         metadata: Metadata | None = vars(self).get("metadata")
-        # A subclass may set this before it calls the constructor, which creates the metadata.
+        # `metadata` does not exist if a subclass sets `token_metadata_enabled` before it calls the
+        # constructor.
         if metadata is not None:
             metadata.token_metadata_enabled = self.token_metadata_enabled
 
     def set_meta_refresh_enabled(self, enabled: bool) -> None:
-        """Switch all reading of metadata off or on.
-
-        This covers the schema and, after events, the nodes. In new applications use
-        `schema_metadata_enabled` and `token_metadata_enabled`.
+        """Switch the reading of all metadata off or on: of the schema, and of the node list after
+        events. In new applications use `schema_metadata_enabled` and `token_metadata_enabled`.
 
         :param enabled: False to stop reading, True to read again.
         """

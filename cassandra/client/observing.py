@@ -1,4 +1,4 @@
-"""Registers observers of requests with clusters and sessions, for both APIs."""
+"""The methods of clusters and sessions that register observers of requests, for both APIs."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ __all__ = ["ObservedByCluster", "ObservedBySession"]
 
 
 class ObservedByCluster(ClusterSettings):
-    """The observers of all requests of a cluster."""
+    """The base of both `Cluster` classes that has the observers of all requests of a cluster."""
 
     _core: Core | None = None
     _observing: tuple[RequestObserver, ...] = ()
     """The observers that are registered with the engine."""
 
     def _registered(self) -> tuple[RequestObserver, ...]:
-        # The value was checked when it was set.
+        # The setting has checked the value, so each item is a `RequestObserver`.
         return cast("tuple[RequestObserver, ...]", tuple(self.request_observers))
 
     def _follow_observers(self) -> None:
-        """Register the present observers with the engine, and remove the previous observers."""
+        """Called when the setting `request_observers` was changed: register its observers with the
+        engine, instead of the previous ones.
+        """
         core = self._core
-        # Before `connect` there is no engine; `_observe` registers them later.
+        # Before `connect` there is no engine. `_observe` then registers the observers later.
         if core is not None:
             for observer in self._observing:
                 core.forget_observer(observer)
@@ -47,7 +49,7 @@ class ObservedByCluster(ClusterSettings):
         self.request_observers = (*self.request_observers, observer)
 
     def remove_request_observer(self, observer: RequestObserver) -> None:
-        """Remove an observer. It is still notified of requests that have started.
+        """Remove an observer. It is still notified about requests that have started before.
 
         :param observer: a registered observer.
         :raises ValueError: if it is not registered.
@@ -62,7 +64,7 @@ class ObservedByCluster(ClusterSettings):
 
 
 class ObservedBySession:
-    """The observers of the requests of a session."""
+    """The base of both `Session` classes that has the observers of a session's requests."""
 
     _engine: EngineSession
 
@@ -77,7 +79,7 @@ class ObservedBySession:
         self._engine.observe(*self._engine.observers, observer)
 
     def remove_request_observer(self, observer: RequestObserver) -> None:
-        """Remove an observer. It is still notified of requests that have started.
+        """Remove an observer. It is still notified about requests that have started before.
 
         :param observer: a registered observer.
         :raises ValueError: if it is not registered.

@@ -1,8 +1,7 @@
-"""The next page of a result.
+"""`NextPage`: the request for the next page of a result, for both APIs.
 
-Its request is sent once, perhaps while the current page is still being read. The page can be taken
-at any time, even before it has come. Both APIs use this class. At most one page is fetched ahead,
-so that a slow reader does not fill the memory.
+The request may be sent while the application still reads the current page. At most one page is
+requested ahead, so that a slow reader does not fill the memory.
 """
 
 from __future__ import annotations
@@ -20,12 +19,14 @@ __all__ = ["NextPage"]
 
 
 class NextPage:
-    """A page between the loop, which completes its request, and its consumer in any thread.
+    """The request for the next page, which is sent at once. The loop completes it, and a consumer
+    in any thread may wait for it, before or after that.
 
     :param request: the request of the current page.
-    :param paging_state: where the next page begins; None if there is no next page.
-    :param start: sends a request.
-    :raises QueryExhausted: if there is no next page.
+    :param paging_state: the paging state in the answer to `request`; None if there is no further
+        page.
+    :param start: called with a request; starts it.
+    :raises QueryExhausted: if `paging_state` is None.
     """
 
     __slots__ = ("_lock", "_takers", "request")
@@ -35,9 +36,9 @@ class NextPage:
     ) -> None:
         if paging_state is None:
             raise QueryExhausted("there are no more pages")
-        # Becomes None when the request is over.
+        # The functions to call when the request is over; None if it is over already.
         self._takers: list[Callable[[Request], object]] | None = []
-        # Held only for an instant, once per page, so that its cost does not matter.
+        # Protects `_takers`, since `_complete` and `take` may run in different threads.
         self._lock = Lock()
         self.request = request.for_page(paging_state, self._complete)
         start(self.request)
@@ -45,12 +46,14 @@ class NextPage:
     def _complete(self, request: Request) -> None:
         with self._lock:
             takers, self._takers = self._takers, None
-        # Call them without the lock: they may run callbacks of the application.
+        # Call these functions without the lock, because they may call the application's callbacks.
         for taker in takers or ():
             taker(request)
 
     def take(self, taker: Callable[[Request], object]) -> None:
-        """Call `taker` with the request when it is over; at once if it is over already."""
+        """Call `taker` with the request when the request is over. If it is over already, call it
+        at once.
+        """
         with self._lock:
             if self._takers is not None:
                 self._takers.append(taker)

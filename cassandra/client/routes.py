@@ -1,4 +1,4 @@
-"""The setting `client_routes_config`. This module is only imported if the setting is used."""
+"""Checks the setting `client_routes_config`. Only imported if an application uses the setting."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["check_names", "contact_points_of", "routes_of"]
 
 
 def routes_of(config: object, has_factory: bool) -> ClientRoutes:
-    """Return the routes of a cluster with this setting.
+    """Return the route table for the setting's value.
 
-    :param has_factory: True if the application also sets an end point factory.
+    :param has_factory: True if the cluster has an end point factory, too.
     :raises TypeError: if `config` is not a `ClientRoutesConfig`.
-    :raises ValueError: if it cannot be combined with another setting.
+    :raises ValueError: if there is also an end point factory.
     """
     if not isinstance(config, ClientRoutesConfig):
         raise TypeError(
@@ -29,15 +29,14 @@ def routes_of(config: object, has_factory: bool) -> ClientRoutes:
 
 
 def contact_points_of(config: ClientRoutesConfig) -> list[str]:
-    """Return the addresses of proxies that the application has configured."""
+    """Return the addresses of proxies in the configuration, to use them as contact points."""
     named = [proxy.connection_addr_override for proxy in config.proxies]
     return list(dict.fromkeys(address for address in named if address))
 
 
 def check_names(tls: TlsClient | None) -> None:
-    """Refuse TLS settings that would compare the certificates of nodes with addresses of proxies.
-
-    :raises ValueError: for such settings.
+    """Raise ValueError if the TLS settings check host names: the certificates of nodes would be
+    compared with the addresses of proxies, and never match.
     """
     if tls is not None and tls.compares_addresses:
         raise ValueError(

@@ -16,28 +16,28 @@ __all__ = ["ShardAwareness"]
 
 
 class ShardAwareness:
-    """The methods of a cluster that describe shards."""
+    """The base of both `Cluster` classes that has the methods about shards."""
 
     _core: Core | None = None
 
     def is_shard_aware(self) -> bool:
-        """Return True if requests go to the shards of ScyllaDB nodes.
+        """Return True if the driver sends requests to the right shard of ScyllaDB nodes.
 
-        It is False before `connect`, with ``shard_aware_options={"disable": True}``, and if no node
+        Return False before `connect`, with ``shard_aware_options={"disable": True}``, or if no node
         has shards.
         """
         return bool(self.shard_aware_stats())
 
     def shard_aware_stats(self) -> dict[str, dict[str, int]]:
-        """Return how many shards each host has, and how many of them have connections.
+        """Return for each host the number of its shards, and how many of them have connections.
 
-        :returns: for each host with shards, by the string of its end point, ``{"shards_count": 8,
-            "connected": 8}``. With several sessions, the smallest number of connected shards
-            counts.
+        :returns: a dict with a key for each host that has shards, for example
+            ``{"10.0.0.1:9042": {"shards_count": 8, "connected": 8}}``. If there are several
+            sessions, "connected" is the smallest of their numbers.
         """
         core = self._core
         stats: dict[str, dict[str, int]] = {}
-        # Copy both, because the engine's loop changes them.
+        # Copy the collections, because the engine's loop may change them meanwhile.
         for session in list(core.sessions) if core is not None else ():
             for host, pool in list(session.pools.items()):
                 if not isinstance(pool, ShardPool) or pool.shards is None:

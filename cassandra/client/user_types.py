@@ -15,14 +15,16 @@ __all__ = ["UserTypes"]
 
 
 class UserTypes:
-    """The classes of a cluster, by keyspace and type.
+    """The classes that are registered for the user-defined types of a cluster, by keyspace and
+    type.
 
-    A class may be registered before `connect`, which then checks that the type exists.
+    If a class is registered before `connect`, then `connect` checks that the type exists.
     """
 
     def __init__(self, metadata: Metadata) -> None:
         self._metadata = metadata
-        # Replaced, never mutated: row plans remember the mapping that they were made with.
+        # A change replaces the mapping: row plans, which are cached, compare it with the one they
+        # were made with.
         self.classes: Mapping[str, Mapping[str, type]] = {}
         self._fields: dict[tuple[str, str], Sequence[str]] = {}
 
@@ -43,7 +45,7 @@ class UserTypes:
         for keyspace, types in self.classes.items():
             schema = self._metadata.keyspaces.get(keyspace)
             for name in types:
-                # Types in the schema metadata have their fields there, where they may change.
+                # Types in the schema metadata need not be read: `fields` looks there first.
                 if schema is None or name not in schema.user_types:
                     self.take_fields(keyspace, name, await fields_of(keyspace, name))
 
@@ -52,7 +54,8 @@ class UserTypes:
 
         :raises UserTypeDoesNotExist: if we know of no such type.
         """
-        # Look into the schema first: the type may have been altered since its class was registered.
+        # Look into the schema first, because the type may have been altered after its class was
+        # registered.
         schema = self._metadata.keyspaces.get(keyspace)
         user_type = schema.user_types.get(name) if schema is not None else None
         if user_type is not None:

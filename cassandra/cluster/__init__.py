@@ -61,7 +61,7 @@ __all__ = [
     "default_lbp_factory",
 ]
 
-# Imported on first use, since few applications need these names.
+# These names are imported when they are first used, because few applications need them.
 _HOME = {
     **dict.fromkeys(
         (

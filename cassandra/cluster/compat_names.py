@@ -1,6 +1,7 @@
-"""Base classes of `Cluster` and `Session`, with methods of cassandra-driver.
+"""Base classes that give `Cluster` and `Session` methods that they have in cassandra-driver.
 
-The methods are defined in `cassandra._compat.cluster`, which is imported on first access.
+The methods are defined in `cassandra._compat.cluster`, which is imported when one of them is first
+used.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ else:
         "executor on_up on_down on_add on_remove _notify control_connection get_connection_holders "
         "connection_factory",
     )
-    # Of a cluster that nobody asked for them.
+    # The values until the application uses `executor` or `control_connection`.
     CompatCluster._executor = CompatCluster._control_connection = None
     CompatSession = lazy_base(
         "CompatSession",

@@ -1,7 +1,8 @@
-"""Completion methods of `ResponseFuture` that tracers wrap on an instance.
+"""Supports tracing libraries that replace methods of a `ResponseFuture`.
 
-A tracer sets ``future._set_final_result`` to a wrapper of the method that it found there. Most
-futures are never wrapped, and never look at these methods.
+cassandra-driver calls ``future._set_final_result`` when a request is complete. A tracing library
+sets that attribute to a function that calls the original method, to be notified. Our futures call
+these methods only if they were replaced, which is rare.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ __all__ = ["FinalMethod", "finish_wrapped"]
 
 
 class FinalMethod:
-    """A method that is only called if an instance attribute replaces it.
+    """A descriptor for a method of a future that a tracing library may replace on an instance.
 
-    :param function: its name in `cassandra._compat.tracers`.
+    :param function: the name of the method's function in `cassandra._compat.tracers`.
     """
 
     def __init__(self, function: str) -> None:
@@ -47,5 +48,5 @@ class FinalMethod:
 
 
 def finish_wrapped(future: ResponseFuture) -> None:
-    """Complete `future` through its own methods, which a tracer has wrapped."""
+    """Complete `future` by calling its methods that a tracing library has replaced."""
     tracers.finish_wrapped(future)

@@ -1,6 +1,5 @@
-"""The engine: connections, pools, requests and the control connection, confined to one asyncio
-loop.
+"""The engine: connections, pools, requests and the control connection. It runs on one asyncio loop.
 
-Only `cassandra.engine.loop` deals with threads: it runs the engine's thread and the inbox through
-which user threads reach it.
+For the blocking API, `cassandra.engine.loop` runs that loop in a thread. User threads pass their
+requests to it through an inbox; see `cassandra.engine.stream_table` for the one exception.
 """

@@ -1,6 +1,6 @@
-"""One attempt of a request: it is sent to one host.
+"""`Attempt`: the sending of a request to one host.
 
-Part of the twin module `cassandra.engine.happy_path`, which exports the name.
+`cassandra.engine.happy_path` exports this class, and has a twin in Cython.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ __all__ = ["Attempt"]
 
 
 class Attempt:
-    """One attempt of a request at one host: the responder while the answer is outstanding, an entry
-    of the request's history afterwards.
+    """One attempt to execute a request on one host. While it is in flight, the connection passes
+    the answer to it. Afterwards it is a record in the request's list of attempts.
 
-    `started` is ``time.monotonic()`` in seconds. `latency` is the seconds until the answer or the
-    error (None while in flight). `error` is the exception that failed the attempt. `decision` is
-    the reaction: "retry", "retry next host", "rethrow", "ignore", "prepare", or None.
+    `started` is the time of sending in seconds, by ``time.monotonic()``. `latency` has the seconds
+    until the answer or the error came; None while the attempt is in flight. `error` is the
+    exception with which the attempt failed, or None. `decision` says what was done after the error:
+    "retry", "retry next host", "rethrow", "ignore", "prepare", or None.
     """
 
     __slots__ = (
@@ -49,11 +50,12 @@ class Attempt:
         self.error: Exception | None = None
         self.decision: str | None = None
         self.reprepared: tuple[Any, ...] = ()
-        # The result metadata at the time of sending, for an answer that skips its metadata.
+        # The result metadata that was cached when the attempt was sent. It is needed to decode an
+        # answer from which the server omits the metadata.
         self.columns: Any = None
 
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
-        """Called with the answer; its stream is free already."""
+        """Called with the answer. Its stream has been freed already."""
         request = self.request
         if request is not None:
             self.stream = -1
@@ -67,13 +69,15 @@ class Attempt:
             request.on_attempt_failed(self, error)
 
     def abandon(self) -> None:
-        """Give up the answer; the stream stays taken until the answer comes."""
+        """Stop waiting for the answer. The stream stays taken until the answer comes."""
         if self.stream >= 0 and self.connection is not None:
             self.connection.abandon(self.stream, self)
             self.stream = -1
 
     def release(self) -> None:
-        """Called when the request is over: keep the history, drop the references."""
+        """Called when the request is over: drop the references to the request and the connection.
+        The record of what happened is kept.
+        """
         self.request = None
         self.connection = None
 

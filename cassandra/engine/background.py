@@ -1,4 +1,4 @@
-"""Background tasks of the engine; closing the engine ends them all."""
+"""Runs the background tasks of an engine, and cancels them when the engine is closed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ log = logging.getLogger("cassandra.cluster")
 
 T = TypeVar("T")
 
-ROUNDS = 3  # tasks that end may start further tasks
-PATIENCE = 1.0  # seconds that cancelled tasks get in each round
+# `close` cancels tasks this many times, because a task may start others while it ends.
+ROUNDS = 3
+# In each round, `close` waits at most this long for cancelled tasks.
+PATIENCE = 1.0  # seconds
 
 
 class Spawn(Protocol):
@@ -38,26 +40,29 @@ class Background:
     def spawn(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run `coroutine` as a task until it ends, or until `close`."""
         task: asyncio.Task[T] = asyncio.ensure_future(coroutine)
-        # We make a task even after `close`: the caller expects one, and asyncio warns of coroutines
-        # that are never awaited.
+        # After `close`, make the task nevertheless and cancel it: the caller expects a task, and
+        # Python would warn about a coroutine that is never awaited.
         if self._closed:
             task.cancel()
-        # The loop holds tasks weakly: without this reference, a running task could be collected.
+        # Keep a reference: asyncio has only weak references to tasks, so a running task could be
+        # garbage collected.
         self._tasks.add(task)
         task.add_done_callback(self._ended)
         return task
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
-        # Reading the error also keeps asyncio from logging "exception was never retrieved".
+        # Read the error, or asyncio would log it as never retrieved.
         error = None if task.cancelled() else task.exception()
-        # Errors of servers and networks are for the callers that wait for the task.
+        # Log only faults of the code. The callers that wait for the task handle errors of servers
+        # and networks.
         if error is not None and not isinstance(error, (DriverException, OSError)):
             log.error("a task of the engine failed: %r", error, exc_info=error)
 
     async def close(self) -> None:
         """Cancel all tasks and wait until they end, including tasks started while they end."""
-        # Set before the first cancellation, so that tasks started from now on are cancelled too.
+        # Set this before cancelling, so that tasks which are started from now on are cancelled,
+        # too.
         self._closed = True
         for _ in range(ROUNDS):
             # Skip the task that runs `close`: it would cancel itself and wait for its own end.

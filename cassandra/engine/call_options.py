@@ -22,12 +22,13 @@ class CallOptions(bases.CallBase):
     """The options of a call of `execute`, apart from the statement and its parameters.
 
     :param profile: the execution profile, already looked up by its name.
-    :param timeout: seconds, None for no limit, or NOT_SET for the profile's.
-    :param trace: whether the servers trace the request.
-    :param custom_payload: used instead of the statement's payload.
-    :param paging_state: the page to begin with; None for the first page.
-    :param target: the only host to send to, or a `Target` (a shard, a token); None follows the
-        query plan.
+    :param timeout: seconds; None for no limit; NOT_SET for the profile's timeout.
+    :param trace: True if the servers should trace the request.
+    :param custom_payload: used instead of the statement's payload; None for the statement's.
+    :param paging_state: the paging state of an earlier result, to continue behind its page; None
+        for the first page.
+    :param target: the only host to send to, or a `Target` with a shard or token; None for the hosts
+        of the policy's query plan.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""The caller of a request: an asyncio task or a thread, identified by a number."""
+"""Identifies the caller of a request, which is an asyncio task or a thread, by a number."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from cassandra._threads import get_ident
 
 __all__ = ["current_caller"]
 
-# Task numbers are counted, not id(): a new task may get the address of a task that has ended but
-# still has requests in a queue. They are negative, so that no task has the number of a thread.
+# The number of each task. We do not use id(), because a new task may get the id of a task that has
+# ended but still has requests in a queue. The numbers are negative, so that they differ from those
+# of threads.
 _numbers: WeakKeyDictionary[asyncio.Task[Any], int] = WeakKeyDictionary()
 _next_number = itertools.count(-1, -1).__next__
 

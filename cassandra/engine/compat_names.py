@@ -1,6 +1,7 @@
-"""Base classes of connections and pools, with the attributes of cassandra-driver.
+"""Base classes that give connections and pools the attributes that they have in cassandra-driver.
 
-The attributes are defined in `cassandra._compat.engine`, which is imported on first access.
+The attributes are defined in `cassandra._compat.engine`, which is imported when one of them is
+first used.
 """
 
 from __future__ import annotations
@@ -41,10 +42,11 @@ async def open_by_factory(
     endpoint: EndPoint,
     *details: Any,
 ) -> Connection:
-    """Open a connection, by the connection class's own `factory` if a user has defined one.
+    """Open a connection. If the setting `connection_class` is a user's class with its own
+    `factory`, call that.
 
-    :param open_connection: opens a connection to an end point; it also gets the `details`.
-    :param details: passed on to `open_connection`.
+    :param open_connection: called with the end point and `details`; opens a connection.
+    :param details: further arguments for `open_connection`.
     :raises ConnectionException: if the factory returns something else, or raises OSError.
     """
     if _has_no_factory_of_its_own(settings.connection_class):
@@ -53,6 +55,6 @@ async def open_by_factory(
 
 
 def _has_no_factory_of_its_own(connection_class: Any) -> bool:
-    # We look into class dicts, because `getattr` would import the compatibility module.
+    # Look into the dicts of the classes, because `getattr` would import the compatibility module.
     classes = getattr(connection_class, "__mro__", ())
     return next((cls for cls in classes if "factory" in vars(cls)), None) is CompatConnection

@@ -1,11 +1,10 @@
-"""Events on which user threads wait for answers: the Python twins of the compiled classes.
+"""Events with which user threads wait for answers. `cassandra.engine.happy_path` exports these
+classes, and has a twin in Cython.
 
-They belong to the happy path in `cassandra.engine.happy_path`, which exports the names.
-
-A thread that is woken needs the GIL at once. If the loop still holds it, the thread goes back to
-sleep and must be woken a second time, which costs more than the rest of a request. So the loop
-wakes threads last, after it has handled all answers that have come. The compiled twins also release
-the GIL before they wake threads.
+A thread that is woken needs the GIL at once. If the loop's thread still holds the GIL, the woken
+thread goes back to sleep and must be woken a second time, which takes longer than the rest of a
+request. So the loop first handles all answers that have come, and wakes threads last. The compiled
+twins also release the GIL before they wake threads.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ class Event:
 
     def __init__(self) -> None:
         self._is_set = False
-        # Held until `set`, but not owned by a thread: any thread may release it.
+        # The lock is held until `set` releases it. Any thread may release it.
         self._lock = Lock()
         self._lock.acquire()
 
@@ -32,7 +31,7 @@ class Event:
         """Wait until the event is set, at most `seconds`; return False after a timeout."""
         if not self._lock.acquire(timeout=-1 if seconds is None else seconds):
             return False
-        # Each woken thread wakes the next.
+        # This thread has acquired the lock: release it again, to wake the next waiting thread.
         self._release()
         return True
 
@@ -43,23 +42,25 @@ class Event:
             self._release()
 
     def _release(self) -> None:
-        # Without the GIL two threads may release the lock at the same moment. The second finds it
-        # released already, which is all we want.
+        # In free-threaded Python, two threads may release the lock at the same moment. For the
+        # second thread that is an error, which we ignore because the lock is released.
         try:
             self._lock.release()
         except RuntimeError:
             pass
 
     def set_soon(self) -> None:
-        """Set the event; the compiled twin keeps the GIL meanwhile, for the caller's next step."""
+        """Set the event. The compiled twin keeps the GIL, so that the caller's next step runs
+        before the woken thread.
+        """
         self.set()
 
 
 class WakeQueue:
     """Collects events while the loop handles answers, and sets them at the end.
 
-    A queue belongs to one loop. Other threads only set events of requests that a closed loop has
-    refused.
+    A queue belongs to one loop. Other threads use it only for requests that fail because the loop
+    is closed.
     """
 
     __slots__ = ("_events", "is_gathering")
@@ -77,17 +78,18 @@ class WakeQueue:
         self._recheck()
 
     def _recheck(self) -> None:
-        # If another thread calls this, the loop may just have set the other events.
+        # If another thread has appended the event, the loop may have called `wake` just before, and
+        # nobody would set the event.
         if not self.is_gathering:
             self.wake()
 
     def wake(self) -> None:
-        """Set all events; from now on, events are set at once."""
+        """Set all events that were collected, and stop collecting."""
         self.is_gathering = False
         events = self._events
         while events:
             try:
                 event = events.popleft()
-            except IndexError:  # another thread was quicker
+            except IndexError:  # another thread has taken the last event
                 return
             event.set()

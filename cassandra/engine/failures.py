@@ -1,8 +1,9 @@
 """Handles exceptions that user code (policies, listeners, factories, callbacks) raises on the
 engine's loop.
 
-The work for which the code was called fails with the error; everything else goes on. SystemExit and
-KeyboardInterrupt also leave the loop, in a turn of their own, so that no other work is lost.
+The request or other work for which the user code was called fails with the error; all other work
+continues. SystemExit and KeyboardInterrupt are also raised from the loop, in a loop turn of their
+own, so that no other work of the current turn is lost.
 """
 
 from __future__ import annotations
@@ -22,15 +23,14 @@ __all__ = ["as_exception", "failure_of", "fault_among", "for_caller", "reraise_o
 
 E = TypeVar("E", bound=BaseException)
 
-# Errors of servers and networks. Before Python 3.11, `asyncio.TimeoutError` is not an OSError; the
-# engine turns it into OperationTimedOut.
+# The errors of servers and networks. `asyncio.TimeoutError`, which is not an OSError before Python
+# 3.11, is not needed here: the engine converts it to OperationTimedOut.
 _EXPECTED = (DriverException, OSError)
 
 
 def as_exception(error: BaseException) -> Exception:
-    """Return `failure_of` an error that was caught on the loop.
-
-    SystemExit and KeyboardInterrupt also leave the loop, in a later turn.
+    """Return the error with which work fails after its code raised `error` on the loop: see
+    `failure_of`. SystemExit and KeyboardInterrupt are also raised from the loop, in a later turn.
     """
     reraise_on_loop(error)
     return failure_of(error)
@@ -42,7 +42,8 @@ def failure_of(error: BaseException) -> Exception:
     :returns: `error`; or a RuntimeError if `error` would end the waiting thread or task, or cannot
         be raised there.
     """
-    # Futures refuse StopIteration, and generators take both classes for their end.
+    # StopIteration and StopAsyncIteration cannot be passed on: futures refuse the first one, and
+    # generators end normally if one of them is raised.
     if isinstance(error, Exception) and not isinstance(error, (StopIteration, StopAsyncIteration)):
         return error
     failure = RuntimeError(
@@ -53,16 +54,17 @@ def failure_of(error: BaseException) -> Exception:
 
 
 def for_caller(error: E) -> E:
-    """Return `error`, to be raised to a caller, without the frames of the engine.
+    """Return `error` in the form in which it is raised to a caller.
 
-    Frames of the engine add nothing to the message of a DriverException and would fill the screen.
-    Other errors keep their frames, which show where the fault is.
+    The traceback of a DriverException is removed, because it would only fill the screen with frames
+    of the engine. Other errors keep their traceback, which shows where the fault is.
     """
     return error.with_traceback(None) if isinstance(error, DriverException) else error
 
 
 def fault_among(errors: Iterable[Any]) -> BaseException | None:
-    """Return the last error that is a fault of code: not a server's, a network's or a timeout.
+    """Return the last error that is a fault of user code or of the driver, or None. Errors of
+    servers and networks and timeouts are not such faults.
 
     :param errors: the errors of hosts; some may be strings.
     """
@@ -74,8 +76,8 @@ def fault_among(errors: Iterable[Any]) -> BaseException | None:
 
 
 def reraise_on_loop(error: BaseException) -> None:
-    """Raise SystemExit or KeyboardInterrupt from the running loop, in a turn of its own; ignore
-    other errors.
+    """Raise SystemExit or KeyboardInterrupt from the running loop, in a loop turn of its own.
+    Ignore other errors.
     """
     if isinstance(error, (SystemExit, KeyboardInterrupt)):
         try:

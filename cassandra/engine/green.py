@@ -1,4 +1,4 @@
-"""Substitutes for parts of the engine if gevent or eventlet has patched the process's threads."""
+"""Replacements for what the engine cannot use if gevent or eventlet has patched the process."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ T = TypeVar("T")
 
 
 def new_selector() -> selectors.BaseSelector | None:
-    """Return a selector that waits in the kernel; None if the `selectors` module is not patched.
+    """Return an unpatched selector, which waits in the kernel. Return None if the module
+    `selectors` is not patched.
 
-    :raises RuntimeError: under eventlet, which hides the original selectors.
+    :raises RuntimeError: under eventlet, where the original selectors are not available.
     """
     monkey: Any = sys.modules.get("gevent.monkey")
     if monkey is not None and monkey.is_module_patched("selectors"):
@@ -33,9 +34,9 @@ def new_selector() -> selectors.BaseSelector | None:
 
 
 async def run_in_thread(function: Callable[..., T], *args: Any) -> T:
-    """Call `function` in a new native thread, and return its result.
+    """Call `function` in a new real thread, and return its result.
 
-    Needed where threads are patched: pools of `concurrent.futures` would start greenlets.
+    If threads are patched, the thread pools of `concurrent.futures` would start greenlets instead.
     """
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[T] = loop.create_future()
@@ -53,7 +54,7 @@ async def run_in_thread(function: Callable[..., T], *args: Any) -> T:
         try:
             result = function(*args)
         except BaseException as caught:
-            # Raise it where the result is awaited: nobody looks at errors of this thread.
+            # Pass the error to the caller that awaits the result.
             error = caught
         try:
             loop.call_soon_threadsafe(settle, result, error)

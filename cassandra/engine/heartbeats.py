@@ -1,4 +1,6 @@
-"""Heartbeats: idle connections are probed, and closed if they do not answer."""
+"""Heartbeats: sends a request on connections from which nothing was received for some time, and
+closes them if no answer comes.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +21,18 @@ __all__ = ["beat"]
 async def beat(
     connections: Callable[[], Iterable[Connection]], interval: float, timeout: float
 ) -> None:
-    """Probe each connection that received nothing for an interval; close silent ones.
-
-    Runs until it is cancelled.
+    """After each interval, send a heartbeat on each connection that has received nothing during
+    that interval. Close the connection if no answer comes. Runs until it is cancelled.
 
     :param connections: returns the open connections.
-    :param interval: seconds between two rounds.
-    :param timeout: seconds within which an answer must come.
+    :param interval: the interval in seconds.
+    :param timeout: seconds within which the answer to a heartbeat must come.
     """
     clock = asyncio.get_running_loop().time
     while True:
         await asyncio.sleep(interval)
         idle_since = clock() - interval
-        # Any received message shows that the peer is alive, so only silent connections are probed.
+        # Skip connections that have received anything, which shows that the peer is alive.
         idle = [
             connection for connection in connections() if connection.last_activity <= idle_since
         ]
@@ -40,6 +41,7 @@ async def beat(
 
 
 async def _beat_once(connection: Connection, timeout: float) -> None:
+    """Send one heartbeat, and close the connection if its answer does not come in time."""
     try:
         read_answer(connection, OPTIONS, None, *await connection.request(OPTIONS, b"", timeout))
     except asyncio.TimeoutError:
@@ -52,8 +54,8 @@ async def _beat_once(connection: Connection, timeout: float) -> None:
     except ProtocolError:
         pass  # `read_answer` has closed the connection
     except ConnectionException as error:
-        # The connection closed, or all its streams are taken, perhaps by requests sent a moment
-        # ago. Close it only if none of them is answered either.
+        # The connection was closed, or has no free stream for the heartbeat. In the latter case,
+        # close it only if no answer to another request comes either.
         if connection.closed or await _stays_silent(connection, timeout):
             connection.close(error)
 

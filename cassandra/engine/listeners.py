@@ -1,4 +1,4 @@
-"""Listeners to host events: load balancing policies, and the application's listeners."""
+"""Notifies load balancing policies and the application's listeners about events of hosts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ log = logging.getLogger("cassandra.cluster")
 
 
 class Listeners:
-    """Passes host events on to listeners. An error in one listener does not affect the others.
+    """Passes events of hosts on to listeners. An error in one listener does not affect the others.
 
     :param after: called after each event, which may have changed the policies' distances.
     """
@@ -28,25 +28,25 @@ class Listeners:
     def __init__(self, after: Callable[[], None]) -> None:
         self.policies: list[Any] = []
         self.user_listeners: Sequence[Any] = ()
-        # Hosts that `introduce` has reported as added, and that had no event since.
+        # Hosts that `introduce` has reported as added, and about which no event was reported since.
         self._introduced: set[Host] = set()
         self._after = after
 
     def notify(self, event: str, host: Host) -> None:
         """Notify all listeners; `event` is the name of a method of `HostStateListener`."""
-        # Policies first, because requests of listeners use their plans. A copy, because a listener
-        # may register or remove listeners.
+        # Notify policies first, because requests that a listener sends use their plans. Iterate
+        # over a copy, because a listener may register or remove listeners.
         listeners = (*self.policies, *self.user_listeners)
         if host in self._introduced:
             self._introduced.discard(host)
-            # `on_add` was for a host that is up: a second event would make applications count it
-            # twice.
+            # The application was told about this host by `on_add` at connect. Do not call `on_up`
+            # as well, or applications would count the host twice.
             if event == "on_up":
                 listeners = tuple(self.policies)
         self._notify(listeners, event, host)
 
     def introduce(self, hosts: Sequence[Host]) -> None:
-        """Report the hosts that are present at connect to the application's listeners."""
+        """Call `on_add` of the application's listeners for the hosts that exist at connect."""
         self._introduced.update(hosts)
         for host in hosts:
             self._notify(tuple(self.user_listeners), "on_add", host)
@@ -58,19 +58,19 @@ class Listeners:
     def populate(
         self, policy: LoadBalancingPolicy, cluster: PolicyCluster, hosts: Sequence[Host]
     ) -> None:
-        """Pass the present hosts to a load balancing policy, and later events as well."""
+        """Pass the current hosts to a load balancing policy, and notify it of later events."""
         policy.populate(cluster, hosts)
         for host in hosts:
             if host.is_up is False:
                 self._notify((policy,), "on_down", host)
-        # Add it last: before `populate`, the policy could not handle events.
+        # Add the policy last, because it cannot handle events before `populate`.
         self.policies.append(policy)
 
     def _notify(self, listeners: Sequence[Any], event: str, host: Host) -> None:
         for listener in listeners:
             try:
                 getattr(listener, event)(host)
-            except BaseException as error:  # a fault of this listener: go on with the others
+            except BaseException as error:  # one listener has failed: notify the others
                 log.exception("%s.%s(%s) failed", type(listener).__name__, event, host)
                 reraise_on_loop(error)
         self._after()

@@ -1,4 +1,6 @@
-"""Refuses overrides that the compiled twins would ignore."""
+"""Refuses subclasses that override methods which the compiled twins call directly: their overrides
+would be ignored.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,13 @@ __all__ = ["refuse_overrides"]
 def refuse_overrides(cls: type, stock: type, names: Iterable[str]) -> None:
     """Raise TypeError if `cls` overrides a method that the compiled base class calls directly.
 
-    :param stock: the class whose methods must stay.
-    :param names: methods that the compiled base class calls without an attribute look-up.
+    :param stock: the class whose methods must not be overridden.
+    :param names: the methods that the compiled base class calls without looking them up.
     """
-    # Compare by getattr: a second base class of `cls` may override them as well.
-    passed_over = [name for name in sorted(names) if getattr(cls, name) is not getattr(stock, name)]
-    if passed_over:
+    # Use `getattr`, because another base class of `cls` may override a method, too.
+    overridden = [name for name in sorted(names) if getattr(cls, name) is not getattr(stock, name)]
+    if overridden:
         raise TypeError(
-            f"{cls.__name__} overrides {', '.join(passed_over)}, which the compiled base class "
+            f"{cls.__name__} overrides {', '.join(overridden)}, which the compiled base class "
             "does not call by name"
         )

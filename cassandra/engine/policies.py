@@ -1,4 +1,6 @@
-"""Connects the user's policies with the engine: passes hosts to them, and attaches them."""
+"""Connects the application's policies with the engine: passes hosts to load balancing policies, and
+gives the engine to policies that use it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ __all__ = ["Policies"]
 class Policies:
     """The policies of a cluster.
 
-    :param engine: passed to policies that want to look at requests in flight.
+    :param engine: passed to policies that look at the requests in flight.
     :param listeners: passes host events to load balancing policies.
     :param bring_up: opens the pools to a host.
     :param spawn: runs a coroutine in the background.
@@ -54,22 +56,23 @@ class Policies:
         self._follow_distances = follow_distances
 
     def populate(self, policy: LoadBalancingPolicy, cluster: PolicyCluster) -> None:
-        """Pass the present hosts to a load balancing policy, and later events as well."""
+        """Pass the current hosts to a load balancing policy, and notify it of later changes."""
         self._listeners.populate(policy, cluster, self._metadata.all_hosts())
-        # Attach after `populate`, which a policy may need first.
+        # Attach the policy after `populate`, which it may expect to be called first.
         self.attach(policy)
 
     def adopt(
         self, policy: LoadBalancingPolicy, cluster: PolicyCluster
     ) -> list[asyncio.Task[bool]]:
-        """Populate a load balancing policy that came after `connect`, and open its pools.
+        """Populate a load balancing policy that was added after `connect`, and open the pools that
+        it needs.
 
         :returns: the tasks that open the pools; empty if the policy is in use already.
         """
         if any(policy is other for other in self._listeners.policies):
             return []
         self.populate(policy, cluster)
-        # Include hosts in an unknown state: only connecting shows whether they are up.
+        # Include hosts whose state is not known: an attempt to connect shows whether they are up.
         return [
             self._spawn(self._bring_up(host))
             for host in self._metadata.all_hosts()
@@ -83,5 +86,5 @@ class Policies:
         self._follow_distances()
 
     def attach(self, policy: object) -> None:
-        """Attach any policy that wants to look at the requests in flight."""
+        """Give the engine to a policy of any kind if it looks at the requests in flight."""
         attach_policy(policy, self._engine)

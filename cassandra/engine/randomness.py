@@ -1,4 +1,4 @@
-"""The random number generator of parts that can be used without a cluster."""
+"""Chooses the random number generator for objects that may be used without a cluster."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ __all__ = ["generator_or_default"]
 
 
 def generator_or_default(generator: random.Random | None) -> Any:
-    """Return a cluster's random number generator, or the process-wide generator.
+    """Return `generator`, or the process-wide generator if it is None.
 
-    :param generator: the cluster's generator; None for a part that belongs to no cluster.
+    :param generator: a cluster's random number generator; None for an object without a cluster.
     """
     return generator if generator is not None else random

@@ -1,6 +1,7 @@
-"""Decides which setting applies to a request: the call's, statement's, profile's or session's.
+"""Decides which setting applies to a request: that of the call, the statement, the profile or the
+session.
 
-Part of the twin module `cassandra.engine.happy_path`, which exports the names.
+`cassandra.engine.happy_path` exports these functions, and has a twin in Cython.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ _RESOLVED = (
 
 
 def resolve(body: Any, session: Any, statement: Any, options: CallOptions) -> None:
-    """Set a request body's parameters from call, statement, profile and session.
+    """Set the parameters of a request body from the call, the statement, the profile and the
+    session.
 
     Only this function and `request_for` decide which of the four applies.
 
@@ -50,20 +52,24 @@ def resolve(body: Any, session: Any, statement: Any, options: CallOptions) -> No
     fetch_size = statement.fetch_size
     body.page_size = session.default_fetch_size if fetch_size is FETCH_SIZE_UNSET else fetch_size
     body.paging_state = options.paging_state
-    # Drawn once per request, not per attempt: a retry is the same write.
+    # Generate the timestamp once per request and not for each attempt, because a retry is the same
+    # write.
     generator = session.timestamp_generator
     body.timestamp = generator() if generator is not None and session.use_client_timestamp else None
     body.tracing = options.trace
     payload = options.custom_payload or statement.custom_payload
     if payload is not None:
         check_payload(payload)
-        # It is encoded at each attempt, and the application may change its own mapping until then.
+        # Copy the payload: it is encoded at each attempt, and the application may change its own
+        # mapping in the meantime.
         payload = dict(payload)
     body.custom_payload = payload
 
 
 def copy_parameters(body: Any, resolved: Any) -> None:
-    """Copy the parameters that `resolve` sets from another body of the same execution."""
+    """Copy the parameters that `resolve` has set on `resolved`, another body of the same execution,
+    to `body`.
+    """
     for name in _RESOLVED:
         setattr(body, name, getattr(resolved, name))
 
@@ -82,8 +88,8 @@ def request_for(
 
     :param session: the public session.
     :param engine: the engine's session.
-    :param statement: the statement.
-    :param target: the statement as policies see it.
+    :param statement: the statement with the settings.
+    :param target: the statement that is passed to policies.
     """
     profile = options.profile
     request = request_class(engine, target, body, on_done)
@@ -111,12 +117,13 @@ def bound_request(
     options: CallOptions,
     on_done: Callable[[Any], None],
 ) -> Any:
-    """Make the request for a bound statement, rendered in the calling thread.
+    """Make the request for a bound statement, and render it in the calling thread.
 
-    This is the happy path through `resolve` and `request_for`, in one call.
+    This does the work of `resolve` and `request_for` in one call, which is quicker in the compiled
+    twin.
 
-    :param body_class: must not define ``__init__``, and neither must `request_class`: the compiled
-        twin does not call it.
+    :param body_class: the class of the body. Neither it nor `request_class` may define
+        ``__init__``, which the compiled twin does not call.
     """
     body = body_class(statement.prepared_statement, statement.block)
     resolve(body, session, statement, options)

@@ -1,4 +1,4 @@
-"""Shows load balancing policies the serial consistency level of an execution profile."""
+"""Passes the serial consistency level of an execution profile to load balancing policies."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _SERIAL = (8, 9)  # SERIAL and LOCAL_SERIAL (native_protocol_v5.spec, section 3,
 
 
 class WithConsistency:
-    """A statement with the consistency level at which it will be executed.
+    """Wraps a statement for a policy, with the consistency level at which it will be executed.
 
-    Policies ask the statement for its level, but the level may come from the profile. Everything
-    else is passed on to the statement.
+    Policies read the level from the statement, but it may come from the profile. All other
+    attributes are those of the statement.
     """
 
     __slots__ = ("_statement", "consistency_level")
@@ -33,9 +33,11 @@ class WithConsistency:
 
 
 def in_order(statement: Any, consistency: int | None) -> Any:
-    """Return a policy's view of a statement that is executed at `consistency`.
+    """Return the statement to pass to a policy for its query plan.
 
-    All clients should try the replicas of a serial read in the same order.
+    If `consistency` is serial and comes from the profile, the statement is wrapped, so that the
+    policy can see the level: all clients should try the replicas of a serial read in the same
+    order. Otherwise the statement is returned unchanged.
     """
     if (
         consistency in _SERIAL

@@ -1,4 +1,4 @@
-"""Logs server warnings: a batch that is too large, an aggregation without a partition key."""
+"""Logs the warnings that servers send with answers, for example about a large batch."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ __all__ = ["INTERVAL", "log_warnings"]
 
 log = logging.getLogger("cassandra.protocol")
 
-# Seconds until the same warning is logged again: every request may cause it.
-INTERVAL = 60.0
+# The same warning is logged only once in this time, because every request may cause it.
+INTERVAL = 60.0  # seconds
 
-# At most this many warnings and bytes are remembered: some contain numbers, so there is no end of
-# different ones.
+# When each warning was logged last. The cache is limited to 200 warnings and 1 MiB: some warnings
+# contain numbers, so there may be any number of different ones.
 _due: Bounded[str, OncePerInterval] = Bounded(200, 1 << 20)
 
 
 def log_warnings(warnings: Iterable[str]) -> None:
-    """Log each warning of an answer, but the same text at most once a minute.
+    """Log each warning, but the same text at most once a minute.
 
-    :param warnings: the warnings as the server sent them.
+    :param warnings: the warnings of an answer, as the server sent them.
     """
     for text in warnings:
         interval = _due.get(text) or _due.keep(text, OncePerInterval(INTERVAL), len(text))

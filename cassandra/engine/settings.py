@@ -1,4 +1,4 @@
-"""The settings of an engine, from the blocking or the asyncio API."""
+"""The settings of an engine, which the blocking and the asyncio API pass to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from cassandra.engine.endpoint import EndPoint
     from cassandra.engine.tls import TlsClient
 else:
-    # The engine is below the table in the layers, and needs its types alone.
+    # Only type checkers need the base class: the engine must not import the table of settings.
     ClusterSettings = object
 
 __all__ = ["Settings"]
@@ -20,24 +20,25 @@ __all__ = ["Settings"]
 class Settings(ClusterSettings):
     """All settings of a cluster, as attributes; times are in seconds.
 
-    They include all settings of `cassandra.client.settings.table`, fixed when the engine is
-    created. Settings that may change later are looked up in `live`. The annotations below are the
-    engine's own settings.
+    They include all settings of `cassandra.client.settings.table`. Most of them are fixed when the
+    engine is created. Those that may change later are looked up in `live` each time. The engine's
+    own settings are annotated below.
 
-    :param values: the settings of the cluster, by name.
-    :param live: settings that may change; a mapping that the cluster writes to.
-    :param engine_settings: the engine's own settings.
+    :param values: the settings of the cluster that cannot change, by name.
+    :param live: the settings that may change, by name. The cluster changes this mapping.
+    :param engine_settings: the engine's own settings, by name.
     :raises TypeError: if `engine_settings` has an unknown name.
     """
 
-    endpoints: Sequence[EndPoint]  # the contact points
-    named_endpoints: Sequence[EndPoint]  # the same, with unresolved names
-    find_endpoints: Callable[[], list[EndPoint]] | None  # asks a service for the nodes; blocks
+    endpoints: Sequence[EndPoint]  # the contact points, with resolved names
+    named_endpoints: Sequence[EndPoint]  # the same contact points, with unresolved names
+    # Asks a discovery service for the nodes, and may block; None if there is no such service.
+    find_endpoints: Callable[[], list[EndPoint]] | None
     only_version: int | None  # the protocol version, if the application has chosen it
     startup_options: Mapping[str, str]
     # Options for ScyllaDB; called with True for the control connection.
     scylla_options: Callable[[bool], Mapping[str, str]] | None
-    tls: TlsClient | None  # may change (in `live`)
+    tls: TlsClient | None  # in `live`, because it may change
     connections_to: Callable[[int], int]  # the pool size for a host at a distance
     client_routes: ClientRoutes | None  # set if nodes are behind proxies of a private network
     shard_aware: bool
@@ -49,7 +50,7 @@ class Settings(ClusterSettings):
     def __init__(
         self, values: Mapping[str, Any], live: Mapping[str, Any], **engine_settings: Any
     ) -> None:
-        # A mistake in the driver's own code, which mypy cannot see in keyword arguments.
+        # Detect wrong names in the driver's own code: mypy does not check these keyword arguments.
         unknown_names = sorted(engine_settings.keys() - Settings.__annotations__.keys())
         if unknown_names:
             raise TypeError(f"the engine has no setting {unknown_names[0]!r}")
@@ -57,7 +58,7 @@ class Settings(ClusterSettings):
         vars(self)["_live"] = live
 
     def __getattr__(self, name: str) -> Any:
-        # Called only for names that are not found otherwise: the live settings.
+        # Python calls this only for names that are not attributes, such as the live settings.
         try:
             return vars(self)["_live"][name]
         except KeyError:

@@ -13,7 +13,9 @@ __all__ = ["UseRequest"]
 
 
 class UseRequest(Request):
-    """A USE: waits for its turn among the session's USE statements, then runs as usual."""
+    """The request for a USE. It waits until earlier USE statements of the session are done, and
+    then runs like a normal request.
+    """
 
     __slots__ = ("_has_entered",)
 
@@ -23,7 +25,7 @@ class UseRequest(Request):
         return False
 
     def start(self) -> None:
-        """Start the request on the loop, as soon as it is its turn."""
+        """Called on the loop: start the request, or wait until it is its turn."""
         if self.done:
             return
         if not getattr(self, "_has_entered", False):
@@ -32,8 +34,8 @@ class UseRequest(Request):
                 self.fail(self.session.closed_error())
                 return
             self._leave_at_end()
-            # A speculative USE would switch another connection before the first one's result is
-            # known.
+            # Never send a USE speculatively: it would switch another connection before the result
+            # of the first attempt is known.
             self.speculative_policy = None
             if not self.session.use_turns.enter(self):
                 if self.timeout is not None:
@@ -45,7 +47,7 @@ class UseRequest(Request):
         super().start()
 
     def take_turn(self) -> None:
-        """Called when it is this request's turn."""
+        """Called when the earlier USE statements are done: start the request."""
         super().start()
 
     def _why_not_sent(self) -> str:
@@ -54,6 +56,7 @@ class UseRequest(Request):
         return super()._why_not_sent()
 
     def _leave_at_end(self) -> None:
+        """Ensure that the next USE can start when this request is over."""
         on_done, turns = self.on_done, self.session.use_turns
 
         def leave(request: RequestBase) -> None:

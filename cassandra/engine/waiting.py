@@ -1,4 +1,4 @@
-"""Waiting for work that the end of the cluster may cancel."""
+"""Functions that wait for tasks and coroutines. Closing the cluster may cancel these."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ T = TypeVar("T")
 
 
 async def outcome_of(work: asyncio.Future[T]) -> T:
-    """Wait for a task that several callers may share.
+    """Wait for a task that several callers may share, and return its result or raise its error.
 
-    The cancellation of one caller does not cancel `work`; the caller gets CancelledError.
+    If one caller is cancelled, that does not cancel `work`.
 
-    :raises ConnectionShutdown: if `work` was cancelled, which only the end of the cluster does.
+    :raises ConnectionShutdown: if `work` was cancelled, which happens only when the cluster is
+        closed.
     """
-    # `await work` would pass the caller's cancellation on to the task.
+    # Do not use `await work`, which would cancel the task if this caller is cancelled.
     await asyncio.wait({work})
     if work.cancelled():
         raise ConnectionShutdown("the cluster was shut down before the call was over")
@@ -32,22 +33,23 @@ async def outcome_of(work: asyncio.Future[T]) -> T:
 
 
 async def within(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` for at most `seconds`.
+    """Run a coroutine with a time limit.
 
     We do not use `asyncio.wait_for`: before Python 3.12 it swallows a cancellation of the caller
-    that comes together with the outcome, and the caller would go on.
+    that comes together with the result, so the caller would continue.
 
-    :param seconds: None for no limit.
-    :param work: cancelled if it is not done in time, or if the caller is cancelled.
-    :returns: the result, even if it comes while `work` is being cancelled after the time limit. The
-        result of a cancelled caller is dropped, so `work` must not return objects that must be
-        closed.
+    :param seconds: the time limit; None for no limit.
+    :param work: the coroutine. It is cancelled if it is not done in time, or if the caller is
+        cancelled. In the latter case its result may be lost, so it must not return an object that
+        has to be closed.
+    :returns: the result of `work`, even if `work` completes while it is being cancelled after the
+        time limit.
     :raises asyncio.TimeoutError: after the time limit.
     """
     if seconds is None:
         return await work
     task = asyncio.ensure_future(work)
-    task.add_done_callback(_look_at_error)
+    task.add_done_callback(_retrieve_error)
     try:
         await asyncio.wait({task}, timeout=max(seconds, 0))
     finally:
@@ -59,17 +61,19 @@ async def within(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
     return task.result()
 
 
-def _look_at_error(task: asyncio.Task[Any]) -> None:
-    """Retrieve the error, so that asyncio does not report it if nobody waits any more."""
+def _retrieve_error(task: asyncio.Task[Any]) -> None:
+    """Read the error of `task`. Otherwise asyncio would log it as never retrieved if nobody waits
+    any more.
+    """
     if not task.cancelled():
         task.exception()
 
 
 async def together(*parts: Awaitable[T]) -> list[T]:
-    """Await all `parts` concurrently, and return their results.
+    """Await all `parts` concurrently, and return their results in order.
 
-    If one fails, or the caller is cancelled, the others are cancelled and awaited. So none of them
-    goes on, and every error is retrieved.
+    If one of them fails, or the caller is cancelled, the others are cancelled, and we wait until
+    they have ended.
 
     :raises Exception: the error of the first part that failed.
     """
@@ -79,7 +83,7 @@ async def together(*parts: Awaitable[T]) -> list[T]:
     finally:
         for task in tasks:
             task.cancel()
-        # This retrieves every error, including those of parts that failed while being cancelled.
+        # Wait for all of them. This also retrieves every error, which asyncio would otherwise log.
         await asyncio.gather(*tasks, return_exceptions=True)
     failed = [task for task in tasks if task in ended and (task.cancelled() or task.exception())]
     return [task.result() for task in failed or tasks]
@@ -91,7 +95,8 @@ async def pools_opened(
     """Wait for the tasks that open the pools of a new execution profile.
 
     :param timeout: seconds; None for no limit.
-    :raises OperationTimedOut: if some are not done in time. They go on.
+    :param profile: the name of the profile, for the message.
+    :raises OperationTimedOut: if some tasks are not done in time. They continue nevertheless.
     """
     if not opening:
         return

@@ -1,1 +1,3 @@
-"""The settings of a cluster: one table, from which everything else about them comes."""
+"""The settings of a cluster. They are described in one table, from which everything else about them
+is derived.
+"""

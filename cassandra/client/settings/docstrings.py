@@ -1,7 +1,7 @@
-"""Docstrings of the settings and of the `Cluster` classes, made on first access.
+"""Makes the docstrings of the settings and of the `Cluster` classes when they are first read.
 
-They consist of the docstrings in the table, which are read from its source, since few applications
-ask for them.
+They consist of the docstrings in the table of settings. We read these from the table's source only
+when somebody asks for them, because few applications do.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ else:
 __all__ = ["TextOfSetting", "WithFields"]
 
 
-# Python reads a class's `__doc__` through a descriptor, so nothing is read when the driver is
-# imported.
+# A descriptor: Python calls it when the `__doc__` of the class is read.
 class WithFields:
     """The docstring of a class whose constructor takes the settings of a cluster.
 
@@ -43,7 +42,7 @@ class TextOfSetting:
         self._text = text
 
     def __get__(self, instance: Any, owner: type | None = None) -> str | None:
-        # ``help(Setting)`` asks for the docstring of the class.
+        # ``help(Setting)`` reads the docstring of the class itself.
         if instance is None:
             return self._text
         return texts.texts().get(instance.name)

@@ -1,4 +1,4 @@
-"""Converts the settings of a cluster to those of its engine."""
+"""Makes the settings of an engine from the settings of its cluster."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ def settings_of(cluster: ClusterBase) -> Settings:
     values = {}
     for name, setting in cluster._table.items():
         if setting.is_live:
-            # Read it again, since the application may have patched the class attribute.
+            # Store the value again, because the application may have patched the class attribute.
             cluster._live[name] = getattr(cluster, name)
-        # Secrets are not copied: TLS settings with a password are part of the live setting `tls`.
+        # Do not copy secrets. The engine does not need `ssl_options` with a password: the live
+        # setting `tls` is made from it.
         elif not (setting.is_secret or isinstance(setting, ConstructorOnly)):
             values[name] = getattr(cluster, name)
-    # The engine refers to the sizes, not to the cluster, so that an unused cluster can be
-    # collected.
+    # Let the engine refer to this dict and not to the cluster, so that a cluster which the
+    # application has dropped can be garbage collected.
     sizes = cluster._core_connections
     # None means the defaults.
     options = cluster.shard_aware_options or ShardAwareOptions()
@@ -59,7 +60,7 @@ def _startup_options(cluster: ClusterBase) -> dict[str, str]:
     if cluster.no_compact:
         options["NO_COMPACT"] = "true"
     cluster._application().add_startup_options(options)
-    # Added last, because the application's own options take precedence.
+    # Add the options of the application's own object last, because they take precedence.
     if cluster.application_info is not None:
         cluster.application_info.add_startup_options(options)
     return options

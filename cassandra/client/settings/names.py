@@ -1,4 +1,4 @@
-"""Names that users mistake for settings of a cluster, and advice for each."""
+"""Advice for names that users pass to `Cluster` although they are not settings of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cassandra._misspelt import nearest
 
 __all__ = ["instead_of"]
 
-# Settings of requests that users look for among those of the cluster.
+# Settings of an execution profile, by the names under which users pass them to a cluster.
 _OF_PROFILES = {
     "request_timeout": "request_timeout",
     "timeout": "request_timeout",
@@ -51,14 +51,15 @@ _ELSEWHERE = {
 
 
 def instead_of(name: str, names: Iterable[str]) -> str:
-    """Return the end of the message about an unknown setting: advice, or a similar name.
+    """Return the end of the error message about an unknown setting: advice on what to write, or a
+    similar name.
 
     :param name: the unknown name.
     :param names: the names of all settings.
     """
     if name in _ELSEWHERE:
         return f": {_ELSEWHERE[name]}"
-    # Drivers of other databases have these at the connection.
+    # In drivers of other databases, these are settings of the connection.
     if name in _OF_PROFILES:
         return (
             f": it is one of an execution profile, ExecutionProfile({_OF_PROFILES[name]}=...), "

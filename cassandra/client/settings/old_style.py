@@ -1,4 +1,6 @@
-"""Old-style policies: settings of a cluster that belong to its default profile."""
+"""Old-style settings: policies that are set on the cluster itself instead of a profile. They are
+stored in the cluster's default profile.
+"""
 
 from __future__ import annotations
 
@@ -18,30 +20,29 @@ Stored = TypeVar("Stored")
 
 
 class Holder(Protocol):
-    """The methods of a cluster that these settings call."""
+    """The methods of a cluster that these settings call; see `ClusterBase`."""
 
     @property
     def _uses_profiles(self) -> bool:
-        """True if profiles were given or added."""
+        """True if the application has passed or added execution profiles."""
 
     def _use_old_style(self) -> None:
-        """Refuse profiles from now on."""
+        """Record that old-style settings are used, so that profiles cannot be added any more."""
 
     def _default_of_profiles(self, name: str) -> Any:
-        """Return the default value of a profile's setting."""
+        """Return the value that a new `ExecutionProfile` has for a setting."""
 
     def _profiles_of_sessions(self) -> Sequence[ProfileBase]:
         """Return the copies of the default profile that sessions have."""
 
     def _adopt_policy(self, policy: Any) -> None:
-        """Have the engine report hosts to a load balancing policy."""
+        """Make the engine notify a load balancing policy about hosts."""
 
 
 class OldStyle(Setting[Settable, Stored]):
-    """A setting that is a policy of the cluster's default profile.
+    """A setting of a cluster whose value is a policy in the cluster's default profile.
 
-    The class attribute is None, the setting's default. Setting it selects the old style, which
-    excludes execution profiles.
+    If the application sets it, it can no longer use execution profiles.
 
     :param of_profile: the name of the profile's setting.
     :param settings: the arguments of `Setting`.
@@ -52,14 +53,14 @@ class OldStyle(Setting[Settable, Stored]):
         self.of_profile = of_profile
 
     def _read(self, holder: object) -> Stored:
-        # Before the profiles are made, this is the value from the constructor.
+        # Use the value from the constructor until the profiles have been made.
         of_cluster: Stored = vars(holder).get(self.name)  # type: ignore[assignment]
         of_profile: Stored = getattr(self._profile(holder), self.of_profile, of_cluster)
         return of_profile
 
     def _write(self, holder: object, value: Any) -> None:
         profile = self._profile(holder)
-        # Set by the constructor: the profiles are made later, with this value.
+        # The constructor sets the value before it makes the profiles, which then use it.
         if profile is None:
             vars(holder)[self.name] = value
             return
@@ -70,7 +71,7 @@ class OldStyle(Setting[Settable, Stored]):
                 f"set {self.of_profile} of a profile"
             )
         policy = value if value is not None else cluster._default_of_profiles(self.of_profile)
-        # load balancing policies have this method
+        # Only load balancing policies have this method.
         is_load_balancing = hasattr(policy, "check_supported")
         if is_load_balancing:
             policy.check_supported()

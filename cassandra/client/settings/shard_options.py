@@ -1,4 +1,4 @@
-"""The setting of a cluster for shards of ScyllaDB nodes."""
+"""`ShardAwareOptions`, the setting of a cluster for the shards of ScyllaDB nodes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ __all__ = ["ShardAwareOptions"]
 class ShardAwareOptions:
     """How to connect to the shards of ScyllaDB nodes.
 
-    :param opts: another `ShardAwareOptions`, or a mapping of these settings.
-    :param disable: open as many connections as to a node without shards.
-    :param disable_shardaware_port: do not use the port that selects a shard.
-    :param local_ports: the first and the last of the client's ports that may select a shard.
+    :param opts: another `ShardAwareOptions` to copy, or a mapping of the settings below.
+    :param disable: True to treat the node like one without shards.
+    :param disable_shardaware_port: True to connect to the ordinary port only, and not to the
+        shard-aware port, where the client's local port selects the shard.
+    :param local_ports: the range of local ports to use for connections to the shard-aware port:
+        the first and the last port.
     :raises ValueError: if `opts` has another setting, or the ports are out of range.
     """
 
@@ -43,7 +45,7 @@ class ShardAwareOptions:
             )
         self.disable = settings.get("disable", getattr(source, "disable", disable))
         low, high = settings.get("local_ports", getattr(source, "local_ports", local_ports))
-        ShardAwarePortGenerator(low, high)  # validates them
+        ShardAwarePortGenerator(low, high)  # raises ValueError if they are invalid
         self.local_ports = (int(low), int(high))
         self.disable_shardaware_port = bool(
             settings.get(

@@ -1,4 +1,6 @@
-"""The docstrings of a cluster's settings, read from the source of their table."""
+"""Reads the docstrings of a cluster's settings from the source of their table, and makes the field
+list in the docstrings of the `Cluster` classes from them.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from cassandra.client.settings import table
 __all__ = ["fields", "texts"]
 
 _LITERALS = (bool, int, float, str, tuple, type(None))
-# Descriptions begin with a lower-case letter, unless they begin with one of these.
+# In a field list, a description begins with a lower-case letter, unless it begins with one of
+# these words.
 _NAMES = ("True", "False", "None", "Astra")
 _WIDTH = 100
 _INDENT = " " * 4
@@ -31,13 +34,17 @@ _ERRORS = (
 
 @cache
 def texts() -> dict[str, str]:
-    """Return the docstring of each setting by name; empty if the source is not available."""
+    """Return the docstring of each setting, by its name. The dict is empty if the source code of
+    the table is not installed.
+    """
     return {name: text for name, (text, _) in _source().items()}
 
 
 @cache
 def fields() -> str:
-    """Return a `Cluster` constructor's parameters and errors, as a field list."""
+    """Return the field list (``:param ...:`` and ``:raises ...:``) for the docstrings of the
+    `Cluster` classes.
+    """
     field_list = [_field(f"param {name}", _described(name)) for name in _source()]
     field_list.append(_field("param settings", "other keywords, each of which is an error."))
     field_list += [_field(f"raises {class_name}", condition) for class_name, condition in _ERRORS]
@@ -46,7 +53,7 @@ def fields() -> str:
 
 @cache
 def _source() -> dict[str, tuple[str, ast.expr | None]]:
-    """Return the docstring of each setting, and the code of its default."""
+    """Return (docstring, code of the default or None) for each setting, by its name."""
     try:
         tree = ast.parse(inspect.getsource(table))
     except OSError:  # the source may not be installed
@@ -70,12 +77,13 @@ def _source() -> dict[str, tuple[str, ast.expr | None]]:
 
 
 def _described(name: str) -> str:
+    """Return the description of a setting in the field list."""
     text, code = _source()[name]
-    # The docstring is from the source; everything else is read from the table at run time.
+    # Read everything except the docstring from the table itself.
     setting = table.ClusterSettings._table[name]
     if text[1].islower() and not text.startswith(_NAMES):
         text = text[0].lower() + text[1:]
-    # Some docstrings already say that the setting may be changed, and how.
+    # Add that the setting may be changed, unless its docstring says so already.
     if setting.may_change and "connect`" not in text and "any time" not in text:
         text += " It may be changed after `connect`."
     default = _default(setting.default, code)
@@ -83,11 +91,13 @@ def _described(name: str) -> str:
 
 
 def _default(value: object, code: ast.expr | None) -> str:
-    """Return a default as a string; empty if the setting's docstring has to explain it."""
+    """Return a setting's default as a string; empty if it has no short form, so that the setting's
+    docstring must explain it.
+    """
     if isinstance(value, type):
         return value.__name__
     if isinstance(value, _LITERALS):
-        # A named constant is shown by its class and name, if it has a class.
+        # Show an enumeration's member or another attribute by its name in the source.
         return ast.unparse(code) if isinstance(code, ast.Attribute) else repr(value)
     return ast.unparse(code) if isinstance(code, ast.Call) else ""
 

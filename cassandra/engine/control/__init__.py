@@ -1,3 +1,3 @@
-"""The control connection: how it is opened and moved, the queries sent over it, the routes to
-nodes, and application requests that have no pool to run on.
+"""The control connection: how it is opened and moved to another host, the driver's own queries, the
+routes to nodes, and requests of the application for which no pool has a connection.
 """

@@ -1,4 +1,4 @@
-"""The end points that the control connection tries."""
+"""Chooses the end points to which the control connection is opened."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ log = logging.getLogger("cassandra.cluster")
 
 
 class Contacts:
-    """The contact points at first, the discovered hosts later.
+    """Returns the end points to try: at first the contact points, and later also the hosts that
+    were discovered.
 
-    :param settings: the engine's settings; the end points may be replaced here later.
-    :param metadata: has the discovered hosts.
-    :param in_thread: runs a function that may block in a thread.
-    :param is_ignored: returns True for hosts to which no policy wants connections.
+    :param settings: the engine's settings, with the contact points or the function that finds them.
+    :param metadata: the cluster's metadata, with the discovered hosts.
+    :param in_thread: runs a function that may block in another thread.
+    :param is_ignored: returns True if no policy wants connections to a host.
     :param random: shuffles the hosts; None uses the process-wide generator.
     """
 
@@ -59,17 +60,18 @@ class Contacts:
     async def first(self) -> list[EndPoint]:
         """Return the contact points, in random order.
 
-        Errors of a discovery service, if there is one, are raised.
+        If a discovery service finds the contact points, its errors are raised.
         """
         if not self.endpoints and self._find_endpoints is not None:
             self.endpoints = await self._in_thread(self._find_endpoints)
         endpoints = list(self.endpoints)
-        # Many clients have the same list: they must not all connect to the first node.
+        # Shuffle them: many clients may have the same list, and should not all connect to the first
+        # node.
         self._random.shuffle(endpoints)
         return endpoints
 
     async def find_again(self) -> None:
-        """Ask the discovery service, if there is one, for the nodes again."""
+        """Ask the discovery service, if there is one, for the nodes again. Only log errors."""
         if self._find_endpoints is None:
             return
         try:
@@ -78,16 +80,17 @@ class Contacts:
             log.warning("it could not be found out where the nodes are: %s", error)
 
     def candidates(self) -> list[EndPoint]:
-        """Return the end points to try: hosts known to be up, other hosts, then contact points.
+        """Return the end points to try: first hosts that are up, then other hosts, then contact
+        points.
 
         Hosts that will stop soon are left out, unless there are no others.
         """
         hosts = [host for host in self._metadata.all_hosts() if not self._is_ignored(host)]
         self._random.shuffle(hosts)
-        # The sort is stable: hosts in the same state stay in random order.
+        # The sort is stable, so hosts in the same state stay in random order.
         hosts.sort(key=lambda host: host.is_up is not True)
         endpoints = [host.endpoint for host in hosts]
-        # Contact points last: their names may resolve to other addresses now.
+        # Add the contact points, whose host names may resolve to other addresses now.
         for endpoint in (*self.endpoints, *self.named_endpoints):
             if endpoint not in endpoints:
                 endpoints.append(endpoint)

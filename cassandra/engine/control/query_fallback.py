@@ -8,16 +8,17 @@ __all__ = ["ControlConnectionQueryFallback", "fallback_of"]
 
 
 class ControlConnectionQueryFallback(Enum):
-    """How to handle requests that no pool can take.
+    """What to do with a request if no connection pool can send it.
 
-    * ``Disabled``: they fail, and `connect` raises `NoHostAvailable` if no pool can be opened.
-    * ``Fallback``: pools are opened if possible; requests that no pool can take use the
+    * ``Disabled``: the request fails, and `connect` raises `NoHostAvailable` if no pool can be
+      opened.
+    * ``Fallback``: pools are opened if possible. A request that no pool can send is sent on the
       control connection.
-    * ``SkipPoolCreation``: no pools are opened; all requests use the control connection.
+    * ``SkipPoolCreation``: no pools are opened. All requests are sent on the control connection.
 
-    The first session that uses the control connection binds it to its keyspace until the session is
-    shut down. Requests of sessions with another keyspace fail with `InvalidRequest`, and so does
-    ``USE``. A request for a particular host never uses the control connection.
+    The control connection is in the keyspace of the first session that uses it, until that session
+    is shut down. Meanwhile, requests of sessions with another keyspace fail with `InvalidRequest`.
+    ``USE`` always fails with it. A request for a particular host never uses the control connection.
     """
 
     Disabled = "Disabled"

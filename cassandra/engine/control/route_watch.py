@@ -22,9 +22,10 @@ log = logging.getLogger("cassandra.cluster")
 
 
 class RouteWatch:
-    """Keeps the routes of a cluster up to date.
+    """Reads the routes of a cluster when the control connection is opened, and again when the
+    server reports a change.
 
-    :param routes: the table to update.
+    :param routes: the route table to update.
     :param rows: returns the rows of a query on a connection, as dicts.
     :param control: returns the control connection, or None if there is none at the moment.
     :param on_change: called after routes have changed.
@@ -52,9 +53,9 @@ class RouteWatch:
         self._reading: asyncio.Task[None] | None = None
 
     async def read(self, connection: Connection) -> bool:
-        """Read the routes; return True if any has changed.
+        """Read the routes; return True if any route has changed.
 
-        :raises ConnectionException: if the server has no routes, or no usable ones.
+        :raises ConnectionException: if the server does not support routes, or has no usable route.
         """
         try:
             rows = await self._rows(connection, self._routes.query)
@@ -67,14 +68,14 @@ class RouteWatch:
         return self._routes.take(rows, self._settings.tls is not None)
 
     async def read_again(self, connection: Connection) -> None:
-        """Read the routes; after a failure, the previous routes stay in use.
+        """Read the routes again, and call `on_change` if any route has changed.
 
-        If a route has changed, hosts that are down are tried at once.
+        If that fails, the error is logged and the previous routes stay in use.
         """
         try:
             has_changed = await self.read(connection)
         except (DriverException, OSError, asyncio.TimeoutError) as error:
-            # Old routes may still work; without routes, no node could be reached.
+            # Keep the old routes, which may still work: without routes, no node could be reached.
             log.warning("the routes of clients could not be read again: %s", error)
             return
         if has_changed:
@@ -94,7 +95,7 @@ class RouteWatch:
             self._reading = self._spawn(self._read_until_current())
 
     async def _read_until_current(self) -> None:
-        # Loop, because an event that comes during a reading may report a later change.
+        # Repeat this if an event comes while the routes are read: it may report a later change.
         while self._is_outdated and (connection := self._control()) is not None:
             self._is_outdated = False
             await self.read_again(connection)

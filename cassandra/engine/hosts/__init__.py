@@ -1,1 +1,1 @@
-"""Hosts: the table of their states, the reactions to events, and reconnecting."""
+"""Hosts: the rules for their states, the reactions to events about them, and reconnecting."""

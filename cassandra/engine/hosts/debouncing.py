@@ -1,4 +1,4 @@
-"""Debouncing: one reaction to a burst of events."""
+"""`Debouncer`: calls a function once for a burst of events."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from cassandra.engine.randomness import generator_or_default
 
 __all__ = ["Debouncer", "spread"]
 
-# Seconds after the last event of a burst; also the bound of the random delay that spreads clients.
-REFRESH_DELAY = 0.2
+# The delay after the last event of a burst. A random delay of up to the same length is added, so
+# that not all clients react at the same time.
+REFRESH_DELAY = 0.2  # seconds
 
 
 class Debouncer:
-    """Calls `action` once for a burst of events, soon after its last event.
+    """Calls `action` once for a burst of events, shortly after the last one.
 
-    :param window: returns the seconds within which a burst must be answered, from its first event.
-    :param random: draws a random part of the delay; None uses the process-wide generator.
+    :param window: returns the longest time in seconds from the first event of a burst to the call.
+    :param random: chooses the random part of the delay; None uses the process-wide generator.
     """
 
     __slots__ = ("_action", "_by", "_handle", "_random", "_window")
@@ -33,22 +34,22 @@ class Debouncer:
         self._random = random
         self._action = action
         self._handle: asyncio.TimerHandle | None = None
-        self._by = 0.0  # loop time: the action is not delayed beyond it
+        self._by = 0.0  # the loop's time at which `action` is called at the latest
 
     @property
     def due(self) -> float | None:
-        """The loop time of the action; None if no event waits."""
+        """The loop's time at which `action` will be called; None if no event was recorded."""
         return self._handle.when() if self._handle is not None else None
 
     def add(self) -> None:
-        """Record an event."""
+        """Record an event: call `action` after the delay, which begins again with each event."""
         loop = asyncio.get_running_loop()
         window = max(self._window(), 0.0)
         if self._handle is not None:
             self._handle.cancel()
         else:
-            # Set by the first event, so that a steady stream of events cannot delay the action for
-            # ever.
+            # Only the first event of a burst sets this, so that a steady stream of events cannot
+            # delay the call for ever.
             self._by = loop.time() + window
         delay = min(REFRESH_DELAY + spread(window, self._random), max(self._by - loop.time(), 0.0))
         self._handle = loop.call_later(delay, self._act)
@@ -58,14 +59,15 @@ class Debouncer:
         self._action()
 
     def cancel(self) -> None:
-        """Forget the recorded events."""
+        """Forget the recorded events, and do not call `action` for them."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
 
 
 def spread(window: float, random: random.Random | None = None) -> float:
-    """Return a random delay of at most `window` seconds, so that clients do not act all at once.
+    """Return a random delay of at most `window` seconds and at most REFRESH_DELAY, so that not all
+    clients react at the same time.
 
     :param random: the generator; None uses the process-wide generator.
     """

@@ -18,11 +18,11 @@ __all__ = ["EndpointResolver"]
 
 
 class EndpointResolver:
-    """Finds the end points of nodes.
+    """Finds the end points of nodes from rows of the system tables.
 
     :param factory: makes an end point from a row.
-    :param connector: has threads for factories that may block.
-    :param by_host_id: returns a known host, or None.
+    :param connector: runs a factory that may block in another thread.
+    :param by_host_id: returns the host with an id, or None if it is not known.
     """
 
     __slots__ = ("_by_host_id", "_connector", "_factory")
@@ -40,9 +40,9 @@ class EndpointResolver:
     async def of_local(self, endpoint: EndPoint, row: Mapping[str, Any]) -> EndPoint:
         """Return the end point of the node that the control connection is connected to.
 
-        Usually this is `endpoint`. If `endpoint` is a name of several nodes, it is the node's
-        advertised address. If `endpoint` is another name of a known node, whose advertised address
-        has not changed, the known end point stays.
+        Usually this is `endpoint`, to which the connection was opened. In two cases it is the
+        node's advertised address: if `endpoint` is a host name with several addresses, or if the
+        node is already known by its advertised address.
         """
         if getattr(self._factory, "names_each_node", False):
             return (await self.of_rows([row]))[0]
@@ -72,6 +72,7 @@ class EndpointResolver:
 
 
 async def _is_of_one_node(endpoint: EndPoint) -> bool:
+    """Return False if `endpoint` is a host name with several addresses."""
     if not endpoint.port or is_ip_address(endpoint.address) or endpoint.ssl_options:
         return True
     resolved = await asyncio.get_running_loop().getaddrinfo(

@@ -1,4 +1,4 @@
-"""Reads the node list, and the routes to the nodes if there are any."""
+"""Reads the list of nodes from the server and, if they are used, the routes to the nodes."""
 
 from __future__ import annotations
 
@@ -56,12 +56,14 @@ class NodeListReader:
         self._has_peers_v2 = True
 
     async def prepare(self, connection: Connection) -> None:
-        """Do the queries that must precede the registration of `connection` for events.
+        """Read the routes, if they are used. Must be called before `connection` registers for
+        events.
 
-        :raises ConnectionException: if the nodes need routes, and the server has none.
+        :raises ConnectionException: if routes are used, but the server has none.
         """
         if self._routes is not None:
-            # Read routes before REGISTER: a server without routes would refuse their event.
+            # A server without routes would reject the REGISTER for their event, with a less clear
+            # error.
             await self._routes.read(connection)
 
     async def read(self, connection: Connection, endpoint: EndPoint) -> NodeList:
@@ -70,7 +72,7 @@ class NodeListReader:
         :raises ConnectionException: if system.local is empty.
         """
         if self._routes is not None:
-            # A node that has joined may be reachable by its route only.
+            # Read the routes again: a node that has joined may only be reachable by its route.
             await self._routes.read_again(connection)
         # Query both tables at the same time to save a round trip.
         local_rows, peer_rows = await together(
@@ -95,8 +97,8 @@ class NodeListReader:
         )
 
     def _take_partitioner(self, name: str | None) -> None:
-        """Store the name of the cluster's partitioner; log once if we cannot route by its
-        tokens.
+        """Store the name of the cluster's partitioner. If it is not known to the driver, log once
+        that requests are not routed by token.
         """
         metadata = self._metadata
         if name == metadata.partitioner:
@@ -114,5 +116,6 @@ class NodeListReader:
             try:
                 return await self._rows(connection, PEERS_V2_QUERY)
             except InvalidRequest:
-                self._has_peers_v2 = False  # Cassandra before 4.0, ScyllaDB
+                # Cassandra before 4.0 and ScyllaDB do not have this table: do not ask again.
+                self._has_peers_v2 = False
         return await self._rows(connection, PEERS_QUERY)

@@ -1,4 +1,4 @@
-"""Reconnecting to a host that is down, by the schedule of the reconnection policy."""
+"""Tries to reconnect to a host that is down, with the delays of the reconnection policy."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ class Watch(Protocol):
     """Owns the reconnectors; see `cassandra.engine.hosts.watch.HostWatch`."""
 
     def spawn_tries(self, reconnector: Reconnector) -> asyncio.Task[None]:
-        """Run the attempts in the background."""
+        """Run ``reconnector.run()`` as a background task."""
 
     async def try_once(self, host: Host) -> bool:
-        """Try to bring a host up; return True if no further attempt is needed."""
+        """Try to connect to a host, and to open all pools to it.
+
+        :returns: True if no further attempt is needed.
+        """
 
     def on_try_failed(self, host: Host, error: Exception) -> None:
         """Called when an attempt has failed."""
@@ -38,7 +41,9 @@ class Watch(Protocol):
 
 
 class Reconnector:
-    """Tries to reach one host until it answers, leaves the cluster, or the schedule ends."""
+    """A background task that tries to reach one host, until the host answers or leaves the cluster,
+    or the schedule of the reconnection policy ends.
+    """
 
     __slots__ = ("_hurries", "_policy", "_restarts", "_task", "_watch", "_woken", "host")
 
@@ -52,16 +57,17 @@ class Reconnector:
         self._task = watch.spawn_tries(self)
 
     def hurry(self) -> None:
-        """Try now, and then by a new schedule: the cluster reports that the host is up.
+        """Try at once, and then with the delays of a new schedule. Called when the cluster reports
+        that the host is up.
 
-        Nodes announce each other before they accept clients, so the new schedule begins with short
-        delays.
+        The new schedule begins with short delays, because a node may be reported up some time
+        before it accepts clients.
         """
         self._hurries = True
         self.restart_schedule()
 
     def restart_schedule(self) -> None:
-        """Begin a new schedule: the host may be back soon."""
+        """Begin a new schedule, with short delays. Called when the host may be back soon."""
         self._restarts = True
         self._woken.set()
 
@@ -70,7 +76,7 @@ class Reconnector:
         self._task.cancel()
 
     async def run(self) -> None:
-        """Try by the schedule until an attempt succeeds or the schedule ends."""
+        """Try after each delay of the schedule, until an attempt succeeds or the schedule ends."""
         try:
             schedule = iter(self._policy.new_schedule())
             while (delay := next(schedule, None)) is not None:
@@ -93,7 +99,10 @@ class Reconnector:
             self._watch.forget_tries(self)
 
     async def _wait(self, delay: float) -> bool:
-        """Wait `delay` seconds; return True, perhaps earlier, if a new schedule should begin."""
+        """Wait `delay` seconds, or until a new schedule should begin.
+
+        :returns: True if a new schedule should begin.
+        """
         try:
             await within(delay, self._woken.wait())
         except asyncio.TimeoutError:

@@ -1,4 +1,4 @@
-"""Status events of the cluster: a host is up, or down."""
+"""Handles the server's STATUS_CHANGE events, which report that a host is up or down."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["StatusEvents"]
 
 
 class Hosts(Protocol):
-    """Acts on status events; see `cassandra.engine.hosts.watch.HostWatch`."""
+    """Reacts to status events; see `cassandra.engine.hosts.watch.HostWatch`."""
 
     def knows(self, host: Host) -> bool:
-        """Return True unless `host` has left the cluster, or was replaced."""
+        """Return False if `host` has left the cluster, or another `Host` object has replaced it."""
 
     def on_reported_up(self, host: Host) -> None:
         """Called when the cluster reports `host` up."""
@@ -32,12 +32,13 @@ class Hosts(Protocol):
 
 
 class StatusEvents:
-    """Passes STATUS_CHANGE events on after a delay, so that the last event of a burst counts.
+    """Passes on STATUS_CHANGE events after a delay. If several events about the same host come
+    during the delay, only the last one is passed on.
 
-    :param hosts: acts on the events.
-    :param read_nodes: called if the node list must be read again: an event names an unknown host,
-        or reports a known host up.
-    :param random: draws the delays; None uses the process-wide generator.
+    :param hosts: reacts to the events.
+    :param read_nodes: called with an event after which the node list must be read again, because it
+        names an unknown host or reports a known host up.
+    :param random: chooses the delays; None uses the process-wide generator.
     """
 
     __slots__ = (
@@ -74,17 +75,17 @@ class StatusEvents:
         address, port = event["address"]
         host = self._metadata.get_host(str(address), port) or self._metadata.get_host(str(address))
         if host is None:
-            # The node is not in the list yet: reading the list shows what it is.
+            # The node is not in the node list yet: read the list again.
             self._read_nodes(event)
             return
-        # Only the last event of a burst counts: a restarting node causes several.
+        # A node that restarts causes several events: only the last one counts.
         earlier = self._waiting.pop(host, None)
         if earlier is not None:
             earlier.cancel()
         is_up = event["change_type"] == "UP"
         if is_up:
-            # Another node may have taken over the address, and not every server sends a separate
-            # event for that.
+            # Read the node list: another node may have got this address, and not every server sends
+            # a separate event for that.
             self._read_nodes(event)
         act = self._hosts.on_reported_up if is_up else self._hosts.on_reported_down
         self._waiting[host] = asyncio.get_running_loop().call_later(
@@ -98,7 +99,7 @@ class StatusEvents:
             act(host)
 
     def close(self) -> None:
-        """Drop waiting events, and pass on no others."""
+        """Drop the events that wait, and pass on no more events."""
         self._closed = True
         for handle in self._waiting.values():
             handle.cancel()

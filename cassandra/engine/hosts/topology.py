@@ -1,4 +1,4 @@
-"""Reads the node list from rows of system.local, system.peers_v2 and system.peers."""
+"""Makes the node list from rows of system.local, system.peers_v2 and system.peers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PEERS_QUERY = "SELECT * FROM system.peers"
 
 Row = Mapping[str, Any]
 
-# Host attribute: the columns that may have its value, in order of preference.
+# For each attribute of a `Host`: the columns that may have its value, the preferred one first.
 _COLUMNS = {
     "release_version": ("release_version",),
     "schema_version": ("schema_version",),
@@ -33,9 +33,9 @@ _COLUMNS = {
 
 
 def is_complete(row: Row) -> bool:
-    """Return True if a peer's row has all we need.
+    """Return True if a peer's row has all columns that we need.
 
-    Nodes that are joining or have left leave incomplete rows behind.
+    The rows of nodes that are joining or have left may be incomplete.
     """
     missing = [
         column for column in ("host_id", "data_center", "rack", "tokens") if not row.get(column)
@@ -52,14 +52,16 @@ def is_complete(row: Row) -> bool:
 
 
 def update_host(host: Host, row: Row) -> bool:
-    """Copy a row's columns to its host; return True if the host's data centre or rack has
-    changed.
+    """Copy the columns of a row to the attributes of `host`.
+
+    :returns: True if the host's data centre or rack has changed.
     """
     host.host_id = row.get("host_id")
     before = host.datacenter, host.rack
     host.set_location_info(row.get("data_center"), row.get("rack"))
     tokens = tuple(row.get("tokens") or ())
-    if tokens != host.tokens:  # assign only on a change: the ring compares the tuples by identity
+    # Assign the tuple only if the tokens have changed, because the ring compares it by identity.
+    if tokens != host.tokens:
         host.tokens = tokens
     for attribute, columns in _COLUMNS.items():
         value = next((row[column] for column in columns if row.get(column) is not None), None)
@@ -69,12 +71,15 @@ def update_host(host: Host, row: Row) -> bool:
 
 
 class NodeList:
-    """The hosts of a reading, matched with the previous hosts: a node keeps its `Host` while its
-    id and address stay the same.
+    """The hosts of a cluster after the system tables were read, and how they differ from the hosts
+    before.
 
-    :param rows: the rows of the queried node and of its peers, with their end points.
-    :param previous: the hosts of the last reading.
-    :param make_host: makes the `Host` of an end point.
+    A node keeps its `Host` object as long as its id and address are the same.
+
+    :param rows: pairs of end point and row; first that of the queried node, then those of its
+        peers.
+    :param previous: the hosts after the previous reading.
+    :param make_host: makes a new `Host` for an end point.
     """
 
     __slots__ = ("added", "hosts", "local", "relocated", "removed")
@@ -104,8 +109,8 @@ class NodeList:
             host = (by_id.get(host_id) if host_id is not None else None) or by_endpoint.get(
                 endpoint
             )
-            # A node with a new address is a new host to its pools; so is another node at the same
-            # address.
+            # Make a new `Host` if the node has a new address, or if another node has the address
+            # now: pools must connect again.
             replaced = (
                 host is not None and None not in (host_id, host.host_id) and host.host_id != host_id
             )

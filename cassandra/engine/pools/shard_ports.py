@@ -1,7 +1,7 @@
-"""Local ports that select a shard of a ScyllaDB node's shard-aware port.
+"""Chooses the local port of a connection to a ScyllaDB node so that it leads to a certain shard.
 
-The shard is the local port modulo the number of shards (docs/dev/protocol-extensions.md of
-ScyllaDB, "Intranode sharding").
+At the node's shard-aware port, the shard of a connection is the client's local port modulo the
+number of shards (docs/dev/protocol-extensions.md of ScyllaDB, "Intranode sharding").
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ __all__ = [
     "connected_to_shard",
 ]
 
-# The port is in use, or reserved after an earlier connection to the same address.
-_TAKEN = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
+# The errors for a local port that is in use, or still reserved after an earlier connection to the
+# same address.
+_PORT_IN_USE = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
 
 # The ephemeral ports of RFC 6335.
 DEFAULT_LOCAL_PORT_LOW = 49152
@@ -39,7 +40,7 @@ class ShardAwarePortGenerator:
 
     :param start_port: the first port, at least 1.
     :param end_port: the last port, at most 65535.
-    :param random: draws the port to begin with; None uses the process-wide generator.
+    :param random: chooses the port to begin with; None uses the process-wide generator.
     :raises ValueError: if the ports are out of range or out of order.
     """
 
@@ -56,18 +57,18 @@ class ShardAwarePortGenerator:
         self._random = generator_or_default(random)
 
     def generate(self, shard_id: int, total_shards: int) -> Iterator[int]:
-        """Yield each port of the range that leads to shard `shard_id` once, beginning at a random
-        port.
+        """Yield the ports of the range that lead to shard `shard_id`, each once. Begin at a random
+        one of them.
 
         :param shard_id: the number of the shard, from 0.
-        :param total_shards: how many shards the node has.
+        :param total_shards: the number of shards of the node.
         """
         if not 0 <= shard_id < total_shards:
             raise ValueError(f"shard_id must be from 0 to {total_shards - 1}, but is {shard_id!r}")
         first = self.start_port + (shard_id - self.start_port) % total_shards
         ports = range(first, self.end_port + 1, total_shards)
-        # Start at random, because processes on one machine would otherwise try the same ports in
-        # turn.
+        # Begin at a random port, so that several processes on one machine do not try the same
+        # ports.
         begin = self._random.randrange(len(ports)) if ports else 0
         yield from ports[begin:]
         yield from ports[:begin]
@@ -81,14 +82,17 @@ DefaultShardAwarePortGenerator = ShardAwarePortGenerator(
 async def connected(
     loop: asyncio.AbstractEventLoop, address: str, port: int, local_port: int | None = None
 ) -> socket.socket:
-    """Return a socket connected to an IP address, from `local_port` unless it is None."""
+    """Return a socket that is connected to an IP address.
+
+    :param local_port: the local port of the connection; None for any port.
+    """
     is_v6 = ":" in address
     sock = socket.socket(socket.AF_INET6 if is_v6 else socket.AF_INET, socket.SOCK_STREAM)
     try:
         sock.setblocking(False)
         if local_port is not None:
-            # One local port may serve several nodes: only the pair of both end points must be
-            # unique.
+            # Allow a local port that is in use for a connection to another node: only the pair of
+            # local and remote address must be unique.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             sock.bind(("::" if is_v6 else "0.0.0.0", local_port))
         await loop.sock_connect(sock, (address, port))
@@ -101,7 +105,8 @@ async def connected(
 async def connected_to_shard(
     loop: asyncio.AbstractEventLoop, address: str, port: int, local_ports: Iterable[int]
 ) -> socket.socket:
-    """Return a socket connected from the first free port of `local_ports`.
+    """Return a socket that is connected to an IP address, from the first free port of
+    `local_ports`.
 
     :raises OSError: if the address cannot be connected to, or no port is free.
     """
@@ -109,7 +114,7 @@ async def connected_to_shard(
         try:
             return await connected(loop, address, port, local_port)
         except OSError as error:
-            if error.errno not in _TAKEN:
+            if error.errno not in _PORT_IN_USE:
                 raise
     raise OSError(errno.EADDRINUSE, "no local port of the range is free for the shard")
 

@@ -1,6 +1,6 @@
 """The connections of a pool to a ScyllaDB node, by shard.
 
-Part of the twin module `cassandra.engine.happy_path`, which exports the names.
+`cassandra.engine.happy_path` exports these names, and has a twin in Cython.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ def in_flight_of(connections: list[Any]) -> int:
 class ShardTable:
     """The open connections of a pool by shard.
 
-    :param count: how many shards the node has.
-    :param ignore_msb: how many of a token's most significant bits are ignored
-        (docs/dev/protocol-extensions.md of ScyllaDB, "Intranode sharding").
-    :param tablets: the known tablets; each has its own shards.
+    :param count: the number of shards of the node.
+    :param ignore_msb: the number of most significant bits of a token that are ignored when the
+        shard is computed (docs/dev/protocol-extensions.md of ScyllaDB, "Intranode sharding").
+    :param tablets: the tablets that are known. In tables with tablets, the tablet determines the
+        shard.
     """
 
     __slots__ = ("_by_shard", "count", "ignore_msb", "tablets")
@@ -68,7 +69,7 @@ class ShardTable:
                 shard_connections.remove(connection)
 
     def counts(self) -> list[int]:
-        """Return how many connections each shard has."""
+        """Return the number of connections of each shard, in the order of the shards."""
         return [len(shard_connections) for shard_connections in self._by_shard]
 
     def pick(self, shard: int) -> Any:

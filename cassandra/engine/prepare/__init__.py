@@ -1,3 +1,3 @@
-"""Preparing statements: before their execution, at their first execution, and again on hosts that
-have forgotten them.
+"""Prepares statements: when the application calls `prepare`, when it first executes a CQL string
+with bind markers, and again on hosts that have forgotten a statement.
 """

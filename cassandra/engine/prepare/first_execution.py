@@ -1,6 +1,7 @@
-"""Requests whose statements must be prepared first.
+"""`PreparingRequest`: a request that prepares its statements before it executes them.
 
-They are first executions of statements with bind markers, or of batches with such statements.
+It is used when the application executes a CQL string with bind markers, or a batch with such
+strings, for the first time.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ __all__ = ["PreparingRequest"]
 
 
 class PreparingRequest(Request):
-    """Prepares `texts`, (keyspace, CQL) pairs, concurrently, and then runs as a normal request.
+    """Prepares the CQL strings in `texts` concurrently, and then runs like a normal request.
 
-    `bind_to` returns the statement and the request body for the prepared statements, which are in
-    the order of `texts`. `prepared_texts` is the session's cache of prepared statements. One
-    deadline covers everything.
+    `texts` has (keyspace, CQL) pairs. `bind_to` is called with the prepared statements in the same
+    order, and returns the statement and the request body to execute. `prepared_texts` is the
+    session's cache of prepared statements. The request's timeout covers everything together.
     """
 
     __slots__ = ("bind_to", "prepared_texts", "texts", "working_keyspace")

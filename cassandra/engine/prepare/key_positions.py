@@ -1,6 +1,7 @@
-"""Finds the partition key among the bind markers of a statement, if PREPARED does not report it.
+"""Finds the partition key among the bind markers of a prepared statement.
 
-Version 3 of the protocol does not report it, so we look into the schema.
+Since protocol version 4, the server's answer to PREPARE contains this. For version 3, this module
+reads the partition key from the schema.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ __all__ = ["key_positions"]
 
 
 def key_positions(metadata: Metadata, markers: Sequence[ColumnMetadata] | None) -> list[int] | None:
-    """Return the index of each partition key column among the bind markers, in key order.
+    """Return for each column of the partition key, in order, the index of its bind marker.
 
-    Returns None if the table is unknown, or a key column has no marker.
+    :returns: None if the table is not known, or if a column of the key has no bind marker.
     """
     if not markers:
         return None
@@ -26,7 +27,7 @@ def key_positions(metadata: Metadata, markers: Sequence[ColumnMetadata] | None) 
     table = keyspace.tables.get(markers[0].table_name) if keyspace is not None else None
     if table is None:
         return None
-    # Use the first marker of a name: a second marker belongs to a condition.
+    # If several markers have the name of a column, use the first one.
     positions: dict[str, int] = {}
     for position, marker in enumerate(markers):
         positions.setdefault(marker.name, position)

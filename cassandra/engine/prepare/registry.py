@@ -13,10 +13,11 @@ __all__ = ["StatementRegistry"]
 
 
 class StatementRegistry:
-    """Prepared statements that are still referenced; for use on the event loop.
+    """The prepared statements that the application still refers to. Use it only on the event loop.
 
-    Weak references: a statement that the application has dropped is not prepared again on hosts
-    that come back. There may be a million of them, so look-ups by id do not scan the others.
+    The registry has weak references, so that a statement which the application has dropped is not
+    prepared again on hosts that come back. There may be a million statements, so a look-up by id
+    must not scan all of them.
     """
 
     __slots__ = ("_by_id", "_others")
@@ -25,16 +26,16 @@ class StatementRegistry:
         self._by_id: weakref.WeakValueDictionary[bytes, PreparedStatement] = (
             weakref.WeakValueDictionary()
         )
-        # Statements whose id is taken in `_by_id`: callers that prepare the same CQL get separate
-        # objects. A dict, because we iterate in insertion order.
+        # Further statements with an id that is in `_by_id` already: callers that prepare the same
+        # CQL get separate objects. This is a dict so that we can iterate in insertion order.
         self._others: weakref.WeakKeyDictionary[PreparedStatement, None] = (
             weakref.WeakKeyDictionary()
         )
 
     def add(self, prepared: PreparedStatement) -> PreparedStatement:
-        """Add `prepared`; it stays as long as somebody else refers to it.
+        """Add `prepared`. It stays in the registry as long as the application refers to it.
 
-        :returns: `prepared`, or an earlier statement with the same id.
+        :returns: an earlier statement with the same id, or `prepared` if there is none.
         """
         query_id = prepared.query_id
         first = self._by_id.setdefault(query_id, prepared)
@@ -42,7 +43,7 @@ class StatementRegistry:
             if first.query_id == query_id:
                 self._others[prepared] = None
                 return first
-            # The earlier statement has got another id since then.
+            # The earlier statement has got another id since it was added.
             self._others[first] = None
             self._by_id[query_id] = prepared
         return prepared
@@ -55,8 +56,8 @@ class StatementRegistry:
         candidate = self._by_id.get(query_id)
         if candidate is not None and candidate.query_id == query_id:
             return candidate
-        # The statement was collected, or got another id when it was prepared again: scan the
-        # others.
+        # The statement was garbage collected, or has got another id when it was prepared again. A
+        # statement in `_others` may have this id.
         for prepared in self.each_once():
             if prepared.query_id == query_id:
                 if candidate is not None:
@@ -66,16 +67,15 @@ class StatementRegistry:
         return None
 
     def all_with(self, query_id: bytes) -> list[PreparedStatement]:
-        """Return all statements with this id: callers with the same CQL have separate objects.
-
-        This scans all statements.
+        """Return all statements with this id. There may be several, because callers that prepare
+        the same CQL get separate objects. This scans all statements.
         """
         held = [*self._by_id.values(), *self._others.keys()]
         return [prepared for prepared in held if prepared.query_id == query_id]
 
     def each_once(self) -> Iterator[PreparedStatement]:
-        """Return an iterator over the present statements, with distinct ids."""
-        # Copy the references in one step, because statements come and go while we iterate.
+        """Return an iterator over the current statements, with one statement for each id."""
+        # Copy the references, because statements may be added and freed during the iteration.
         held = [*self._by_id.valuerefs(), *map(weakref.ref, self._others)]
         return self._distinct(held)
 
@@ -87,5 +87,5 @@ class StatementRegistry:
             if prepared is not None and prepared.query_id not in seen:
                 seen.add(prepared.query_id)
                 yield prepared
-            # Otherwise the suspended generator would keep the statement alive.
+            # Drop the reference, or the generator would keep the statement alive while it waits.
             del prepared

@@ -1,4 +1,4 @@
-"""Sends a PREPARE to one host of a query plan, with the usual retries."""
+"""Sends a PREPARE to one host of a query plan, with the retries of a normal request."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ async def send_to_one(
     retry_policy: RetryPolicy,
     timeout: float | None,
 ) -> tuple[Any, Host]:
-    """Prepare on the first host that succeeds; return its answer, and the host.
+    """Send the PREPARE to the hosts of the query plan until one succeeds. Return its answer and the
+    host.
 
     :param timeout: seconds for all attempts together; None for no limit.
     :raises DriverException: if no host succeeds, or the retry policy ignores the error.
@@ -65,7 +66,9 @@ async def send_to_one(
 
 
 class _Prepare:
-    """The statement that policies see for a PREPARE: it may go to any host, and be repeated."""
+    """The statement that is passed to policies for a PREPARE. It may be sent to any host and is
+    idempotent.
+    """
 
     is_idempotent = True
     routing_key = None

@@ -1,3 +1,3 @@
-"""Reading the schema: when and what to read, how events are handled, and waiting for schema
+"""Reads the schema: decides when to read which part, handles schema events, and waits for schema
 agreement.
 """

@@ -1,4 +1,4 @@
-"""The hosts whose schema versions are compared."""
+"""`SchemaAgreementScope`: the hosts whose schema versions are compared."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["SchemaAgreementScope"]
 class SchemaAgreementScope(str, enum.Enum):
     """The hosts that `Session.wait_for_schema_agreement` asks.
 
-    These are the connected hosts of the local rack, of the local data centre, or of the cluster.
-    The load balancing policies decide which are local; without racks, the local rack is the local
-    data centre.
+    These are the connected hosts of the local rack, of the local data centre, or of the whole
+    cluster. The load balancing policies decide which hosts are local. If they do not use racks,
+    RACK means the same as DC.
     """
 
     RACK = "rack"
