@@ -131,7 +131,7 @@ class _Operation(Habit):
         return _OPERATIONS[self.name]
 
 
-# The syntax that an error names, keyed by the special method that Python looks up for it.
+# For each special method, the syntax for which Python looks it up; used in error messages.
 _OPERATIONS = {
     "__aenter__": "`async with`",
     "__aexit__": "`async with`",
@@ -238,7 +238,7 @@ def add_habits(
             setattr(cls, _OTHER_END[name], _Operation(_OTHER_END[name], text))
     setattr(cls, "__dir__", names_of)  # noqa: B010
     if length is not None:
-        # Set by name, so that for type checkers the class has no length.
+        # Use setattr, so that type checkers do not see the method.
         setattr(cls, "__len__", _Length("__len__", length))  # noqa: B010
 
 

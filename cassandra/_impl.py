@@ -106,7 +106,7 @@ def _missing_compiled() -> list[str]:
 def _is_there(name: str) -> bool:
     try:
         return importlib.util.find_spec(name) is not None
-    except ValueError:  # the module was replaced by one without a spec
+    except ValueError:  # user code has replaced the module by an object without `__spec__`
         return False
 
 

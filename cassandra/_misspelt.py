@@ -45,7 +45,7 @@ def check_spelling(
     :raises AttributeError: if the name is misspelt, and the object's class belongs to the driver.
     """
     cls = type(holder)
-    # Private names belong to the user, and names of the class are correct.
+    # Private names are the user's own, and names that the class has are correct.
     if name.startswith("_") or class_attribute(cls, name) is not None:
         return
     # First compute an upper bound of the similarity, which is cheap. It rules out most names, so

@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 
 def drive(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
-    """Run all steps, and return the generator's result.
+    """Run a generator's steps with blocking calls, and return the generator's result.
 
-    An error in a step is thrown into the generator, which may handle it.
+    If a step raises an error, the error is thrown into the generator, which may handle it.
 
     :param steps: the generator.
     :param perform: runs a step and returns its result.
@@ -43,7 +43,8 @@ def drive(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
 
 
 async def adrive(steps: Generator[S, Any, T], perform: Callable[[S], Awaitable[Any]]) -> T:
-    """Run all steps with asyncio, and return the generator's result.
+    """Run a generator's steps on asyncio, and return the generator's result. Errors are handled as
+    in `drive`.
 
     :param steps: the generator.
     :param perform: runs a step and returns an awaitable of its result.

@@ -144,9 +144,9 @@ def simulation() -> Simulation | None:
 
 
 def run_simulation(running: Simulation | None) -> None:
-    """Start to use a simulation for its threads.
+    """Make `running` the simulation of this process, until this is called with None.
 
-    :param running: the simulation. None ends it.
+    :param running: the simulation; None to end it.
     :raises RuntimeError: if another one is running.
     """
     global _simulation
@@ -208,7 +208,7 @@ class GreenEvent:
         """Wait until the event is set, at most `seconds`. Return False if it is not."""
         if not self._waiter.acquire(timeout=-1 if seconds is None else seconds):
             return False
-        self._waiter.release()  # wake the next waiting greenlet, too
+        self._waiter.release()  # let the next waiting greenlet acquire it
         return True
 
     def set(self) -> None:
@@ -278,7 +278,8 @@ class _GreenWaiter:
                 self.release()
             raise
         if not has_come and not self._leave(wait_point):
-            has_come = wait_point.wait(None)  # `release` is about to wake it
+            # `release` has chosen this wait point just now, and is about to wake it.
+            has_come = wait_point.wait(None)
         return has_come
 
     def _leave(self, wait_point: _WaitPoint) -> bool:

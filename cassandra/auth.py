@@ -1,6 +1,7 @@
-"""Authentication: a provider creates an authenticator for each connection.
+"""Authentication providers, which you pass as ``Cluster(auth_provider=...)``.
 
-An authenticator answers the server's SASL challenges.
+A provider creates an authenticator for each connection. The authenticator answers the server's SASL
+challenges.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ __all__ = [
 ]
 
 
-# The server classes that ask for the name of the mechanism first.
+# The authenticator classes of servers that first ask for the name of the SASL mechanism.
 _DSE_AUTHENTICATORS = frozenset({"com.datastax.bdp.cassandra.auth.DseAuthenticator"})
 
 
@@ -359,7 +360,7 @@ class GSSAPIAuthenticator(BaseDSEAuthenticator):
 
 def _sasl_client() -> Any:
     try:
-        # Optional, because only these mechanisms need it.
+        # The package is optional, because only SASL authentication needs it.
         return import_module("puresasl.client").SASLClient
     except ImportError as error:
         raise ImportError(

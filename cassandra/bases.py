@@ -79,7 +79,7 @@ class TableBase(ColumnarBase):
     )
 
 
-# The happy path reads all six settings of a statement for each request.
+# For each request, the happy path reads all six settings of its statement.
 class SettingsBase:
     """The settings that a prepared statement passes on: `cassandra.query.settings`."""
 
@@ -123,7 +123,7 @@ class PreparedBase(SettingsBase):
     )
 
 
-# Created once for calls without options, which share it.
+# All calls without options share one object of this class.
 class CallBase:
     """The options of one call of `execute`."""
 
@@ -195,7 +195,7 @@ class PlanningBase:
     __slots__ = ("_planner",)
 
 
-# Values of columns, which codecs create and read by the million.
+# The following are classes of column values. Codecs create and read millions of them.
 class TimeBase:
     """`cassandra.util.Time`."""
 

@@ -290,7 +290,10 @@ class _Pairs:
 def _options(
     execution_profile: ExecutionProfile | str | None, row_type: type[Any] | None
 ) -> dict[str, Any]:
-    """Return the options for `Session.execute_async`; raise TypeError for a wrong `row_type`."""
+    """Return the keyword arguments for `Session.execute_async`.
+
+    :raises TypeError: if `row_type` cannot be used for rows.
+    """
     options: dict[str, Any] = {}
     if execution_profile is not None:
         options["execution_profile"] = execution_profile

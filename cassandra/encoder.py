@@ -62,7 +62,10 @@ class ValueSequence(list[T]):
 
 
 class Encoder:
-    """Creates CQL literals. You may change and extend `mapping` (class to method)."""
+    """Encodes values as CQL literals.
+
+    `mapping` has the method for each class. You may change and extend it.
+    """
 
     mapping: dict[type, Callable[[Any], str]]
 
@@ -90,8 +93,8 @@ class Encoder:
             OrderedMap: self.cql_encode_map_collection,
             OrderedMapSerializedKey: self.cql_encode_map_collection,
             list: self.cql_encode_list_collection,
-            # A list literal, as in cassandra-driver, for list and vector columns. If you write to
-            # tuple columns, set ``mapping[tuple] = encoder.cql_encode_tuple``.
+            # Encode a tuple as a list, for list and vector columns, as cassandra-driver does. If
+            # you write to tuple columns, set ``mapping[tuple] = encoder.cql_encode_tuple``.
             tuple: self.cql_encode_list_collection,
             set: self.cql_encode_set_collection,
             frozenset: self.cql_encode_set_collection,
@@ -170,7 +173,7 @@ class Encoder:
         :param val: the value.
         """
         if isinstance(val, int):
-            # str() of an IntEnum returns its name.
+            # Do not call str(), which returns the name of an IntEnum.
             return int.__repr__(val)
         kind = type(val)
         # If the class does not define str(), the result would be like <Money object at 0x7f...>,

@@ -57,7 +57,7 @@ class UnresolvableContactPoints(DriverException):
 class DependencyException(DriverException):
     """A feature needs an optional package that cannot be imported.
 
-    :param msg: the message, which names the package.
+    :param msg: the message, which says what needs the package.
     :param excs: the errors of the failed imports.
     """
 
@@ -594,7 +594,7 @@ class ProtocolVersionUnsupported(ConnectionException):
 
 
 class WriteType:
-    """The type of a write that timed out or failed (native_protocol_v5.spec, section 8)."""
+    """The types of writes that time out or fail (native_protocol_v5.spec, section 8)."""
 
     SIMPLE = 0
     """A write that is neither a batch nor a counter update."""
@@ -609,7 +609,8 @@ class WriteType:
     CAS = 5
     """A lightweight transaction."""
     VIEW = 6
-    """A write whose materialized views could not be locked in time."""
+    """A write that timed out because the lock for updating a materialized view was not available.
+    """
     CDC = 7
     """A write to a table with change data capture, whose space is full."""
 
@@ -621,8 +622,8 @@ WriteType.name_to_value = {name: value for name, value in vars(WriteType).items(
 WriteType.value_to_name = {value: name for name, value in WriteType.name_to_value.items()}
 
 
-# The modules from which applications import these classes. The other classes are imported from
-# `cassandra`.
+# The modules from which applications import these classes. All other classes are imported from
+# `cassandra` or from this module.
 _PUBLIC_PATHS = {
     "cassandra.cluster": (
         "LoginRefused",

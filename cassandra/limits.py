@@ -106,7 +106,10 @@ class NullCells(local):
 
 
 def too_many_nulls(name: str) -> TooManyNulls:
-    """Return the error for a page whose nulls represent too many cells, the last of type `name`."""
+    """Return the error for a page that needs too many cells for nulls.
+
+    :param name: the type of the null at which the limit was exceeded.
+    """
     return TooManyNulls(
         f"{name}: nulls stand for more cells in one page than limits.null_cells "
         f"({limits.null_cells}) allows (see cassandra.limits)"

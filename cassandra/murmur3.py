@@ -55,7 +55,7 @@ def rotl64(x: int, r: int) -> int:
 
 
 def fmix(k: int) -> int:
-    """Apply the final mix of 64 bits, and return a signed integer.
+    """Apply MurmurHash3's final mix to a 64-bit number, and return a signed integer.
 
     :param k: the number, signed or not.
     """

@@ -121,7 +121,7 @@ class ObservedBase:
         self.response_size = _HEADER_SIZE + size
 
     def _speculation(self) -> None:
-        """Called when the next attempt is a speculative execution."""
+        """Called before an attempt that is a speculative execution."""
         self._speculates = True
 
     def _retry(self, attempt: Attempt, error: BaseException, decision: str) -> None:

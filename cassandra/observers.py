@@ -279,7 +279,9 @@ class ObservedRequest(observed.ObservedBase):
 
     @property
     def serial_consistency_level(self) -> int | None:
-        """The level of a conditional statement's first phase; None for the server's default."""
+        """The serial consistency level, which applies to conditional statements; None for the
+        server's default.
+        """
         level: int | None = getattr(self._body, "serial_consistency", None)
         return level
 

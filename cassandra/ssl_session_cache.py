@@ -67,7 +67,8 @@ class SSLSessionCache:
             return session
 
     def is_fresh(self, key: Hashable) -> bool:
-        """Return True if a peer's session exists and is in the first half of its lifetime.
+        """Return True if the cache has a session of a peer that is in the first half of its
+        lifetime.
 
         :param key: identifies the peer.
         """

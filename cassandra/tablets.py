@@ -94,9 +94,9 @@ class Tablet:
 
 
 class Tablets:
-    """The tablets of some tables.
+    """The known tablets of several tables.
 
-    :param tablets: lists sorted by token, by (keyspace, table).
+    :param tablets: for each (keyspace, table), a list of tablets in the order of their tokens.
     """
 
     def __init__(self, tablets: dict[tuple[str, str], list[Tablet]]) -> None:

@@ -62,9 +62,9 @@ class ThrottledRequest(Protocol):
     """The attributes and methods of a request that throttlers use."""
 
     caller: object
-    """The thread or task that created it: callers take turns."""
+    """Identifies the thread or task that created the request; callers take turns."""
     session: Any
-    """The engine's session that it belongs to."""
+    """The engine's session to which the request belongs."""
     done: bool
     """True if the request is finished."""
     error: BaseException | None
@@ -444,7 +444,7 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
 class _Speed:
     """The recent and the usual latency of one statement.
 
-    If responses become faster, the usual latency follows at once. If they become slower, it follows
+    If responses become faster, the usual latency follows quickly. If they become slower, it follows
     over some thousand responses, so a latency that stays high becomes usual in the end.
     """
 

@@ -59,7 +59,7 @@ class MonotonicTimestampGenerator:
         self._clock.tolerance = int(seconds * 1e6)
 
     def read_from(self, time_ns: Callable[[], int]) -> None:
-        """Use another clock, as clusters in a simulation do.
+        """Read another clock instead of the system's, as in a simulation.
 
         :param time_ns: returns nanoseconds since the Unix epoch.
         """

@@ -1,4 +1,4 @@
-"""Utilities for TLS contexts."""
+"""`ReloadingContext`, which makes a new TLS context when certificate files have changed."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ DecimalType = 0x0006
 DoubleType = 0x0007
 FloatType = 0x0008
 Int32Type = 0x0009
-# "text" in the first protocol versions. Servers send VarcharType.
+# The code of "text" in the first protocol versions. Servers send VarcharType today.
 UTF8Type = 0x000A
 DateType = 0x000B
 UUIDType = 0x000C

@@ -26,9 +26,9 @@ else:
 
 
 class ColumnarResult(ColumnForms, bases.ResultBase):
-    """The methods of `cassandra.aio.ResultSet` for columns.
+    """The base of `cassandra.aio.ResultSet` with the methods that return columns.
 
-    The options and errors are those of `cassandra.cluster.ResultSet`.
+    The options and errors are the same as for `cassandra.cluster.ResultSet`.
     """
 
     __slots__ = ()

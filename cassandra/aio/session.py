@@ -1,7 +1,4 @@
-"""The session of the asyncio API.
-
-The engine runs on your own loop, so no other thread is involved.
-"""
+"""The session of the asyncio API. The engine runs on your own event loop, without other threads."""
 
 from __future__ import annotations
 

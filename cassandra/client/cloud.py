@@ -155,7 +155,7 @@ class _TimedConnection(HTTPSConnection):
     def connect(self) -> None:
         sock = self._connected()
         try:
-            sock.settimeout(_left(self._deadline))  # for the whole handshake
+            sock.settimeout(_left(self._deadline))  # applies to the whole handshake
             encrypted = self._tls.wrap_socket(sock, server_hostname=self.host)
         except BaseException:
             sock.close()

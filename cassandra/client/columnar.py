@@ -243,7 +243,7 @@ def _as_is(page: ColumnArray) -> ColumnArray:
 
 
 class ColumnarResult(ColumnForms):
-    """The methods of `cassandra.cluster.ResultSet` for columns.
+    """The base of `cassandra.cluster.ResultSet` with the methods that return columns.
 
     Options, by keyword: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
     ``durations="interval"`` or "struct" (see the guide on results). All methods raise RuntimeError

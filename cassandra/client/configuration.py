@@ -247,7 +247,7 @@ class ClusterBase(
             and not (setting.may_change or isinstance(setting, OldStyle))
         ):
             level = stack_level()
-            if level == 2:  # called by the application, not by the driver itself
+            if level == 2:  # the application has set the attribute, not the driver itself
                 warnings.warn(
                     f"Cluster.{name} has no effect after connect: set it before, "
                     "or give it to the constructor",
@@ -390,7 +390,9 @@ class ClusterBase(
         return getattr(ExecutionProfile(), name)
 
     def _profiles_of_sessions(self) -> list[ExecutionProfile]:
-        """Return the default profiles of the open sessions, which are copies of the cluster's."""
+        """Return the default profiles of the open sessions. With old-style settings, each session
+        has a copy of the cluster's default profile.
+        """
         return []
 
     def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:

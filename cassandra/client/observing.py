@@ -23,7 +23,7 @@ class ObservedByCluster(ClusterSettings):
 
     _core: Core | None = None
     _observing: tuple[RequestObserver, ...] = ()
-    """The observers that are registered with the engine."""
+    """The observers that are registered with the engine at present."""
 
     def _registered(self) -> tuple[RequestObserver, ...]:
         # The setting has checked the value, so each item is a `RequestObserver`.

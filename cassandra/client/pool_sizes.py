@@ -83,7 +83,8 @@ class PoolSizes:
         self._resize_pools()
 
     def get_max_connections_per_host(self, host_distance: int) -> int:
-        """Return the maximum of `get_core_connections_per_host`.
+        """Return the maximum number of connections to each host at a distance, which limits
+        `get_core_connections_per_host`.
 
         :param host_distance: a value of `HostDistance`.
         """

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from cassandra.util.intervals import OncePerInterval
 
     Query = str | Statement | PreparedStatement | HostTargetingStatement
-    """What may be executed."""
+    """The types that may be passed to `execute` as a query."""
 
     Parameters = Sequence[Any] | Mapping[str, Any] | object | None
     """Values by position or by name, or an object with attributes."""
@@ -213,7 +213,9 @@ class RequestMaker:
     # -- statements --------------------------------------------------------------------------------
 
     def _statement(self, query: Query, parameters: Parameters) -> Any:
-        """Return the statement to send; bind prepared statements, and wrap strings."""
+        """Return the statement to send. Bind a prepared statement, and wrap a string in a
+        `SimpleStatement`.
+        """
         if isinstance(query, PreparedStatement):
             return query.bind(parameters)
         if isinstance(query, str):
@@ -309,7 +311,9 @@ class RequestMaker:
     def _request(
         self, query: Query, parameters: Parameters, options: CallOptions, on_done: Done
     ) -> Request:
-        """Make the request, encoded in the calling thread; the caller starts it on the loop."""
+        """Make the request for a call, and encode it in the calling thread. The caller must start
+        it.
+        """
         # Bound statements and batches have values already. Ignore the parameters of such calls:
         # some wrappers of `execute` always pass them. A string with empty parameters is sent
         # unchanged, so that `%` has no special meaning.
@@ -490,7 +494,8 @@ class RequestMaker:
         if None not in cached:
             target, body = target_and_body(cached)
             return self._request_for(Request, body, batch, target, options, on_done)
-        # This body describes the request until the statements are prepared.
+        # Until the statements are prepared, the request needs another body, for its settings and
+        # for messages.
         unprepared = BatchBody(batch.batch_type.value, (), keyspace, expected)
         request = self._preparing_request(unprepared, batch, batch, options, on_done)
         request.texts = texts
@@ -506,9 +511,11 @@ class RequestMaker:
         options: CallOptions,
         on_done: Done,
     ) -> PreparingRequest:
-        """Make a request that prepares statements first; the caller sets which ones.
+        """Make a request that first prepares statements. The caller must set its `texts` and
+        `bind_to`.
 
-        :param unprepared: describes the request until the statements are prepared.
+        :param unprepared: a body for the request's settings and messages, until the statements are
+            prepared.
         """
         happy_path.resolve(unprepared, self, statement, options)
         request = self._request_for(

@@ -88,7 +88,7 @@ _HOME = {
         "cassandra._compat.cluster_parts",
     ),
     "ControlConnection": "cassandra._compat.control_connection",
-    # The event loop that cassandra-driver chooses by default.
+    # The connection class that cassandra-driver uses by default.
     "DefaultConnection": "cassandra.io.libevreactor",
     "conn_class": "cassandra.io.libevreactor",
 }

@@ -100,10 +100,10 @@ def _no_function(name: str, value: object) -> str:
 
 
 class ResponseFuture(Generic[R]):
-    """An execution in flight, made by `Session.execute_async`. Safe to use from any thread.
+    """The future of an execution, made by `Session.execute_async`. You may use it in any thread.
 
-    `result` waits for the outcome. Callbacks run in the engine's thread, or at once if the outcome
-    has come already; they must not block.
+    `result` waits for the result. Callbacks run in the engine's thread, or at once if the result
+    has come already. They must not block.
 
     :param session: the session that executes it.
     :param query: the statement or CQL string.
@@ -118,7 +118,7 @@ class ResponseFuture(Generic[R]):
     # queue calls it.
 
     __slots__ = (
-        # Tracers store their own attributes here; the dict is only created when they do.
+        # Tracing libraries set their own attributes; the dict is only created when they do.
         "__dict__",
         "__weakref__",
         "_callbacks",
@@ -145,7 +145,8 @@ class ResponseFuture(Generic[R]):
     _handed_rows: Any = None
     _col_names: list[str] | None = None
     _col_types: list[Any] | None = None
-    # Tracers check for DataStax Enterprise's continuous paging, which is not supported.
+    # Tracing libraries read this attribute, which belongs to DataStax Enterprise's continuous
+    # paging. That is not supported.
     _continuous_paging_session: None = None
 
     def __init__(
@@ -171,7 +172,7 @@ class ResponseFuture(Generic[R]):
         self._errbacks: _Callbacks | None = None
         self._history: Sequence[Attempt] = ()
         self._paging_state: bytes | None = None
-        # Methods that a tracer has replaced on this instance, by name.
+        # The methods that a tracing library has replaced on this future, by name.
         self._hooks: dict[str, Callable[..., Any]] | None = None
 
     # -- completion, on the loop -------------------------------------------------------------------
@@ -436,7 +437,7 @@ class ResponseFuture(Generic[R]):
         return self._paging_state
 
     def start_fetching_next_page(self) -> None:
-        """Request the next page; `result` and the callbacks then apply to that page.
+        """Request the next page. After that, `result` and the callbacks are about the next page.
 
         :raises QueryExhausted: if there is no further page.
         """
@@ -508,7 +509,7 @@ class ResponseFuture(Generic[R]):
         hosts = self.attempted_hosts
         return hosts[-1] if hosts else None
 
-    _current_host = coordinator_host  # the name that tracers use
+    _current_host = coordinator_host  # tracing libraries use this name
 
     @property
     def request_encoded_size(self) -> int | None:

@@ -47,9 +47,11 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     # The number of pages before the current page. When an iterator has read a page, it compares
     # this number to see whether that page is still the current one.
     _pages_before = 0
-    # True if all rows of the current page were returned, but fetching the next page failed.
+    # True if an iteration has returned all rows of the current page, but the next page has not come
+    # yet or could not be fetched.
     _is_read = False
-    # True after `result[0]`, which fetches no page: an iteration then makes a list of all rows.
+    # True after `result[0]`, which fetches no page. A later iteration then reads all rows into a
+    # list, so that it begins with that row again.
     _is_indexed = False
     # True if an iteration has returned all rows. `_message` still has the last page, because
     # `was_applied` needs it.
@@ -219,7 +221,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """
         if strict:
             first_rows = list(islice(self.current_rows, 2))
-            while len(first_rows) < 2 and self.has_more_pages:  # pages may have less than two rows
+            # A page may have fewer than two rows, even none, although there are more pages.
+            while len(first_rows) < 2 and self.has_more_pages:
                 self.fetch_next_page()
                 first_rows += islice(self.current_rows, 2 - len(first_rows))
             if len(first_rows) > 1:

@@ -109,11 +109,11 @@ class Collector:
         self.is_exhausted = False
         # True while the reader does not want to send more statements.
         self.is_paused = False
-        # True if the reader wants many outcomes at a time, not a wake-up for each.
+        # True if the reader wants to be woken only when there are many outcomes.
         self.batches_wakeups = False
         # True once an outcome is an error.
         self.has_failed = False
-        # True while the reader waits: `notify_reader` is then called once, as soon as it can go on.
+        # True while the reader waits. `notify_reader` is then called once, when `is_ready` is True.
         self.is_awaited = False
         self.notify_reader: Callable[[], object] | None = None
         # (statement, parameters) at which `requests` has stopped, because the happy path does not

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bases, frame, happy_path
 
-    # Bytes that the transport may hold before senders are held back.
+    # If more bytes than this wait to be written, no further requests are sent.
     WRITE_HIGH_WATER = happy_path.WRITE_HIGH_WATER
     StreamTable = happy_path.StreamTable
     METADATA_IDS = happy_path.METADATA_IDS
@@ -168,9 +168,10 @@ class FutureResponder:
 
 
 class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtocol):
-    """An open connection.
+    """A connection to a node.
 
-    `on_closed` is called once with the cause; `on_event` with the body of each EVENT.
+    `on_closed` is called once with the connection and the cause. `on_event` is called with the
+    opcode, flags and body of each EVENT.
 
     :param endpoint: the node's end point.
     :param version: the native protocol version to speak.
@@ -227,7 +228,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self.features: ProtocolFeatures | None = None
         self.wire_format = wire_format_of(version, None)
         self.keyspace: str | None = None
-        self.gate: KeyspaceGate | None = None  # set while the keyspace changes
+        # Set while requests wait for the connection to be in their keyspace.
+        self.gate: KeyspaceGate | None = None
         # True if requests that depend on the connection's keyspace were abandoned: the server may
         # still execute them.
         self.left_text_behind = False
@@ -298,12 +300,12 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
 
     @property
     def received_anything(self) -> bool:
-        """True if a complete answer has ever come."""
+        """True if the peer has sent at least one complete message."""
         return self._received
 
     @property
     def stream_limit(self) -> int:
-        """The greatest number of streams at a time."""
+        """The maximum number of streams in use at the same time."""
         return self.streams.limit
 
     def set_stream_limit(self, limit: int) -> None:
@@ -607,7 +609,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             name = OPCODE_NAMES.get(opcode, opcode)
             self.close(ProtocolError(f"{self.endpoint} sent a {name} message as an event"))
         elif stream != EVENT_STREAM:
-            # The two sides disagree about streams: answers may reach the wrong requests.
+            # The server and we disagree about streams, so answers might reach the wrong requests.
             self.close(
                 ProtocolError(
                     f"{self.endpoint} answered on stream {stream}, on which nothing was asked"

@@ -166,7 +166,7 @@ class Core(Observers):
     def _new_control(self) -> ControlConnection:
         settings, metadata = self.settings, self.metadata
         by_host_id = metadata.get_host_by_host_id
-        assert settings.endpoint_factory is not None  # the cluster makes one
+        assert settings.endpoint_factory is not None  # the cluster makes a default
         resolver = EndpointResolver(settings.endpoint_factory, self.connector, by_host_id)
         return ControlConnection(
             settings,
@@ -198,7 +198,9 @@ class Core(Observers):
 
     @property
     def protocol_version(self) -> int:
-        """The protocol version agreed on with the cluster, or the first to try."""
+        """The protocol version that was agreed on with the cluster. Before that, the version to try
+        first.
+        """
         return self.connector.version
 
     @property

@@ -65,9 +65,10 @@ class EndPointFactory:
 
 
 class DefaultEndPointFactory(EndPointFactory):
-    """Uses the advertised address of the row, translated by the cluster's address translator.
+    """Makes end points with the address that a node advertises, translated by the cluster's address
+    translator.
 
-    :param port: for nodes that advertise no port; None for the cluster's port.
+    :param port: the port of nodes that advertise no port; None for the cluster's port.
     """
 
     port: int | None = None
@@ -87,7 +88,7 @@ class DefaultEndPointFactory(EndPointFactory):
 
     def create(self, row: Mapping[str, Any]) -> EndPoint:
         address = advertised_address(row)
-        # system.local has the port in its older column.
+        # In system.local the port is in the column rpc_port, which is older than native_port.
         port = (
             row.get("native_port")
             or row.get("rpc_port")

@@ -178,7 +178,9 @@ def new_id() -> uuid.UUID:
 
 
 def environment_of(loop: asyncio.AbstractEventLoop) -> Environment:
-    """Return the environment of a new cluster on `loop`: the loop's own, or the system's."""
+    """Return a new environment for a cluster on `loop`: the one of a simulation if `loop` belongs
+    to one, otherwise the system's.
+    """
     make_environment: Callable[[], Environment] | None = getattr(
         loop, "cassandra_environment", None
     )

@@ -39,8 +39,9 @@ def as_exception(error: BaseException) -> Exception:
 def failure_of(error: BaseException) -> Exception:
     """Return the error with which work fails after its code raised `error`.
 
-    :returns: `error`; or a RuntimeError if `error` would end the waiting thread or task, or cannot
-        be raised there.
+    :returns: `error`, if it can be raised to the caller that waits for the work. Otherwise a
+        RuntimeError: for SystemExit and the like, which would end the caller's thread or task, and
+        for StopIteration.
     """
     # StopIteration and StopAsyncIteration cannot be passed on: futures refuse the first one, and
     # generators end normally if one of them is raised.

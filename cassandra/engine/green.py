@@ -42,7 +42,7 @@ async def run_in_thread(function: Callable[..., T], *args: Any) -> T:
     outcome: asyncio.Future[T] = loop.create_future()
 
     def settle(result: Any, error: BaseException | None) -> None:
-        if outcome.done():  # cancelled: nobody waits for it
+        if outcome.done():  # the caller was cancelled
             return
         if error is None:
             outcome.set_result(result)

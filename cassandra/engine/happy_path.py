@@ -447,7 +447,7 @@ class RequestBase:
         epoch = connection.streams.keyspace_epoch
         if not self._fits(connection):
             return False
-        # Add the timer before writing: the answer may come before this thread goes on.
+        # Add the timer before writing, because the answer may come before this thread continues.
         if self.timeout is not None and self._timer_slot < 0:
             if self.timeout <= 0:
                 return False
@@ -492,7 +492,7 @@ class RequestBase:
         self.fail(asyncio.CancelledError())
 
     def end(self) -> None:
-        """End the request: release everything, and call `on_done`."""
+        """End the request: cancel its timers, abandon its attempts, and call `on_done`."""
         # Set this first: the code that is called below must see that the request is over.
         self.done = True
         if self._timer_slot >= 0:
@@ -595,8 +595,9 @@ class RequestBase:
         return keyspace, getattr(statement, "table", None)
 
     def version_block(self) -> int:
-        """Return the byte that tells the server which version of the tablet we know
-        (docs/dev/protocol-extensions.md of ScyllaDB, "Tablets routing v2").
+        """Return the byte at the end of an EXECUTE with which the server sees whether we know the
+        current version of the tablet (docs/dev/protocol-extensions.md of ScyllaDB, "Tablets
+        routing v2").
         """
         tablet_map = self.session.core.metadata.tablets
         if not self._is_located:
@@ -608,7 +609,9 @@ class RequestBase:
         self.session.core.metadata.tablets.learn(*self._keyspace_and_table(), payload)
 
     def send_to(self, host: Host, connection: Connection) -> None:
-        """Send one attempt; also called when a busy host has a free stream again."""
+        """Make an attempt and send it on `connection`. Also called when a busy host has a free
+        stream again.
+        """
         if self.done:
             return
         attempt = Attempt(self, host, connection, self.session.timers.clock())
@@ -618,7 +621,10 @@ class RequestBase:
         self.send(attempt, connection)
 
     def send(self, attempt: Attempt, connection: Connection) -> None:
-        """Put `attempt` on a stream of `connection`."""
+        """Render the request for `connection`, and queue it as `attempt` on one of its streams.
+
+        If the connection is in another keyspace, the request waits or uses another connection.
+        """
         try:
             request_body = self.request_body
             if not self._fits(connection) and not self.session.pass_or_hold(
@@ -707,10 +713,10 @@ def start_all(requests: Sequence[RequestBase]) -> None:
 
 
 def _may_be_interrupted() -> bool:
-    """Return True if signal handlers run in this thread."""
-    # All greenlets of a thread count as that thread.
+    """Return True if signal handlers may run in the current thread."""
+    # Signal handlers run in the main thread. With greenlets, any caller may run there.
     return green_library() is not None or get_ident() == main_thread().ident
 
 
 def _over(request: RequestBase) -> None:
-    """Replaces `on_done` once that has been called."""
+    """Takes the place of `on_done` when that has been called."""

@@ -296,7 +296,7 @@ class KeyspaceGate:
                 connection.left_text_behind = False
             waiting = connection.streams.waiting()
             depend = any(depends_on_keyspace(connection, responder) for responder in waiting)
-            # The USE needs a free stream, too.
+            # The USE itself needs a free stream.
             if not depend and connection.has_room:
                 return True
             if clock() >= end:

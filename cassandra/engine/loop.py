@@ -144,11 +144,11 @@ class Inbox:
         while queue:
             try:
                 work = queue.popleft()
-            except IndexError:  # another thread was quicker
+            except IndexError:  # another thread has taken the last item
                 return
             try:
                 work.fail(SessionShutdown(self._closed or SHUT_DOWN))
-            except BaseException:  # raised by a callback: go on with the others
+            except BaseException:  # a callback has raised it: continue with the other items
                 log.exception("%r could not be told that the loop is closed", work)
 
     def _drain(self) -> None:
@@ -164,7 +164,7 @@ class Inbox:
                 return
             try:
                 work.start()
-            except BaseException as error:  # do not let it stop the work behind it
+            except BaseException as error:  # the error must not stop the items behind it
                 log.exception("%r could not be started", work)
                 work.fail(as_exception(error))
         if not self._settling:
@@ -249,7 +249,8 @@ class _Call(Generic[T]):
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """Make an event loop: uvloop's if installed, else asyncio's; in a simulation, a simulated loop.
+    """Make the event loop of the engine's thread: uvloop's if that is installed, otherwise
+    asyncio's. In a simulation, make a simulated loop.
 
     :raises RuntimeError: under eventlet without uvloop.
     :raises NoHostAvailable: if there are no free file descriptors.

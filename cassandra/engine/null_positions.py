@@ -75,7 +75,7 @@ def null_positions(error: Exception, request_body: AnyBody) -> str | None:
                         return _note(columns)
     except _TooLong:
         pass
-    except Exception:  # a user's protocol handler may use values of any form
+    except Exception:  # a user's protocol handler may have bound objects other than bytes
         return None
     return _note(columns) if columns else None
 

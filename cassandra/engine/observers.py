@@ -86,7 +86,10 @@ class _SlowObserver:
         self._is_waiting = False
 
     def put(self, hook: Hook, call: Callable[..., object], *arguments: Any) -> None:
-        """Queue ``call(*arguments)``, to run in a copy of the current context."""
+        """Queue ``call(*arguments)`` for the thread, to run in a copy of the current context. If
+        the
+        queue is full, drop the event.
+        """
         with self._guard:
             is_full = len(self._events) >= MOST_WAITING
             if not is_full:
@@ -411,7 +414,7 @@ class ObservedSession(bases.EngineBase):
     def observed(
         self, request: RequestBase, profile_observers: Sequence[RequestObserver]
     ) -> ObservedRequest | None:
-        """Return the record for the observers of `request`; None if it has no observers.
+        """Return the `ObservedRequest` for the observers of `request`; None if it has no observers.
 
         :param profile_observers: the observers of the request's profile.
         """

@@ -1,4 +1,6 @@
-"""Execution profiles: named sets of settings for executions."""
+"""`ExecutionProfile`, a set of settings for executions, and `ProfileManager`, which has the
+profiles of a cluster.
+"""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ _CALLED_DIRECTLY = frozenset(
 
 
 class Request(RequestBase):
-    """One execution of a statement, or of one page, with all error handling."""
+    """One execution of a statement, or the request for one of its pages, with error handling."""
 
     __slots__ = ()
 
@@ -162,7 +162,7 @@ class Request(RequestBase):
         return next_request
 
     def on_timeout(self) -> None:
-        """Called when the deadline of the request has passed."""
+        """Called when the timeout of the request has passed: end it with OperationTimedOut."""
         if self.done:
             return
         # The timer wheel has freed the slot already, so `end` must not free it again.
@@ -214,7 +214,8 @@ class Request(RequestBase):
 
     def on_no_connection(self, host: Host, pool: HostPool | None) -> None:
         if pool is None:
-            # Keep the error of an earlier attempt: it says more than that there is no pool now.
+            # Keep the error of an earlier attempt, which says more than the reason why the session
+            # has no pool now.
             if host not in self.errors:
                 self.errors[host] = self.session.why_no_pool(host)
         elif pool.is_worth_waiting_for:
@@ -250,7 +251,7 @@ class Request(RequestBase):
         return self._waits > 0 or any(attempt.stream >= 0 for attempt in self.attempts)
 
     def on_room(self, host: Host, connection: Connection) -> None:
-        """Called when a busy host has a free stream."""
+        """Called when the host for which the request waits has a free stream: send it there."""
         self._waits -= 1
         self.send_to(host, connection)
 
@@ -330,7 +331,7 @@ class Request(RequestBase):
         self.on_attempt_failed(attempt, error)
 
     def on_pool_closed(self, host: Host, error: Exception) -> None:
-        """Called when the pool we waited for closes: try the next host."""
+        """Called when the pool for which the request waits is closed: try the next host."""
         self._waits -= 1
         self.errors[host] = error
         if self.session.closed:
@@ -630,7 +631,7 @@ def _advice_for(error: Exception, request_body: AnyBody) -> str | None:
     if not isinstance(error, RequestValidationException):
         return None
     text = getattr(request_body, "query", None) or request_body.statement_text()
-    # Use the CQL as the application wrote it, without interpolated values.
+    # Use the CQL that the application has written, without the values that the driver inserted.
     template = getattr(text, "template", text) or ""
     return advice_for(str(error), template, isinstance(error, SyntaxException))
 

@@ -76,7 +76,7 @@ class BodyMethods:
     # connection's keyspace.
     depends = False
 
-    # Attributes of some subclasses:
+    # Attributes that some subclasses have:
     expected: object
     body: bytes | None
     consistency: int
@@ -272,8 +272,8 @@ class QueryBody(RequestBody):
 class UseBody(QueryBody):
     """A USE, for which only SET_KEYSPACE is a valid answer.
 
-    It is sent without a separate keyspace: with one, version 5 would execute it without any effect
-    on the connection.
+    The request itself must not contain a keyspace: with protocol version 5, the server would then
+    execute the USE without any effect on the connection.
     """
 
     __slots__ = ()
@@ -357,7 +357,7 @@ class BatchBody(RequestBody):
         return [text for prepared, text in self.statements if prepared is None]
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
-        # A statement that was prepared again may have another id than in the rendered body.
+        # Render the batch again if a statement has another id now, because it was prepared again.
         if self._wire_format and self._ids != self._current_ids():
             self.invalidate()
         return RequestBody.render(self, connection)
@@ -530,7 +530,8 @@ class MessageBody(RequestBody):
         return envelope[4], envelope[1], body
 
     def statement_text(self) -> str | None:
-        text = getattr(self.message, "query", None)  # a listener may have changed it
+        # Read the CQL from the message, because a listener may have changed it.
+        text = getattr(self.message, "query", None)
         return text if isinstance(text, str) else self.inner.statement_text()
 
     def texts(self) -> Sequence[str]:
@@ -555,7 +556,8 @@ class MessageBody(RequestBody):
         message = self.message
         if getattr(message, "query_id", None) == old_id:
             message.query_id = prepared.query_id
-            # Read both at once: the server leaves out the columns that belong to the id.
+            # Read both in one step, because they must belong together: the server omits the columns
+            # from an answer if they have this id.
             self._columns, metadata_id = prepared.result_metadata_and_id
             message.result_metadata_id = metadata_id
             if not metadata_id or not self._columns:

@@ -64,13 +64,14 @@ class Ending(Protocol):
     """Pending work, such as a delayed retry, that must be ended when the session is closed."""
 
     def fail(self, error: Exception) -> None:
-        """Called when the session is closed."""
+        """Called when the session is closed: end the work with `error`."""
 
 
 class EngineSession(ObservedSession):
-    """The pools of a session, by host.
+    """The engine's part of a session. `pools` has its connection pool for each host.
 
-    `distance` returns the distance of a host; ignored hosts get no pool.
+    `distance` returns the distance of a host, according to the load balancing policies. Hosts that
+    these ignore get no pool.
     """
 
     __slots__ = (
@@ -180,7 +181,8 @@ class EngineSession(ObservedSession):
     def adopt_without_use(self, keyspace: str) -> bool:
         """Set the keyspace that was passed to `connect` without sending USE, if there are no pools.
 
-        Without pools, the control connection serves the requests, and we never send USE on it.
+        Without pools, the control connection serves the requests, and a request with a USE is
+        refused there (see `cassandra.engine.control.fallback_requests`).
 
         :returns: False if there are pools, so that the caller must execute USE.
         """
@@ -344,7 +346,7 @@ class EngineSession(ObservedSession):
         """
         pool = self.pools.pop(host, None)
         if pool is not None:
-            # Use the pool's host: `host` may be an equal, but different object.
+            # Use the id of the pool's host: `host` may be an equal, but different object.
             self.pools_by_id.pop(id(pool.host), None)
         return pool
 
@@ -657,7 +659,7 @@ class EngineSession(ObservedSession):
         return SessionShutdown(message, closed)
 
     def close(self) -> None:
-        """Close all pools; requests in flight fail with an error that says so."""
+        """Close all pools. Requests in flight fail with `closed_error`."""
         if self.closed:
             return
         # Set this first: requests that lose their connections below must not try another host.

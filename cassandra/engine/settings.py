@@ -36,7 +36,7 @@ class Settings(ClusterSettings):
     find_endpoints: Callable[[], list[EndPoint]] | None
     only_version: int | None  # the protocol version, if the application has chosen it
     startup_options: Mapping[str, str]
-    # Options for ScyllaDB; called with True for the control connection.
+    # Returns further STARTUP options for ScyllaDB. Called with True for the control connection.
     scylla_options: Callable[[bool], Mapping[str, str]] | None
     tls: TlsClient | None  # in `live`, because it may change
     connections_to: Callable[[int], int]  # the pool size for a host at a distance

@@ -106,7 +106,8 @@ class StreamTable:
         # True if all bytes that the loop has written were sent, so that user threads may write when
         # nothing is in flight.
         self.settled = False
-        self.rest: bytes | None = None  # the unsent part of a thread's frame
+        # The unsent rest of a frame of which a user thread has written only the beginning.
+        self.rest: bytes | None = None
         self._write_lock: threading.Lock | None = None
         self._framing: threading.Lock | None = None
         # The responder of the direct request, with the reserved stream as its key. We use a dict
@@ -133,7 +134,7 @@ class StreamTable:
         if not 0 < limit <= MAX_STREAMS:
             raise ValueError(f"{limit} streams; a connection has 1 to {MAX_STREAMS}")
         self._limit = limit
-        # One id more than the limit, because the stream of direct requests is always reserved.
+        # Allow one id more than the limit, because the stream of direct requests is always taken.
         self._ids.limit = min(limit + 1, MAX_STREAMS) if self._direct_stream >= 0 else limit
 
     @property

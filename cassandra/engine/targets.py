@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Target", "check_replica", "make_target", "named_host", "plan_to"]
 
 _SERIAL = (8, 9)  # SERIAL and LOCAL_SERIAL (native_protocol_v5.spec, section 3, [consistency])
-_REMOTE = 2  # HostDistance.REMOTE
+_REMOTE = 2  # the value of HostDistance.REMOTE
 
 
 class Target:

@@ -1,6 +1,5 @@
-"""The timer wheel for the deadlines of requests: the Python twin of the compiled `TimerWheel`.
-
-It belongs to the happy path in `cassandra.engine.happy_path`, which exports the name.
+"""`TimerWheel`: the deadlines of requests. `cassandra.engine.happy_path` exports this class, and
+has a twin in Cython.
 """
 
 from __future__ import annotations
@@ -171,7 +170,7 @@ class TimerWheel:
         for item in expired:
             try:
                 item.on_timeout()
-            # Continue with the others after an error.
+            # An error must not prevent that the others are called.
             except BaseException as error:
                 log.exception("the end of a time limit could not be processed")
                 item.fail(as_exception(error))

@@ -20,9 +20,9 @@ __all__ = ["TextOfSetting", "WithFields"]
 
 # A descriptor: Python calls it when the `__doc__` of the class is read.
 class WithFields:
-    """The docstring of a class whose constructor takes the settings of a cluster.
+    """The docstring of a `Cluster` class: a handwritten text, and a field list of the settings.
 
-    :param text: the handwritten part.
+    :param text: the handwritten text.
     """
 
     def __init__(self, text: str | None) -> None:
@@ -33,9 +33,9 @@ class WithFields:
 
 
 class TextOfSetting:
-    """The docstring of the class of settings, and of each setting.
+    """The docstring of the class `Setting` itself, and of each setting.
 
-    :param text: the docstring of the class.
+    :param text: the docstring of the class `Setting`.
     """
 
     def __init__(self, text: str | None) -> None:

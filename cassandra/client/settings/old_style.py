@@ -78,8 +78,8 @@ class OldStyle(Setting[Settable, Stored]):
         cluster._use_old_style()
         for other_profile in (profile, *cluster._profiles_of_sessions()):
             setattr(other_profile, self.of_profile, policy)
-        # Also set it on the instance: a user's subclass may shadow the setting with a plain
-        # attribute.
+        # Also store it on the cluster object: a user's subclass may have a class attribute of this
+        # name, which hides the setting.
         vars(holder)[self.name] = policy
         if is_load_balancing:
             cluster._adopt_policy(policy)

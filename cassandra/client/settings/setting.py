@@ -175,7 +175,7 @@ class Setting(Generic[Settable, Stored]):
         if not self._may_precede:
             vars(holder).pop(self.name, None)
         default = self.hidden(getattr(holder, self.name))
-        # Usually it is the table's default, which needs no check.
+        # The default of the table needs no check.
         if default is self.default:
             self._publish(holder)
             return
@@ -298,7 +298,7 @@ class _SignatureOfTable:
         self._settings = settings
 
     def __get__(self, holder: object, owner: type) -> inspect.Signature:
-        # For a subclass with its own constructor, Python uses that constructor's signature.
+        # If a subclass has its own constructor, let Python use that constructor's signature.
         if holder is not None or owner.__init__ is not self._constructor:  # type: ignore[misc]
             raise AttributeError("__signature__")
         signature = inspect.signature(self._constructor)

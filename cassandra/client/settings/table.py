@@ -106,7 +106,7 @@ class ClusterSettings:
         check=checks.tcp_port,
         none_is_default=True,
     )
-    """The port, 1 to 65535, of contact points without a port, and of nodes that advertise none."""
+    """The port, from 1 to 65535, for contact points and nodes that are known without a port."""
 
     compression: Plain[bool | str | None] = Setting(default=True, check=checks.compression)
     """True for the best algorithm that client and server support; "lz4" or "snappy" to choose one.
@@ -161,12 +161,14 @@ class ClusterSettings:
         may_precede=True,
         is_live=True,
     )
-    """Called with a host; decides after how many failures the host counts as down."""
+    """Called with a `Host`; returns its conviction policy, which decides after how many failures
+    the host counts as down.
+    """
 
     metrics_enabled: Plain[bool] = Setting(default=False)
     """True counts requests and errors in `metrics`; otherwise requests have no overhead for it."""
 
-    # Imported late: the connection module imports asyncio and much of the engine.
+    # Import the default late, because its module imports asyncio and much of the engine.
     connection_class: Plain[type[object] | None] = Setting(
         default=Later("cassandra.engine.connection", "Connection"),
         check=checks.class_with_factory,
@@ -183,11 +185,13 @@ class ClusterSettings:
         then="_follow_tls",
         reported="connection.tls.hostname-verification",
     )
-    """With `ssl_context`: ``server_hostname``, the name that certificates must have.
+    """TLS options. With `ssl_context`, only ``server_hostname``, the name that certificates must
+    have.
 
-    Without it, old-style options to create a context: ca_certs, certfile, keyfile, password (of the
-    key), cert_reqs, ssl_version, ciphers, check_hostname, server_hostname. Certificates are
-    required, from authorities in ca_certs or from those that the system trusts, and so is TLS 1.2.
+    Without `ssl_context`, a context is made from these options: ca_certs, certfile, keyfile,
+    password (of the key), cert_reqs, ssl_version, ciphers, check_hostname, server_hostname. By
+    default, TLS 1.2 and a certificate of the server are required, from an authority in ca_certs or
+    from one that the system trusts.
     """
 
     # Each new connection reads this, so it may change after `connect`.
@@ -220,7 +224,9 @@ class ClusterSettings:
         none_is_default=True,
         may_precede=True,
     )
-    """Threads of `Cluster.executor`, for calls of `Session.submit`; the driver needs none."""
+    """The number of threads of `Cluster.executor`, which run calls of `Session.submit`. The driver
+    itself does not need them.
+    """
 
     max_schema_agreement_wait: Setting[float | None, float] = Setting(
         default=10,
@@ -327,7 +333,7 @@ class ClusterSettings:
     """True to prepare statements on all hosts of `prepare_scope`, False to prepare on one host."""
 
     reprepare_on_up: Plain[bool] = Setting(default=True, is_live=True)
-    """True prepares cached statements on a host that comes up."""
+    """True to prepare all prepared statements that are in use again on a host that comes up."""
 
     # Only an argument of the constructor: the profiles are then in `profile_manager`, and
     # `add_execution_profile` adds others.
@@ -361,18 +367,19 @@ class ClusterSettings:
     """Seconds within which a heartbeat must be answered."""
 
     no_compact: Plain[bool] = Setting(default=False)
-    """True sends the startup option NO_COMPACT: the server then returns tables with compact storage
-    like other tables, with all their columns.
+    """True sends the startup option NO_COMPACT: tables with compact storage then look like other
+    tables.
     """
 
     # Checked in `_follow_tls`, together with the options and the cache.
     ssl_context: Plain[ssl.SSLContext | Callable[[], ssl.SSLContext] | None] = Setting(
         default=None, then="_follow_tls", reported="connection.tls.hostname-verification"
     )
-    """The TLS context; None for no TLS. check_hostname compares certificates with node addresses.
+    """The TLS context, or a function that returns one; None for no TLS.
 
-    A function is called for each connection, and may return a new context when certificate files
-    have changed. `cassandra.tls.ReloadingContext` is such a function.
+    A function is called for each connection, so it may return a new context when certificate files
+    have changed; `cassandra.tls.ReloadingContext` does so. If `check_hostname` of the context is
+    True, certificates must match the addresses of the nodes.
     """
 
     endpoint_factory: Plain[EndPointFactory | None] = Setting(
@@ -437,14 +444,13 @@ class ClusterSettings:
         none_is_default=True,
         kw_only=True,
     )
-    """How to handle requests that no pool can take: a `ControlConnectionQueryFallback`."""
+    """What to do with requests that no pool can send: a `ControlConnectionQueryFallback`."""
 
     application_info: Plain[ApplicationInfo | None] = Setting(
         default=None, kw_only=True, may_precede=True
     )
-    """An object whose ``add_startup_options(options)`` adds to the options of STARTUP.
-
-    None adds nothing.
+    """An object whose method ``add_startup_options(options)`` adds options to the STARTUP message
+    of each connection; None for no further options.
     """
 
     application_name: Plain[str | None] = Setting(default=None, kw_only=True, may_precede=True)
@@ -573,7 +579,7 @@ class ClusterSettings:
     )
     """Seconds for reading the whole schema, at connect and later; None for no limit."""
 
-    # None means no cache, so the default must be another value.
+    # The default must not be None, which means no cache.
     ssl_session_cache: Plain[SSLSessionCache | None] = Setting(
         default=NOT_SET, then="_follow_tls", kw_only=True, factory=SSLSessionCache
     )

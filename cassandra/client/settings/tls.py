@@ -36,7 +36,9 @@ _VERSIONS = {
 def tls_of(cluster: ClusterSettings) -> TlsClient | None:
     """Return the TLS settings of a cluster's connections; None for no TLS.
 
-    :param cluster: the cluster. Raises the errors of `tls_client`.
+    Raises the same errors as `tls_client`.
+
+    :param cluster: the cluster.
     """
     # Read the options through the setting: a user's subclass may have a class attribute of that
     # name.
@@ -157,7 +159,7 @@ def _load_key(
 
 @contextmanager
 def _naming(*paths: Any) -> Iterator[None]:
-    """Add the file names to errors of OpenSSL and of the system."""
+    """Add the names of the files to errors of OpenSSL and of the system in the `with` block."""
     try:
         yield
     except ssl.SSLError as error:
@@ -171,7 +173,7 @@ def _naming(*paths: Any) -> Iterator[None]:
 
 
 def _restrict(context: ssl.SSLContext, version: object) -> None:
-    """Allow only the TLS version of an old-style constant."""
+    """Let `context` allow only the TLS version that an old constant of Python stands for."""
     if version is None:
         return
     name = getattr(version, "name", "")

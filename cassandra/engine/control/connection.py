@@ -134,7 +134,7 @@ class ControlConnection:
         self.host: Host | None = None
         self._connected_at = 0.0
         self._short_lives = 0
-        self._delays: Iterator[float] = iter(())  # between attempts to reconnect
+        self._delays: Iterator[float] = iter(())  # the next delays between attempts to reconnect
         self._reconnecting: asyncio.Task[None] | None = None
         self._refreshing: asyncio.Task[None] | None = None
         # The previous connection, to a host that will stop soon. It is closed when it is idle.
@@ -151,7 +151,7 @@ class ControlConnection:
 
     @property
     def current_host(self) -> Host | None:
-        """The host that we are connected to; None while the connection is moving."""
+        """The host of the control connection; None if there is no control connection at present."""
         return self.host if self.connection is not None else None
 
     def required(self) -> Connection:
@@ -194,8 +194,8 @@ class ControlConnection:
                     "the control connection to %s failed: %r", endpoint, error, exc_info=True
                 )
         problem = "Unable to connect to any servers" if endpoints else "There are no contact points"
-        # Chain only an error of the driver's own code: `errors` has all the others, whose
-        # tracebacks would only show frames of the engine.
+        # Chain only a fault of code. `errors` has all other errors, whose tracebacks would only
+        # show frames of the engine.
         raise error_class(problem, errors) from fault_among(errors.values())
 
     async def _connect_to(self, endpoint: EndPoint) -> None:
@@ -272,7 +272,7 @@ class ControlConnection:
         connection, host = self.required(), self.host
         assert host is not None
         node_list = await self._node_lists.read(connection, host.endpoint)
-        # The connection may have moved during the read; its host is then another one.
+        # Do not change the host if the control connection has moved while the rows were read.
         if connection is self.connection:
             self.host = node_list.local
         self._hosts.take_node_list(node_list, rebuild)

@@ -33,7 +33,7 @@ class Up(enum.Enum):
     UP = "up"
     DOWN = "down"
     DRAINING = "draining"  # takes no new requests; those in flight go on
-    GIVEN_UP = "given up"  # down, and not tried until the cluster reports it up
+    GIVEN_UP = "given up"  # down, and nobody tries to reach it until the cluster reports it up
 
     @property
     def is_down(self) -> bool:

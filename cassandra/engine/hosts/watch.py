@@ -104,7 +104,7 @@ class HostWatch:
         # The number of times that each host has announced that it will stop soon.
         self.drains: WeakKeyDictionary[Host, int] = WeakKeyDictionary()
         self._closed = False
-        # Called when a host comes up, before the listeners are.
+        # Called when a host comes up, before the listeners are notified.
         self.on_host_up: Callable[[], None] = _nothing
         # Prepares cached statements on a host that is back.
         self.prepare_on: Probe = _nothing_to_prepare

@@ -251,7 +251,7 @@ class HostPool(CompatPool, bases.PoolBase):
         if connection.is_draining and not self.closed:
             connection.close()
             raise connection.refusal()
-        # The pool may have been closed, or reduced, while the connection was opened.
+        # The pool may have been closed, or its size reduced, while the connection was opened.
         if self.closed or len(self.connections) >= self.size:
             connection.close()
             return
@@ -313,7 +313,7 @@ class HostPool(CompatPool, bases.PoolBase):
 
     def _retire(self, connection: Connection) -> None:
         """Send no further requests on `connection`, and close it when it is idle."""
-        # Remove it from the list first: no new request may take one of its streams.
+        # Remove it from the list first, so that no new request uses one of its streams.
         self.connections.remove(connection)
         self._closing.append(connection)
         # Do not wait for the answers to abandoned requests, which may never come.
@@ -351,7 +351,7 @@ class HostPool(CompatPool, bases.PoolBase):
             self._fail_waiters(error)
             self._on_failure(self, error)
         elif error is None and not self.closed and not self.connections:
-            # The new connections were lost at once.
+            # The new connections were lost at once: open others.
             self.refill()
 
     def _on_connection_closed(self, connection: Connection, error: Exception | None) -> None:

@@ -218,7 +218,7 @@ class Preparer:
                     raise
 
     def _begin(self, key: tuple[Any, ...], work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Start a task; further callers with the same key wait for the same task."""
+        """Start a task for `key`, so that further callers with the same key can wait for it."""
         task: asyncio.Task[Any] = self._spawn(work)
         self._running[key] = task
         task.add_done_callback(lambda _: self._running.pop(key, None))

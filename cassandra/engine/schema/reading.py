@@ -98,7 +98,8 @@ _PARTS_OF_KIND = {
     "FUNCTION": ("functions",),
     "AGGREGATE": ("aggregates", "scylla_aggregates"),
 }
-# The field of `KeyspaceSource` with rows of this kind, and the column with their name.
+# For each kind of target: the field of `KeyspaceSource` with its rows, and the column with the
+# name.
 _ROWS_OF_KIND = {
     "TYPE": ("types", "type_name"),
     "FUNCTION": ("functions", "function_name"),

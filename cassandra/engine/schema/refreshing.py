@@ -115,11 +115,11 @@ class SchemaRefresher:
         self._control = control
         self._spawn = spawn
         self.enabled = True  # see `set_meta_refresh_enabled`
-        self.reads = 0  # the number of targets that were read, or tried
+        self.reads = 0  # the number of readings of targets, including failed ones
         self.failed_reads = 0
         self._pending = PendingTargets()
         self._timer: asyncio.TimerHandle | None = None
-        self._failures = 0  # in a row
+        self._failures = 0  # the number of failed readings in a row
         self._requested: dict[Target, tuple[Connection | None, list[asyncio.Future[None]]]] = {}
         self._worker: asyncio.Task[None] | None = None
         self._closed = False
