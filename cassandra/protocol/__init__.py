@@ -1,9 +1,11 @@
-"""Messages, frames and rows of the native protocol; the public names.
+"""The native protocol: messages, frames and rows. This module offers the package's public names.
 
-Nothing here has a socket, a loop or a clock. A name is imported from the module that defines it
-when it is first used (PEP 562). The compiled modules import parts of this package while
-`cassandra._impl` still chooses between the implementations: if all of it were imported here, they
-would meet it half made.
+No module of this package uses a socket, an event loop or a clock.
+
+A name is imported from the module that defines it when it is first used (PEP 562). The reason is a
+circular import: the compiled modules import parts of this package while `cassandra._impl` still
+chooses between the Python and the compiled implementation. If this module imported everything at
+once, the compiled modules would see partly initialised modules.
 """
 
 from __future__ import annotations
@@ -158,7 +160,7 @@ if TYPE_CHECKING:
         v3_header_pack as v3_header_pack,
     )
 
-# The module that defines each name; the imports above tell type checkers the same.
+# The names that each module defines. Type checkers learn the same from the imports above.
 _HOMES = {
     "cassandra.errors": ["ProtocolError"],
     "cassandra.protocol.column_specs": ["ColumnMetadata", "ResultMetadata"],

@@ -1,9 +1,10 @@
 """Binding: turns Python values into the [value]s of an EXECUTE or BATCH, in the caller's thread.
 
-A `BindPlan` is made once for a prepared statement and holds a codec for each column. `bind` gives a
-`ValuesBlock`: the bytes of all values in one piece. It never changes, and goes unchanged into a
-body of any protocol version from 4 on. The values of many rows form a `RowsBlock`, from which a
-batch's body is made in one step. The compiled twin is ``cassandra._accel.bind``.
+Each prepared statement has one `BindPlan`, which holds a codec for each column. `BindPlan.bind`
+returns a `ValuesBlock`: the bytes of all values, one after the other. The block is immutable, and
+the bodies of all protocol versions from 4 on contain the same bytes. The values of many rows form a
+`RowsBlock`; `cassandra.protocol.bodies.batch_body` copies a whole block into the body of a BATCH.
+The compiled twin (the same API in Cython) is ``cassandra._accel.bind``.
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ _unpack = _int32.unpack_from
 
 
 class ValuesBlock:
-    """Bound values in the form of the wire; immutable.
+    """Bound values, encoded as in a request; immutable.
 
     :param count: number of values.
-    :param data: the [value]s, length and body each, without the [short] count before them.
-    :param has_unset: True if a value is not set, which protocol version 3 cannot say.
+    :param data: for each value, its [int] length and its bytes. The [short] count, which comes
+        before the values in a request, is not part of it.
+    :param has_unset: True if at least one value is UNSET_VALUE. Protocol version 3 cannot send such
+        a block.
     """
 
     __slots__ = ("count", "data", "has_unset")
@@ -61,9 +64,9 @@ class ValuesBlock:
         return f"<ValuesBlock of {self.count} values, {len(self.data)} bytes>"
 
     def _spans(self) -> list[tuple[int, int]]:
-        """Return (offset of the body, its size or -1 or -2) of each value.
+        """Return the offset and size of each value's bytes; the size is -1 for null, -2 for unset.
 
-        Raises ValueError if count and data do not fit each other.
+        Raises ValueError if `data` is too short for `count` values.
         """
         pos = 0
         data = self.data
@@ -74,17 +77,16 @@ class ValuesBlock:
             size: int = _unpack(data, pos)[0]
             pos += 4
             spans.append((pos, size))
-            # -1 and -2 have no body, and a size of 0 has an empty one: none of them moves the
-            # position.
+            # Null (-1), unset (-2) and empty values (0) have no bytes after the length.
             if size > 0:
                 pos += size
-        # A body is cut by slicing, which does not fail beyond the end; so the end is checked once.
+        # The callers slice `data`, and a slice beyond its end does not fail. So check the end here.
         if pos > len(data):
             raise ValueError(f"a block of {self.count} values ends in the middle of one")
         return spans
 
     def values(self) -> list[Any]:
-        """Return each value's body as bytes, None for null, or UNSET_VALUE if it is not set."""
+        """Return each value: its bytes, None if it is null, or UNSET_VALUE if it is not set."""
         data = self.data
         return [
             data[pos : pos + size] if size >= 0 else (None if size == -1 else UNSET_VALUE)
@@ -94,8 +96,8 @@ class ValuesBlock:
     def routing_key(self, indexes: Sequence[int]) -> bytes | None:
         """Return the partition key's bytes, or None if one of its columns is null or not set.
 
-        A key of one column is its value. A key of several columns has, for each, a [short] length,
-        the value and a zero byte.
+        If the key has one column, they are that column's value. If it has several, they are a
+        [short] length, the value and a zero byte for each column.
 
         :param indexes: positions of the key columns among the values, in key order.
         """
@@ -103,7 +105,7 @@ class ValuesBlock:
         data = self.data
         parts = []
         for index in indexes:
-            # Python would silently take a negative index from the end.
+            # A list would accept a negative index, and count it from the end.
             if not 0 <= index < len(spans):
                 raise ValueError(f"routing key index {index}, but a block has {len(spans)} values")
             pos, size = spans[index]
@@ -119,8 +121,8 @@ class RowsBlock:
     The attribute `count` is the number of rows, and `size` the bytes of all values.
 
     :param width: number of values in a row.
-    :param rows: values of rows that are there already, in the form of the wire.
-    :param has_unset: True if a value is not set.
+    :param rows: the first rows of the block: for each, its encoded values (`ValuesBlock.data`).
+    :param has_unset: True if at least one value is UNSET_VALUE.
     """
 
     __slots__ = ("_rows", "count", "has_unset", "size", "width")
@@ -147,23 +149,23 @@ class RowsBlock:
         return type(self), (self.width, self._rows, self.has_unset)
 
     def reserve(self, rows: int) -> None:
-        """Announce the total number of rows: room is made for them at once. No effect in Python."""
+        """Allocate memory for `rows` rows in all. This implementation does nothing."""
 
     def row(self, index: int) -> ValuesBlock:
-        """Return the values of one row; raises IndexError if it does not exist."""
+        """Return the values of the row at `index`; raises IndexError if there is no such row."""
         if not 0 <= index < self.count:
             raise IndexError(f"row {index} of {self.count}")
         return ValuesBlock(self.width, self._rows[index], self.has_unset)
 
     def rows(self) -> list[ValuesBlock]:
-        """Return the values of all rows, one by one."""
+        """Return a `ValuesBlock` for each row."""
         return [ValuesBlock(self.width, data, self.has_unset) for data in self._rows]
 
     def take(self, rows: Iterable[int]) -> RowsBlock:
-        """Return a block of some of the rows.
+        """Return a new block with some of this block's rows.
 
-        :param rows: their positions, from 0.
-        :raises IndexError: if there is no such row.
+        :param rows: the positions of the rows to copy, counted from 0.
+        :raises IndexError: if this block has no row at one of the positions.
         """
         taken = []
         for index in rows:
@@ -173,7 +175,7 @@ class RowsBlock:
         return RowsBlock(self.width, taken, self.has_unset)
 
     def append(self, values: ValuesBlock) -> None:
-        """Append a row; raises ValueError if it has another number of values."""
+        """Append a row; raises ValueError if it does not have `width` values."""
         if values.count != self.width:
             raise ValueError(f"a row of {values.count} values, but the others have {self.width}")
         self._rows.append(values.data)
@@ -189,11 +191,13 @@ def composite_key(parts: Sequence[bytes]) -> bytes | None:
     Raises ValueError if one of several columns has more than 65,535 bytes.
     """
     if len(parts) <= 1:
-        # The only column stands alone: with length and end it would have another token.
+        # A single column is the key itself. With a length and a zero byte, the key would hash to
+        # another token than on the server.
         return parts[0] if parts else None
     joined = []
     for part in parts:
-        # Servers write a [short] before each part; to_bytes would raise a bare OverflowError.
+        # Each length is a [short]. Without this check, to_bytes would raise an OverflowError that
+        # does not say what is too long.
         if len(part) > 0xFFFF:
             raise ValueError(
                 f"a partition key column of {len(part)} bytes; one of several has 65535 at most"
@@ -207,8 +211,8 @@ class BindPlan:
 
     :param columns: the `ColumnMetadata` of each bind marker.
     :param routing_key_indexes: positions of the markers of the partition key, in key order.
-    :param strict: True refuses mappings with names that have no bind marker; else those names are
-        ignored.
+    :param strict: if True, a mapping with a name that has no bind marker is an error. If False, the
+        name is ignored.
     """
 
     __slots__ = ("_encoders", "_kinds", "_names", "columns", "routing_key_indexes", "strict")
@@ -219,7 +223,7 @@ class BindPlan:
         routing_key_indexes: Sequence[int] | None = None,
         strict: bool = False,
     ) -> None:
-        # A copy: threads share the bind plan, and the caller's list may still change.
+        # Copied, because threads share the bind plan, and the caller may still change the list.
         self.columns = tuple(columns)
         self.routing_key_indexes = tuple(routing_key_indexes) if routing_key_indexes else None
         for index in self.routing_key_indexes or ():
@@ -234,26 +238,27 @@ class BindPlan:
         self._kinds: tuple[str, ...] = tuple(
             column.type.codec().cql_name for column in self.columns
         )
-        # A name may stand for several markers: ``WHERE a = :x AND b = :x``.
+        # Several markers may have the same name: ``WHERE a = :x AND b = :x``.
         self._names = tuple(column.name for column in self.columns)
         self.strict = strict
 
     def bind(self, values: Sequence[object], version: int) -> ValuesBlock:
-        """Encode `values`, one for each marker in order.
+        """Encode `values`, one for each bind marker in order.
 
-        On version 4 and later, markers past the end of a shorter sequence are not set.
+        If there are fewer values than markers, the last markers are not set (UNSET_VALUE). Protocol
+        version 3 has no such value, and requires one value for each marker.
 
         :param values: the values by position.
         :param version: protocol version of the connection.
         :raises ValueError: for too many values, and on version 3 for too few; or if a value is out
             of range.
-        :raises TypeError: if a value does not fit its type. The message has the column's name and
-            type.
+        :raises TypeError: if a value does not fit the type of its column. The message names the
+            column and its type.
         :raises UnsetUnsupported: for UNSET_VALUE on version 3.
         """
         encoders = self._encoders
         if type(values) is not tuple:
-            # A snapshot: a value's own code may change the list while it is encoded.
+            # A copy, because encoding a value may run user code that changes the list.
             values = as_values(values, len(encoders))
         value_count = len(values)
         missing = len(encoders) - value_count
@@ -287,13 +292,13 @@ class BindPlan:
         return ValuesBlock(len(encoders), b"".join(parts), has_unset)
 
     def bind_row(self, row: Any, version: int) -> ValuesBlock:
-        """Encode one row: a sequence, a mapping or an object.
+        """Encode one row: a sequence, a mapping or an object with attributes.
 
-        See `cassandra.protocol.records.values_of`. Unlike `bind`, it refuses a row without the
-        whole partition key.
+        `cassandra.protocol.records.values_of` says how names are matched. Unlike `bind`, this
+        method requires a value for each column of the partition key.
 
-        :raises MissingParameter: a KeyError and a ValueError, if a column of the partition key is
-            missing or UNSET_VALUE, or if a marker has no value on version 3.
+        :raises MissingParameter: if a column of the partition key is missing or UNSET_VALUE, or if
+            a marker has no value on version 3. The class is both a KeyError and a ValueError.
         """
         key = self.routing_key_indexes
         kind = type(row)
@@ -312,11 +317,11 @@ class BindPlan:
         return block
 
     def bind_into(self, block: RowsBlock, row: object, version: int) -> None:
-        """Bind `row` and append it to `block`, which stays as it is if that fails."""
+        """Bind `row` and append it to `block`. If binding fails, `block` is unchanged."""
         block.append(self.bind_row(row, version))
 
     def bind_many(self, rows: Iterable[Any], version: int) -> RowsBlock:
-        """Bind each of `rows`. Errors begin with the number of their row, counted from 0."""
+        """Bind each of `rows`. An error's message begins with its row's number, counted from 0."""
         block = RowsBlock(len(self._encoders))
         for index, row in enumerate(rows):
             try:
@@ -336,9 +341,10 @@ class BindPlan:
 
 
 def as_values(values: Iterable[Any], marker_count: int = -1) -> tuple[Any, ...]:
-    """Return a snapshot of the sequence `values`; TypeError if it is not a sequence.
+    """Return the items of `values` as a tuple; TypeError for a string, bytes or a mapping.
 
-    :param marker_count: the number of bind markers: a text of one character does for one.
+    :param marker_count: the number of bind markers. If it is 1, a string of one character is
+        accepted as a sequence of one value, as in cassandra-driver.
     """
     if isinstance(values, (str, bytes, bytearray, Mapping)) and not is_lone_text(
         values, marker_count
@@ -351,8 +357,11 @@ def as_values(values: Iterable[Any], marker_count: int = -1) -> tuple[Any, ...]:
 
 
 def column_label(column: ColumnMetadata) -> str:
-    """Return the beginning of an error about a value for `column`: its name, CQL type and class."""
-    kind = column.type
-    # The class has a name; an object that stands in for one may have none.
-    class_name = getattr(kind, "__name__", type(kind).__name__)
-    return f'column "{column.name}" ({kind.codec().cql_name}, {class_name})'
+    """Return the start of an error message: the column's name, its CQL type and the type's class.
+
+    For example ``column "age" (int, Int32Type)``.
+    """
+    cql_type = column.type
+    # The type is usually a class. If it is another object with a codec, show that object's class.
+    class_name = getattr(cql_type, "__name__", type(cql_type).__name__)
+    return f'column "{column.name}" ({cql_type.codec().cql_name}, {class_name})'

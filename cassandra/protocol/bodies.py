@@ -1,9 +1,12 @@
 """Bodies of QUERY, EXECUTE, BATCH and PREPARE (native_protocol_v5.spec, sections 4.1.4 to 4.1.7).
 
-A body follows the envelope's header, tracing and custom payload. Values are a `ValuesBlock`, whose
-bytes are taken as they are, or a sequence of bytes, None (null) and UNSET_VALUE (not set). A
-feature that the protocol version lacks raises `UnsupportedOperation`. A value that does not fit its
-field raises ValueError. The compiled twin is ``cassandra._accel.bodies``.
+In an envelope, the body comes after the header and the custom payload. The values of a statement
+are either a `ValuesBlock`, whose bytes are copied as they are, or a sequence whose items are bytes,
+None (null) or UNSET_VALUE (not set).
+
+The functions raise `UnsupportedOperation` for a feature that the protocol version lacks, and
+ValueError for a number or string that is too large for its field. The compiled twin is
+``cassandra._accel.bodies``.
 """
 
 from __future__ import annotations
@@ -41,24 +44,31 @@ from cassandra.sentinels import UNSET_VALUE
 
 MAX_SHORT = 0xFFFF
 
-# The [int] of the most usual lengths: looking one up is cheaper than packing it.
+# Small numbers encoded in advance, as [short] and as [int]: a look-up is cheaper than packing.
 _KEPT_SHORTS = 256
 _SHORTS = tuple(uint16_pack(count) for count in range(_KEPT_SHORTS))
 _LENGTHS = tuple(int32_pack(size) for size in range(1024))
 
 
 def _integer(number: SupportsIndex, complaint: str) -> int:
-    """Return `number` as an int; a float is refused, even a whole one."""
+    """Return `number` as an int. Raises TypeError for a float, even a whole one such as 2.0.
+
+    :param complaint: the beginning of the error's message.
+    """
     try:
-        # Not int(): it would take 1.9 for 1, and a timestamp in float seconds for microseconds.
+        # int() would turn 1.9 into 1, and would accept a timestamp in seconds (a float) where
+        # microseconds are expected.
         return index(number)
     except TypeError:
         raise TypeError(f"{complaint}; it has to be an integer{constant_of(number)}") from None
 
 
 def _bytes_of(value: object, what: str) -> bytes:
-    """Return `value`, a bytes object of any class, or the bytes of another buffer."""
-    # A subclass is taken as it is: bytes() would call its own __bytes__.
+    """Return `value` if it is bytes, or a bytes copy of a bytearray or memoryview; else TypeError.
+
+    :param what: what the value is, for the error's message.
+    """
+    # Do not convert a subclass of bytes: bytes() would call the __bytes__ that it may define.
     if isinstance(value, bytes):
         return value
     if isinstance(value, (bytearray, memoryview)):
@@ -67,7 +77,7 @@ def _bytes_of(value: object, what: str) -> bytes:
 
 
 def _short(number: int, what: str) -> bytes:
-    # Nearly always an int: other types alone pay for the check that names the value.
+    # Almost every number is an int. Skip `_integer` for it, because its message takes time to make.
     if type(number) is not int:
         number = _integer(number, f"{number!r} {what}")
     if 0 <= number < _KEPT_SHORTS:
@@ -111,7 +121,7 @@ def _string(text: str, what: str) -> bytes:
 
 
 def long_string(text: str | bytes) -> bytes:
-    """Return a [long string]."""
+    """Return `text` as a [long string]: an [int] length and the text in UTF-8."""
     data = text.encode() if isinstance(text, str) else _bytes_of(text, "a query")
     return int32_pack(len(data)) + data
 
@@ -125,8 +135,8 @@ def _unset_unsupported(version: int) -> UnsupportedOperation:
 def _add_value(parts: list[bytes], value: object, version: int) -> None:
     if value is None:
         parts.append(NULL_VALUE)
-    # The length -2 exists since version 4 (section 3, [value]). A server of version 3 would read
-    # it as null, as any negative length, and delete the column's value.
+    # The length -2 means "not set" since version 4 (native_protocol_v4.spec, section 3, [value]).
+    # On version 3, a server reads every negative length as null and would delete the value.
     elif value is UNSET_VALUE:
         if version < 4:
             raise _unset_unsupported(version)
@@ -144,13 +154,16 @@ def _add_value(parts: list[bytes], value: object, version: int) -> None:
 
 
 def _add_values(parts: list[bytes], values: Any, names: Sequence[str] | None, version: int) -> None:
-    """Append <n>[name_1]<value_1>... of a block or sequence of values."""
-    kind = type(values)
-    if kind is not list and kind is not tuple:
-        # A block of either implementation has it.
+    """Append <n>[name_1]<value_1>... of a `ValuesBlock` or of a sequence of values.
+
+    If `names` is None, only the count and the values are written.
+    """
+    values_type = type(values)
+    if values_type is not list and values_type is not tuple:
+        # Only a ValuesBlock (Python or compiled) has this attribute.
         has_unset: bool | None = getattr(values, "has_unset", None)
         if has_unset is None:
-            # An iterator has no len(), and the count stands before the values.
+            # We write the count before the values, and an iterator has no len().
             values = tuple(values)
         elif names is None:
             if has_unset and version < 4:
@@ -168,8 +181,7 @@ def _add_values(parts: list[bytes], values: Any, names: Sequence[str] | None, ve
         _SHORTS[count] if count < _KEPT_SHORTS else _short(count, "values in one statement")
     )
     lengths = _LENGTHS
-    # `parts.append` at each place: since 3.11 that is a fifth cheaper here than a method kept in a
-    # variable.
+    # `parts.append` is not kept in a local variable: since Python 3.11 that would be slower here.
     for value in values:
         if type(value) is bytes:
             try:
@@ -189,7 +201,8 @@ def _add_named_values(
     parts.append(_short(len(values), "values in one statement"))
     if len(names) != len(values):
         raise ValueError(f"{len(values)} values and {len(names)} names for them")
-    # The name comes before its value, for every value or for none (section 4.1.4).
+    # Either all values have a name, or none has. Each name comes before its value
+    # (native_protocol_v5.spec, section 4.1.4).
     for name, value in zip(names, values, strict=True):
         parts.append(_string(name, "a value's name"))
         _add_value(parts, value, version)
@@ -200,10 +213,13 @@ def _add_flags(parts: list[bytes], flags: int, version: int) -> None:
 
 
 def _tail(params: QueryParams, version: int, tail: list[bytes]) -> int:
-    """Append the common end of QUERY and BATCH; returns its flags."""
+    """Append to `tail` the optional fields with which QUERY, EXECUTE and BATCH end.
+
+    Returns the flags of the fields that were appended.
+    """
     flags = 0
-    # The fields have no tags: their order is fixed (section 4.1.4), and the flags only say which
-    # of them are there.
+    # The order of the fields is fixed (native_protocol_v5.spec, section 4.1.4). The flags only say
+    # which of the fields are present.
     if params.serial_consistency is not None:
         flags |= FLAG_SERIAL_CONSISTENCY
         tail.append(_short(params.serial_consistency, "is not a serial consistency level"))
@@ -233,9 +249,10 @@ def _add_query_params(parts: list[bytes], params: QueryParams, version: int) -> 
     """Append <query_parameters>."""
     parts.append(_short(params.consistency, "is not a consistency level"))
     flags_index = len(parts)
-    parts.append(b"")  # room for the flags, which are known only at the end
+    parts.append(b"")  # replaced below by the flags, which are not known yet
     flags = 0
-    # No values and an empty block are the same: without the flag, zero values need no count.
+    # For zero values, the flag and the count are left out. But if there are names, write them, so
+    # that names without values raise an error.
     if params.values is not None and (len(params.values) or params.value_names):
         flags |= FLAG_VALUES
         if params.value_names is not None:
@@ -246,7 +263,7 @@ def _add_query_params(parts: list[bytes], params: QueryParams, version: int) -> 
     page_size = params.page_size
     if page_size is not None and type(page_size) is not int:
         page_size = _integer(page_size, f"page_size is {page_size!r}")
-    # Zero and less turn paging off, as the missing field does.
+    # A page size of zero or less means no paging; leaving out the field means the same.
     if page_size is not None and page_size > 0:
         flags |= FLAG_PAGE_SIZE
         parts.append(_int32(page_size, "page_size"))
@@ -256,7 +273,7 @@ def _add_query_params(parts: list[bytes], params: QueryParams, version: int) -> 
         parts.append(int32_pack(len(state)))
         parts.append(state)
     flags |= _tail(params, version, parts)
-    # Flags are 4 bytes since version 5, and 1 byte before (section 4.1.4).
+    # Since version 5 the flags have 4 bytes; before, they have 1 byte (section 4.1.4).
     parts[flags_index] = uint32_pack(flags) if version >= 5 else uint8_pack(flags)
 
 
@@ -273,16 +290,16 @@ def query_of_message(query: str | bytes, message: Any, version: int) -> bytes:
 
 
 def query_params_body(params: QueryParams, version: int) -> bytes:
-    """Return <query_parameters> alone."""
+    """Return <query_parameters> without the query or statement id that comes before them."""
     parts: list[bytes] = []
     _add_query_params(parts, params, version)
     return b"".join(parts)
 
 
 def execute_head(query_id: bytes, result_metadata_id: bytes | None) -> bytes:
-    """Return the bytes before the <query_parameters> of an EXECUTE."""
+    """Return the start of an EXECUTE: the statement's id and, if not None, the metadata id."""
     query_id = _bytes_of(query_id, "the id of a prepared statement")
-    # Both ids are [short bytes] (section 4.1.6), unlike the [bytes] of values.
+    # Both ids have a [short] length (native_protocol_v5.spec, section 4.1.6); values have an [int].
     head = _short(len(query_id), "bytes of a statement's id") + query_id
     if result_metadata_id is not None:
         result_metadata_id = _bytes_of(result_metadata_id, "a result metadata id")
@@ -302,22 +319,23 @@ def execute_body(
     """Return the body of an EXECUTE.
 
     :param query_id: the id of the prepared statement.
-    :param result_metadata_id: written if it is given, and on version 5 in any case: an empty id
-        makes the server send its metadata. On version 4, give it only if both sides agreed on
-        ScyllaDB's SCYLLA_USE_METADATA_ID.
+    :param result_metadata_id: the id of the result metadata that the client knows. None leaves the
+        field out before version 5. Version 5 requires the field, so None is written as an empty id,
+        which makes the server send its metadata. On version 4, pass an id only if the server
+        accepted ScyllaDB's extension SCYLLA_USE_METADATA_ID.
     :param params: values and settings of the execution.
     :param version: protocol version of the connection.
-    :param tablet_version_block: the last byte of the body, if both sides agreed on
-        TABLETS_ROUTING_V2.
+    :param tablet_version_block: the last byte of the body. Pass it only if the server accepted
+        ScyllaDB's extension TABLETS_ROUTING_V2.
     """
     if result_metadata_id is None and version >= 5:
-        # Version 5 always has the field (section 4.1.6): an empty id matches no metadata.
+        # The field is required in version 5 (section 4.1.6). An empty id matches no metadata.
         result_metadata_id = b""
     parts = [execute_head(query_id, result_metadata_id)]
     _add_query_params(parts, params, version)
     if tablet_version_block is not None:
-        # Behind everything else, and without a flag: a server that did not agree to it would
-        # refuse.
+        # The byte comes last, and no flag announces it. A server that did not accept the extension
+        # would reject the request.
         parts.append(_byte(tablet_version_block, "a tablet version block"))
     return b"".join(parts)
 
@@ -331,7 +349,7 @@ def execute_of_message(
 ) -> bytes:
     """Return the body of an EXECUTE whose parameters are the attributes of an `ExecuteMessage`.
 
-    The others are those of `execute_body`.
+    The other arguments are as in `execute_body`.
     """
     return execute_body(
         query_id, result_metadata_id, params_of(message), version, tablet_version_block
@@ -339,19 +357,24 @@ def execute_of_message(
 
 
 def _statement_head(heads: dict[Any, bytes], prepared: bool | int, statement: bytes | str) -> bytes:
-    """Return <kind><string_or_id>; that of a prepared statement is kept in `heads`."""
+    """Return <kind><string_or_id> of a statement in a BATCH.
+
+    If the statement is prepared, the bytes are also stored in `heads`, under the statement's id.
+    """
     if not prepared:
-        return b"\x00" + long_string(statement)
+        return b"\x00" + long_string(statement)  # kind 0: a query string
     statement = _bytes_of(statement, "the id of a prepared statement")
+    # kind 1: the id of a prepared statement
     head: bytes = b"\x01" + _short(len(statement), "bytes of a statement's id") + statement
-    # Only ids are kept: texts may be long, and a batch rarely repeats one that is not prepared.
+    # Query strings are not stored: they may be long, and a batch rarely repeats one.
     heads[statement] = head
     return head
 
 
 def _add_rows(parts: list[bytes], head: bytes, block: RowsBlock, version: int) -> None:
     """Append one statement for each row of `block`."""
-    # The block was bound for one protocol version; the connection may speak an older one.
+    # Checked again here: the connection's version may be lower than that which the block was bound
+    # for.
     if block.has_unset and version < 4:
         raise _unset_unsupported(version)
     head += _short(block.width, "values in one statement")
@@ -369,32 +392,33 @@ def batch_body(
     """Return the body of a BATCH.
 
     :param batch_type: 0 logged, 1 unlogged, 2 counter.
-    :param statements: (is prepared, id or query, values) each. A `RowsBlock` as values stands for
-        one statement per row.
-    :param params: consistency, serial consistency, timestamp, keyspace and now_in_seconds. A batch
-        has no place for the others, which are ignored.
+    :param statements: a tuple (is prepared, id or query, values) for each statement. If values is a
+        `RowsBlock`, the tuple adds one statement for each row of the block.
+    :param params: consistency, serial consistency, timestamp, keyspace and now_in_seconds. The
+        other parameters are ignored, because a BATCH has no fields for them.
     """
-    parts = [_byte(batch_type, "a batch's type"), b""]  # the count, when it is known
+    # `_finished_batch` replaces the second part by the number of statements.
+    parts = [_byte(batch_type, "a batch's type"), b""]
     count = len(statements)
     heads: dict[Any, bytes] = {}
     lengths = _LENGTHS
     last: Any = None
-    # No statement is marked with this, so the first one never passes for a repetition.
-    kind: Any = UNSET_VALUE
+    # `prepared` of the last statement. No tuple has UNSET_VALUE there, so the first statement
+    # always counts as new.
+    last_prepared: Any = UNSET_VALUE
     head = b""
     for prepared, statement, values in statements:
-        # Many statements of a batch are the same one: the bytes before its values are made once.
-        if statement is not last or prepared is not kind:
+        # Most batches repeat one statement. Encode the bytes before its values only once.
+        if statement is not last or prepared is not last_prepared:
             cached_head = heads.get(statement) if prepared and type(statement) is bytes else None
             head = cached_head or _statement_head(heads, prepared, statement)
-            last, kind = statement, prepared
+            last, last_prepared = statement, prepared
         if isinstance(values, RowsBlock):
             if not prepared:
                 raise TypeError(
                     f"rows for the text {statement!r}; they have to be for a prepared statement"
                 )
-            # The rows have no statement of their own in `statements`, so only the first is counted
-            # there.
+            # `len(statements)` counts the block as one statement, but it holds one for each row.
             count += values.count - 1
             _add_rows(parts, head, values, version)
             continue
@@ -402,8 +426,7 @@ def batch_body(
         if values is None:
             parts.append(b"\x00\x00")
         elif type(values) is list and len(values) < _KEPT_SHORTS:
-            # The loop of `_add_values`: to call it for each statement would cost a third of the
-            # whole.
+            # The loop of `_add_values`, repeated here because a call for each statement is slow.
             parts.append(_SHORTS[len(values)])
             for value in values:
                 if type(value) is bytes:
@@ -420,9 +443,9 @@ def batch_body(
 
 
 def _finished_batch(parts: list[bytes], count: int, params: QueryParams, version: int) -> bytes:
-    """Put the count of statements into its place, and append the end of the body."""
-    # Checked only here, because rows count too. struct's own error would not say of what there
-    # are too many.
+    """Put the number of statements into `parts[1]`, append the body's end, and join all parts."""
+    # Checked only now, because each row of a RowsBlock counts as a statement. Without this check,
+    # struct would raise an error that does not say what there are too many of.
     if count > MAX_SHORT:
         raise ValueError(f"a batch of {count} statements; the protocol has room for {MAX_SHORT}")
     parts[1] = uint16_pack(count)
@@ -436,7 +459,7 @@ def prepare_body(query: str | bytes, keyspace: str | None, version: int) -> byte
     """Return the body of a PREPARE; `keyspace` needs version 5."""
     parts = [long_string(query)]
     if version >= 5:
-        # Version 5 has flags in any case; earlier ones have nothing after the text.
+        # Since version 5, flags always follow the query. Earlier versions have nothing there.
         parts.append(uint32_pack(0 if keyspace is None else PREPARE_FLAG_KEYSPACE))
         if keyspace is not None:
             parts.append(_string(keyspace, "a keyspace name"))

@@ -1,8 +1,9 @@
 """Column specifications in PREPARED and ROWS (native_protocol_v5.spec, section 4.2.5.2).
 
-A `ResultMetadata` is made of one block of column specs and is immutable. It keeps the bytes that it
-was read from. If the next result of the statement brings the same bytes, the metadata and its row
-plan are used again without parsing: protocol 4 sends the specs with every result.
+A `ResultMetadata` holds the columns of one result and is immutable. It keeps the bytes of the
+column specs that it was read from. Protocol version 4 sends the specs with every result. If the
+next result of the statement begins with the same bytes, the same `ResultMetadata` and its row plan
+(the decoder of rows) serve again, and nothing is parsed.
 """
 
 from __future__ import annotations
@@ -28,24 +29,24 @@ UserTypes = Mapping[str, Mapping[str, Any]]
 
 _KIND_FLAGS_AND_COUNT = struct.Struct(">iii")
 
-# Characters of a type's name in an error.
+# An error's message shows at most so many characters of a type's name.
 _SHOWN_NAME = 200
 
-# People nest types a few levels deep. A hostile server must not exhaust the stack.
+# Schemas nest types a few levels deep. The limit keeps a hostile server from exhausting the stack.
 _MAX_DEPTH = 64
 
 
 CUSTOM_TYPE = object()
-"""Stands for types that the server describes by the name of a class."""
+"""The value of `TYPE_CODES` for custom types, which the server describes by a class name."""
 
 
 class ColumnMetadata(NamedTuple):
     """A column of a result, or a bind marker.
 
-    :param keyspace_name: the keyspace of its table.
-    :param table_name: the name of its table.
+    :param keyspace_name: the keyspace of the column's table.
+    :param table_name: the name of the column's table.
     :param name: the column's name.
-    :param type: the class of its type, one of `cassandra.cqltypes`.
+    :param type: the class of the column's type, from `cassandra.cqltypes`.
     """
 
     keyspace_name: str
@@ -56,7 +57,7 @@ class ColumnMetadata(NamedTuple):
 
 ColumnMetadata.__module__ = "cassandra.protocol"
 
-# Option ids of the types that have no value, by the server's class of each.
+# The option ids of types without parameters, and the name of the server's class for each type.
 _SIMPLE_TYPES: dict[int, str] = {
     0x0001: "AsciiType",
     0x0002: "LongType",
@@ -81,11 +82,15 @@ _SIMPLE_TYPES: dict[int, str] = {
     0x0015: "DurationType",
 }
 
+# A cache: the class of each option id of _SIMPLE_TYPES that was looked up before.
 _simple: dict[int, Any] = {}
 
 
 class TypeReader:
-    """Reads [option]s that describe types; `has_user_types` is True if one was a UDT."""
+    """Reads the [option]s that describe column types.
+
+    `has_user_types` becomes True as soon as one of the types is, or contains, a UDT.
+    """
 
     __slots__ = ("_depth", "_fields", "_user_types", "cursor", "has_user_types")
 
@@ -99,7 +104,7 @@ class TypeReader:
     def read(self) -> Any:
         """Read a type and return its `cassandra.cqltypes` class."""
         code = self.cursor.short()
-        # Looked up once for each code: most columns have one of these types.
+        # Most columns have a type without parameters, which is in the cache after its first use.
         simple_type = _simple.get(code)
         if simple_type is not None:
             return simple_type
@@ -120,11 +125,11 @@ class TypeReader:
         try:
             cql_type = lookup_casstype(name)
             if "UserType" in name:
-                # A vector is a custom type, and its element may be a UDT.
+                # The name may be that of a vector (a custom type) whose elements are UDTs.
                 self.has_user_types = True
                 cql_type = self._with_classes(cql_type)
-            # A type without its parameters has no codec. That is an error of the metadata, so it
-            # must not wait for some row.
+            # codec() raises an error if the type lacks its parameters. Call it now, so that the
+            # error is reported for the metadata and not for the first row.
             cql_type.codec()
         except (ValueError, TypeError, LookupError, OverflowError) as error:
             short_name = name if len(name) <= _SHOWN_NAME else f"{name[:_SHOWN_NAME]}..."
@@ -135,7 +140,10 @@ class TypeReader:
         return cql_type
 
     def _with_classes(self, kind: CqlType) -> Any:
-        """Return `kind`, parsed from a class name, with the classes registered for its UDTs."""
+        """Return `kind` with the classes that the application registered for the UDTs in it.
+
+        `kind` was parsed from the name of a server class, so it does not know these classes yet.
+        """
         subtypes = tuple(self._with_classes(subtype) for subtype in kind.subtypes)
         if issubclass(kind, UserType):
             return with_subtypes(kind, subtypes, self._registered(kind.keyspace, kind.typename))
@@ -177,7 +185,8 @@ class TypeReader:
         )
 
     def _count(self) -> int:
-        # Counted over all types of a result: nested types could multiply small counts.
+        # The limit applies to the sum over all types of the result: a small count at each level of
+        # a nested type could otherwise multiply to a huge number.
         count = self.cursor.short()
         self._fields += count
         if self._fields > limits.columns:
@@ -209,11 +218,15 @@ TYPE_CODES: dict[int, Any] = {
     0x0030: UserType,
     0x0031: lookup_casstype_simple("TupleType"),
 }
-"""The class of each option id, as `ResultMessage.type_codes` shows them."""
+"""The type class of each option id: the default value of `ResultMessage.type_codes`."""
 
 
 class OwnTypeReader(TypeReader):
-    """Reads types by the classes of a program's own mapping."""
+    """Reads types with an application's mapping of option ids to classes.
+
+    :param codes: the mapping, which replaces `TYPE_CODES`. A class that differs from that of
+        `TYPE_CODES` is used as it is; if the type has parameters, they are applied to it.
+    """
 
     __slots__ = ("_codes",)
 
@@ -239,7 +252,7 @@ class OwnTypeReader(TypeReader):
 
 
 def type_from(cursor: Cursor, user_types: UserTypes | None, codes: Mapping[int, Any]) -> Any:
-    """Read one type by the classes of `codes`."""
+    """Read one type with the mapping `codes`: see `OwnTypeReader`."""
     return OwnTypeReader(cursor, user_types, codes).read()
 
 
@@ -250,17 +263,19 @@ def _unpickled(*parts: Any) -> ResultMetadata:
 class ResultMetadata:
     """The columns of a result; immutable.
 
-    `names` are the columns' names, and `vectors` is the class of vectors in rows: see
-    `with_vectors`. `column_plans` holds the decoders to columns that were made of it (see
-    `cassandra.protocol.columnar.pages`).
+    `names` are the columns' names. `vectors` says which class the vectors in rows have: see
+    `with_vectors`. `column_plans` is a cache of the decoders that turn pages of these columns into
+    arrays (see `cassandra.protocol.columnar.pages`).
 
     :param columns: a `ColumnMetadata` for each column.
-    :param raw: the bytes of the specs, from the global table spec on.
-    :param is_global: True if one table spec stands before all columns.
+    :param raw: the bytes of the column specs, from the global table spec on. Empty if this object
+        was not read from a server's message.
+    :param is_global: True if the keyspace and table are given once, before all columns (the flag
+        Global_tables_spec).
     :param metadata_id: the server's id of this metadata (version 5, or ScyllaDB's extension), or
         None.
-    :param user_types: the classes registered for UDTs when the specs were read.
-    :param has_user_types: True if a column's type has a UDT in it.
+    :param user_types: the mapping of classes registered for UDTs when the specs were read.
+    :param has_user_types: True if the type of a column is, or contains, a UDT.
     """
 
     __slots__ = (
@@ -303,8 +318,8 @@ class ResultMetadata:
         self.metadata_id = metadata_id
         self.has_user_types = has_user_types
         self._global = is_global
-        # The beginning of a RESULT that is a last page: <kind><metadata> with all of `raw`, and
-        # with the No_metadata flag.
+        # The first bytes of a RESULT with these columns that has no further page, for `rows_at`:
+        # `_head` with the column specs, `_skipped_head` with the flag No_metadata instead.
         flags = ROWS_GLOBAL_TABLES_SPEC if is_global else 0
         self._skipped_head = _KIND_FLAGS_AND_COUNT.pack(
             RESULT_KIND_ROWS, ROWS_NO_METADATA, len(self.columns)
@@ -321,7 +336,7 @@ class ResultMetadata:
         self.column_plans: dict[Any, Any] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Without the classes registered for UDTs: the other process has its own.
+        # The classes registered for UDTs are not pickled: the other process registers its own.
         flags = (self._global, self.metadata_id, None, self.has_user_types)
         return _unpickled, (self.columns, self.raw, *flags, self.vectors)
 
@@ -338,21 +353,22 @@ class ResultMetadata:
 
     @property
     def server_columns(self) -> Sequence[ColumnMetadata]:
-        """The columns as the server describes them."""
+        """The columns with the server's types, before converters and decryption."""
         return self.columns
 
     @property
     def row_plan(self) -> RowPlan:
-        """The decoder of rows of these columns, made at the first use."""
+        """The decoder of rows of these columns; it is created when it is first needed."""
         plan = self._row_plan
         if plan is None:
-            # Two threads may both make one; they are equal, and either may stay.
+            # Two threads may both create a plan. The plans are equal, so it does not matter which
+            # of them is kept.
             plan = self._row_plan = implementations.rows.RowPlan(self.names, self.codecs)
         return plan
 
     @property
     def codecs(self) -> list[Any]:
-        """The codec of each column, as rows are read."""
+        """The codec that decodes each column's values in rows."""
         return [column.type.codec(vectors=self.vectors) for column in self.columns]
 
     @property
@@ -362,32 +378,36 @@ class ResultMetadata:
 
     @property
     def columns_key(self) -> Any:
-        """Return a hashable key that tells these columns from others."""
-        # The raw bytes do so without a comparison of each name and type.
+        """A hashable key: metadata with equal keys have the same columns."""
+        # Comparing the raw bytes is cheaper than comparing each name and type.
         return self.raw or tuple((column.name, column.type) for column in self.columns)
 
     @property
     def page_columns(self) -> Sequence[ColumnMetadata]:
-        """The columns as column plans read them: see `page_reader`."""
+        """The columns from which a `ColumnPlan` is made: see `page_reader`."""
         return self.columns
 
     def page_reader(self, column_plan: object) -> Any:
-        """Return the reader of pages for a `ColumnPlan` that was made of `page_columns`.
+        """Return the object that decodes pages into arrays; here it is `column_plan` itself.
 
-        :param column_plan: reads the plain columns.
+        Metadata with encrypted columns return a reader that wraps the plan and decrypts.
+
+        :param column_plan: a `ColumnPlan` that was made of `page_columns`.
         """
         return column_plan
 
     def rows_at(self, body: bytes, pos: int, user_types: UserTypes | None) -> int:
-        """Return the offset of the row count if the RESULT at `pos` is rows of this, else 0.
+        """Return the offset of the row count if the RESULT at `pos` has these columns, else 0.
 
-        The RESULT must have the same metadata byte for byte, or none. Specs delimit themselves, so
-        equal bytes at the front mean equal specs. The mapping of classes registered for UDTs has to
-        be the same object: it is replaced, not changed, when a class is registered. Another page to
-        come or a changed id makes other flags, and so does not match.
+        This is a fast check. It succeeds if the RESULT begins with the same metadata, byte for
+        byte, or with the flag No_metadata. (No column spec is the beginning of a longer one, so
+        equal bytes mean equal specs.) It fails if a further page follows or the metadata id
+        changed, because the flags then differ. It also fails if a column contains a UDT and
+        `user_types` is not the mapping that this object was read with: each registration makes a
+        new mapping.
 
         :param body: the body of the RESULT.
-        :param pos: the offset of its kind.
+        :param pos: the offset of the <kind> of the RESULT.
         :param user_types: classes registered for UDTs, by keyspace and name.
         """
         if self.has_user_types and user_types is not self._user_types:
@@ -400,12 +420,14 @@ class ResultMetadata:
     def same_specs(
         self, body: bytes, pos: int, is_global: bool, count: int, user_types: UserTypes | None
     ) -> bool:
-        """Return True if the specs at `pos` are those that this was read from; flags may differ.
+        """Return True if the specs at `pos` equal those that this object was read from.
+
+        Unlike `rows_at`, it does not compare the flags of the RESULT.
 
         :param body: the body of the RESULT.
-        :param pos: the offset of its specs.
-        :param is_global: True if keyspace and table stand once, before all columns.
-        :param count: how many columns it has.
+        :param pos: the offset of its column specs.
+        :param is_global: True if the keyspace and table are given once, before all columns.
+        :param count: the number of columns of the RESULT.
         :param user_types: classes registered for UDTs, by keyspace and name.
         """
         return (
@@ -417,11 +439,11 @@ class ResultMetadata:
         )
 
     def for_user_types(self, user_types: UserTypes | None) -> ResultMetadata:
-        """Return the same columns with the UDT classes of `user_types`; self if nothing changes.
+        """Return the same columns with the UDT classes of `user_types`, or self if none changes.
 
         :param user_types: classes registered for UDTs, by keyspace and name.
         """
-        # Without the bytes, metadata that a program made cannot be read anew.
+        # Metadata that an application created has no raw bytes that we could read again.
         if not self.has_user_types or user_types is self._user_types or not self.raw:
             return self
         return read_columns(
@@ -429,7 +451,7 @@ class ResultMetadata:
         )
 
     def with_id(self, metadata_id: bytes | None) -> ResultMetadata:
-        """Return the same columns and row plan under another id.
+        """Return a copy with another metadata id that shares the columns and the row plan.
 
         :param metadata_id: the bytes of the id, or None.
         """
@@ -440,14 +462,14 @@ class ResultMetadata:
         )
         other._row_plan = self._row_plan
         other.vectors = self.vectors
-        # Shared, not copied: column plans depend on the columns alone.
+        # The copy shares the cache, because column plans depend only on the columns.
         other.column_plans = self.column_plans
         return other
 
     def with_vectors(self, vectors: str) -> ResultMetadata:
-        """Return the same columns with another class for vectors of numbers, made once for each.
+        """Return the same columns with another class for vectors of numbers in rows.
 
-        :param vectors: "list", "array" (array.array) or "numpy".
+        :param vectors: "list", "array" (array.array) or "numpy". The result is cached for each.
         """
         if vectors == "list":
             return self
@@ -483,13 +505,14 @@ def read_columns(
 ) -> ResultMetadata:
     """Read `count` column specs.
 
-    :param is_global: True if one table spec stands before all columns, False if each has its own.
-    :param codes: classes by option id in place of `TYPE_CODES`.
+    :param is_global: True if the keyspace and table are given once, before all columns; False if
+        each column has its own.
+    :param codes: an application's mapping of option ids to classes, which replaces `TYPE_CODES`.
     """
     start = cursor.pos
     data = cursor.data
-    # A spec takes four bytes at least (name and type), so a claimed count is bounded before
-    # anything is made of it.
+    # A column spec has at least four bytes (name and type). So we can reject an impossible count
+    # before we allocate anything for it.
     if count < 0 or count * 4 > len(data) - start:
         raise ProtocolError(
             f"{count} columns are to follow at offset {start} of a body of {len(data)} bytes"

@@ -1,8 +1,8 @@
-"""Compression of bodies (protocol 3 and 4) and of segments (5): LZ4 and Snappy.
+"""LZ4 and Snappy compression of bodies (protocol versions 3 and 4) and of segments (version 5).
 
-Each comes from an optional package. Sizes are checked before anything is inflated: against the
-limit, and against the most that the algorithm can make of that many bytes. So a forged length
-cannot cause a large allocation.
+Each algorithm needs an optional package. Compressed data begin with the uncompressed size. We check
+this size before we decompress anything: it must not exceed the limit, nor the largest size that the
+algorithm can reach with so many compressed bytes. So a forged size cannot cause a large allocation.
 """
 
 from __future__ import annotations
@@ -16,26 +16,29 @@ from cassandra.errors import DependencyException, ProtocolError
 
 _uint32 = struct.Struct(">I")
 
-# Smaller bodies are sent as they are: the header of a compressed one costs more than is gained.
+# Bodies of fewer bytes are sent uncompressed, because compression would save next to nothing.
 WORTH_COMPRESSING = 512
 
-# Bytes. Inflating a large page takes three blocks of memory: the compressed body, and two in the
-# package. When they are free, glibc returns them to the system, and takes them again for the next
-# page: 200 page faults, which cost more than the inflating. It keeps up to twice the largest mapped
-# block that was ever freed (mallopt(3), M_MMAP_THRESHOLD), so we free one of this size once.
+# Bytes. To decompress a large page, the process allocates three blocks of memory: the compressed
+# body, and two in the package. glibc returns large blocks to the system when they are freed, and
+# gets new ones for the next page. That causes about 200 page faults, which take longer than the
+# decompression. But glibc raises its threshold for this to the size of the largest mapped block
+# that was ever freed (mallopt(3), M_MMAP_THRESHOLD). So we allocate and free a block of this size
+# once.
 _FREED_ONCE = 2 * 1024 * 1024
 
-# A length byte of an LZ4 match adds 255 bytes of output at most.
+# In LZ4, a compressed byte stands for at most 255 bytes of output (a length byte of a match).
 _LZ4_RATIO = 255
-# A Snappy copy of 3 bytes makes 64 at most.
+# In Snappy, a copy of 3 compressed bytes stands for at most 64 bytes of output.
 _SNAPPY_RATIO = 64
 
 
 class BodyCompression(NamedTuple):
-    """The functions of one algorithm.
+    """The functions of one compression algorithm.
 
-    `decompress_body(data, limit)` and the segment functions raise `ProtocolError` for bad data. The
-    segment functions are None if the protocol has no such segments.
+    `decompress_body(data, limit)` and `decompress_segment(data, size)` raise `ProtocolError` for
+    bad data. Both segment functions are None for Snappy, which the protocol does not allow in
+    segments.
     """
 
     name: str
@@ -46,7 +49,13 @@ class BodyCompression(NamedTuple):
 
 
 def _check_size(claimed: int, compressed: int, ratio: int, limit: int) -> None:
-    # The limit holds for the plain size: a small body of zeros may claim gigabytes.
+    """Raise `ProtocolError` if the peer's claim about the uncompressed size is not plausible.
+
+    :param claimed: the uncompressed size, as the peer states it.
+    :param compressed: the number of compressed bytes.
+    :param ratio: how many bytes the algorithm can make of one compressed byte, at most.
+    :param limit: the largest uncompressed size that is allowed.
+    """
     if claimed > limit:
         raise ProtocolError(
             f"a compressed body claims {claimed} bytes, more than the limit of {limit}"
@@ -64,8 +73,8 @@ def _make_lz4() -> BodyCompression:
     decompress = block.decompress
 
     def compress_body(data: bytes) -> bytes:
-        # Four bytes of length, big-endian (native_protocol_v4.spec, section 5), then the bare
-        # block.
+        # The uncompressed size as four big-endian bytes (native_protocol_v4.spec, section 5), and
+        # the LZ4 block without a header of its own.
         packed: bytes = _uint32.pack(len(data)) + compress(data, store_size=False)
         return packed
 
@@ -88,9 +97,9 @@ def _make_lz4() -> BodyCompression:
                 f"a compressed body of {len(data)} bytes has no room for its length"
             )
         size: int = _uint32.unpack_from(data)[0]
-        # Before the package reserves memory: the size comes from the peer.
+        # Check the peer's claim before the package allocates so much memory.
         _check_size(size, len(data) - 4, _LZ4_RATIO, limit)
-        # A size of 0 may come without any block, so there is nothing to inflate.
+        # If the size is 0, the block may be missing, which the package would not accept.
         return inflate(memoryview(data)[4:], size) if size else b""
 
     def compress_segment(data: bytes) -> bytes:
@@ -101,9 +110,9 @@ def _make_lz4() -> BodyCompression:
 
 
 def _snappy_size(data: bytes) -> int:
-    """Return the length at the head of a Snappy block: an unsigned LEB128 of 32 bits at most."""
+    """Return the uncompressed size with which a Snappy block begins (32 bits, unsigned LEB128)."""
     size = 0
-    # Five bytes hold 32 bits; without the bound, a run of 0x80 would make a huge int.
+    # Five bytes hold 32 bits. Without this limit, many bytes of 0x80 would make a huge int.
     for index, byte in enumerate(data[:5]):
         size |= (byte & 0x7F) << (7 * index)
         if byte < 0x80:
@@ -118,7 +127,7 @@ def _make_snappy() -> BodyCompression:
         return bytes(snappy.compress(data))
 
     def decompress_body(data: bytes, limit: int) -> bytes:
-        # Read by ourselves, because the package would reserve the memory before it could be asked.
+        # Read the size ourselves: the package would allocate the memory before we can check it.
         size = _snappy_size(data)
         _check_size(size, len(data), _SNAPPY_RATIO, limit)
         try:
@@ -133,7 +142,7 @@ def _make_snappy() -> BodyCompression:
             )
         return plain
 
-    # Protocol 5 allows no algorithm but LZ4 for segments (section 2.2).
+    # Segments of protocol version 5 allow only LZ4 (native_protocol_v5.spec, section 2.2).
     return BodyCompression("snappy", compress_body, decompress_body, None, None)
 
 
@@ -167,8 +176,8 @@ def compression(algorithm: str) -> BodyCompression:
             f"install it with: pip install turbocql[{algorithm}]",
             [error],
         ) from None
-    bytes(_FREED_ONCE)
-    # Two threads may both get here; they make equal objects, and either may stay.
+    bytes(_FREED_ONCE)  # allocates a block and frees it at once: see _FREED_ONCE
+    # Two threads may both get here. Their objects are equal, so either may stay.
     _instances[algorithm] = functions
     return functions
 
@@ -187,7 +196,7 @@ def first_available(offered: Container[str]) -> str | None:
 
     Packages of less preferred algorithms are not imported.
     """
-    # In our order, not in the server's: LZ4 is faster, and servers list the names in any order.
+    # Use our order (LZ4 first, because it is faster). Servers list the names in any order.
     return next((name for name in _FACTORIES if name in offered and is_available(name)), None)
 
 

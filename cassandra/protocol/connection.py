@@ -1,20 +1,26 @@
-"""The handshake of one connection, without a socket, loop or clock.
+"""The handshake of one connection, as a state machine without a socket, event loop or clock.
 
-Theory of operation. A `ProtocolConnection` is told to `start()`, and then each message that was
-received. It answers with actions: send this, switch that, ask the caller. The handshake is a table:
-state and opcode lead to a method, and anything else is an error of the peer. Authentication is the
-caller's part: an action carries the server's request, and `respond` takes the token. An
-authenticator may block, so it may run in any thread.
+Theory of operation. The caller owns the socket. It calls `ProtocolConnection.start()` once, and
+then `receive()` for each message from the server. Each call returns a list of actions, which the
+caller must carry out in order: for example `Send` (write an envelope) or `SetCompression`. A table
+maps the state and the opcode of a received message to a method. A message that is not in the table
+is an error of the server.
+
+The caller also does the authentication. The action `AuthenticationWanted` or `Challenge` carries
+the server's request, and the caller passes the token for it to `respond()`. The caller may take its
+time and may compute the token in another thread, because authenticators may block.
 
     OPTIONS -> SUPPORTED -> STARTUP -> READY                                            done
                                     -> AUTHENTICATE -> AUTH_RESPONSE -> AUTH_CHALLENGE  ->
                                     AUTH_RESPONSE ...
                                                                      -> AUTH_SUCCESS    done
 
-Two errors end it early. If the server does not speak the version (`VersionRefused`), try a lower
-one over a new connection. Or the server refuses us (`Failed`). With protocol 5, segments begin
-after READY or AUTHENTICATE, in both directions (native_protocol_v5.spec, 2.3.1). In earlier
-versions the answer to STARTUP may already be compressed, so compression is set as STARTUP is sent.
+Two actions end the handshake early. `VersionRefused` means that the server does not speak the
+protocol version; the caller can try a lower one on a new connection. `Failed` is any other error.
+
+With protocol version 5, both sides use segments after READY or AUTHENTICATE
+(native_protocol_v5.spec, section 2.3.1). In earlier versions, the server may already compress its
+response to STARTUP. So `SetCompression` comes before the `Send` of STARTUP.
 """
 
 from __future__ import annotations
@@ -51,7 +57,7 @@ from cassandra.versions import ProtocolVersion
 
 
 class Send(NamedTuple):
-    """Write this envelope."""
+    """Write this envelope to the socket."""
 
     stream: int
     opcode: int
@@ -66,35 +72,39 @@ class SetCompression(NamedTuple):
 
 
 class EnableSegments(NamedTuple):
-    """From the next byte on, use segments in both directions."""
+    """From now on, send segments, and read the server's next bytes as segments."""
 
 
 class AuthenticationWanted(NamedTuple):
-    """The server wants a login by this authenticator (a Java class name).
+    """The server requires a login; call `respond` with the authenticator's first token.
 
-    `respond` with the first token.
+    :param authenticator: the server's authenticator, a Java class name.
     """
 
     authenticator: str
 
 
 class Challenge(NamedTuple):
-    """The server's token: `respond` with the answer to it."""
+    """The server sent this token during the login; call `respond` with the answer to it."""
 
     token: bytes | None
 
 
 class Authenticated(NamedTuple):
-    """The login succeeded; this is the server's last token. `Ready` follows at once."""
+    """The login succeeded. `Ready` follows in the same list of actions.
+
+    :param token: the server's last token.
+    """
 
     token: bytes | None
 
 
 class Ready(NamedTuple):
-    """The handshake is done.
+    """The handshake succeeded.
 
-    `compression` is the algorithm that both sides agreed on. `supported` holds the options of
-    SUPPORTED, with CQL_VERSION.
+    :param features: the protocol extensions that both sides use.
+    :param compression: the compression algorithm that both sides use, or None.
+    :param supported: the options in the server's SUPPORTED message, CQL_VERSION included.
     """
 
     features: ProtocolFeatures
@@ -103,10 +113,11 @@ class Ready(NamedTuple):
 
 
 class VersionRefused(NamedTuple):
-    """The server does not speak the version.
+    """The server does not speak the client's protocol version.
 
-    `server_version` is the version of its answer. `offered` are the versions that it names, highest
-    first, without betas.
+    :param server_version: the protocol version of the server's response.
+    :param message: the server's error message.
+    :param offered: the versions that the error message names, highest first, without betas.
     """
 
     server_version: int
@@ -145,16 +156,16 @@ class State(enum.Enum):
     CLOSED = "closed"
 
 
-# Cassandra's words for a version that it does not speak; ScyllaDB's are alike. There is no code of
-# its own for it.
+# Matches the error messages of Cassandra and ScyllaDB for a version that they do not speak. The
+# protocol has no error code for it.
 _VERSION_REFUSED = pattern(r"(unsupported|invalid|beta).{0,40}version|USE_BETA flag", re.IGNORECASE)
 _VERSION_OFFERED = pattern(r"(\d+)/v\d+(-beta)?")
 
 
 def offered_versions(options: Mapping[str, Sequence[str]] | str) -> tuple[int, ...]:
-    """Return the versions named in PROTOCOL_VERSIONS or in an error's text, highest first.
+    """Return the protocol versions that a server offers, highest first, without betas.
 
-    Betas are left out.
+    :param options: the options of SUPPORTED, with PROTOCOL_VERSIONS, or an error message.
     """
     text = options if isinstance(options, str) else " ".join(options.get("PROTOCOL_VERSIONS", ()))
     return tuple(
@@ -163,31 +174,32 @@ def offered_versions(options: Mapping[str, Sequence[str]] | str) -> tuple[int, .
 
 
 class ScyllaExtensions(NamedTuple):
-    """The extensions that a client agrees on with servers of ScyllaDB, if they have them."""
+    """The ScyllaDB extensions that the client accepts, if the server offers them."""
 
     startup_options: Callable[[], Mapping[str, str]] | None = None
-    """Gives further options for STARTUP; called once SUPPORTED shows such a server."""
+    """Returns further options for STARTUP. Called only if SUPPORTED shows a ScyllaDB server."""
 
     tablets_routing_v2: bool = False
-    """Every EXECUTE must then end with the byte of that extension."""
+    """Accept TABLETS_ROUTING_V2. Every EXECUTE must then end with the extension's byte."""
 
     use_metadata_id: bool = False
-    """Every EXECUTE of version 4 must then have a result metadata id, as in version 5."""
+    """Accept SCYLLA_USE_METADATA_ID. Every EXECUTE of version 4 must then have a metadata id."""
 
 
 NO_EXTENSIONS = ScyllaExtensions()
 
 
 class ProtocolConnection:
-    """The client's side of a handshake.
+    """The client's side of a handshake. The module's docstring shows the order of calls.
 
     :param version: protocol version to speak.
-    :param compression: True for the first algorithm that both sides have. A name insists on that
-        one. None or False turns compression off.
+    :param compression: True chooses the first algorithm that both sides have, or none. A name
+        requires that algorithm: without it, the handshake fails. None or False means no
+        compression.
     :param startup_options: further options for STARTUP, such as DRIVER_NAME.
-    :param cql_version: CQL version to insist on.
-    :param allow_beta: opt in to a version that the server calls a beta.
-    :param extensions: options to agree on with servers of ScyllaDB.
+    :param cql_version: the CQL version that the server must offer. None uses the server's.
+    :param allow_beta: allow a protocol version that the server calls a beta.
+    :param extensions: the ScyllaDB extensions to accept.
     """
 
     def __init__(
@@ -209,10 +221,10 @@ class ProtocolConnection:
         self._extensions = extensions
         self._startup_options = dict(startup_options or {})
         self._cql_version = cql_version
-        # The engine's FrameWriter adds the flag too; here it serves programs that write by
-        # themselves.
+        # The engine's FrameWriter also sets this flag. It is set here for applications that write
+        # the envelopes of `Send` themselves.
         self._flags = standing_flags(version) if allow_beta else 0
-        # One stream is enough: no request follows before the answer to the last one is there.
+        # Stream 0 is enough: the handshake never sends a request before the last one is answered.
         self._stream = 0
 
     def start(self) -> list[Action]:
@@ -223,7 +235,7 @@ class ProtocolConnection:
         return [self._send(opcodes.OPTIONS, b"")]
 
     def respond(self, token: bytes | None) -> list[Action]:
-        """Take the caller's token for `AuthenticationWanted` or `Challenge`."""
+        """Continue the login with the token that answers `AuthenticationWanted` or `Challenge`."""
         if self.state is not State.AUTH_WANTED:
             raise RuntimeError(f"no token was asked for: the handshake {self.state.value}")
         self.state = State.AUTH_SENT
@@ -232,16 +244,16 @@ class ProtocolConnection:
     def receive(
         self, stream: int, opcode: int, flags: int, body: bytes, version: int | None = None
     ) -> list[Action]:
-        """Take one envelope during the handshake.
+        """Process one envelope from the server; returns the actions to carry out.
 
-        The connection cannot be used after `VersionRefused` or `Failed`.
+        After the action `VersionRefused` or `Failed`, the connection cannot be used any more.
         """
         if self.state in (State.NEW, State.READY, State.CLOSED):
             raise RuntimeError(
                 f"the handshake does not wait for a message: it is {self.state.value}"
             )
         try:
-            # A handshake has one request at a time, so there is only one stream to answer on.
+            # All our requests are on one stream, so responses on another stream are errors.
             if stream != self._stream:
                 raise ProtocolError(
                     f"an answer on stream {stream}, but only stream {self._stream} has a request"
@@ -269,17 +281,17 @@ class ProtocolConnection:
     def _on_supported(self, message: SupportedMessage) -> list[Action]:
         self.supported = {**message.options, "CQL_VERSION": message.cql_versions}
         self.features = ProtocolFeatures.parse_from_supported(self.supported)
-        # These two change the form of EXECUTE: agreed on with a server, and not written, they make
-        # every one of them malformed.
+        # Accept these two extensions only if the caller supports them: they change the format of
+        # EXECUTE, and the server would reject every EXECUTE in the old format.
         extensions = self._extensions
         self.features.tablets_routing_v2 &= extensions.tablets_routing_v2
-        # Only the newest version that is read: the second includes the first.
+        # Version 2 of the extension includes version 1, so do not ask for both.
         self.features.tablets_routing_v1 &= not self.features.tablets_routing_v2
         self.features.use_metadata_id &= extensions.use_metadata_id
         options = dict(self._startup_options)
         self.features.add_startup_options(options)
         if extensions.startup_options is not None and self.features.is_scylla:
-            # What the program has named by itself counts.
+            # The application's own options take precedence.
             options = {**extensions.startup_options(), **options}
         self.compression = self._choose_compression(self.supported.get("COMPRESSION", ()))
         if self.compression is not None:
@@ -289,8 +301,8 @@ class ProtocolConnection:
         startup: Action = self._send(
             opcodes.STARTUP, StartupMessage(cql_version, options).body(self.version)
         )
-        # Already the answer to STARTUP may be compressed (section 2.3.2); STARTUP itself never is,
-        # which `FrameWriter` sees to.
+        # SetCompression comes first, because the response to STARTUP may already be compressed
+        # (native_protocol_v5.spec, section 2.3.2). `FrameWriter` never compresses STARTUP itself.
         return (
             [SetCompression(self.compression), startup]
             if self.compression is not None
@@ -303,7 +315,7 @@ class ProtocolConnection:
             raise ConnectionException(
                 f"CQL version {requested} is not among the server's: {', '.join(offered)}"
             )
-        # A server refuses a STARTUP without CQL_VERSION (section 4.1.1), so there is always one.
+        # CQL_VERSION is required in STARTUP (native_protocol_v5.spec, section 4.1.1).
         return requested or (offered[0] if offered else DEFAULT_CQL_VERSION)
 
     def _choose_compression(self, offered: Sequence[str]) -> str | None:
@@ -318,7 +330,7 @@ class ProtocolConnection:
         ]
         if requested is True:
             return first_available(usable)
-        compression(requested)  # DependencyException where the package is absent
+        compression(requested)  # raises DependencyException if the package is not installed
         if requested not in usable:
             raise ConnectionException(
                 f"compression {requested!r} was asked for; the server offers "
@@ -327,14 +339,14 @@ class ProtocolConnection:
             )
         return requested
 
-    def _switch(self) -> list[Action]:
-        """Return the actions that the answer to STARTUP causes."""
-        # AUTHENTICATE ends the unframed part as READY does: tokens already travel in segments
-        # (2.3.1).
+    def _segments(self) -> list[Action]:
+        """Return the action that enables segments, if the protocol version uses them."""
+        # They begin after the response to STARTUP, be it READY or AUTHENTICATE. So the tokens of a
+        # login are already in segments (native_protocol_v5.spec, section 2.3.1).
         return [EnableSegments()] if ProtocolVersion.uses_segments(self.version) else []
 
     def _on_ready(self, message: ReadyMessage) -> list[Action]:
-        return [*self._switch(), self._ready()]
+        return [*self._segments(), self._ready()]
 
     def _ready(self) -> Ready:
         self.state = State.READY
@@ -342,7 +354,7 @@ class ProtocolConnection:
 
     def _on_authenticate(self, message: AuthenticateMessage) -> list[Action]:
         self.state = State.AUTH_WANTED
-        return [*self._switch(), AuthenticationWanted(message.authenticator)]
+        return [*self._segments(), AuthenticationWanted(message.authenticator)]
 
     def _on_challenge(self, message: AuthChallengeMessage) -> list[Action]:
         self.state = State.AUTH_WANTED
@@ -352,7 +364,7 @@ class ProtocolConnection:
         return [Authenticated(message.token), self._ready()]
 
     def _error(self, message: ErrorMessage, version: int) -> list[Action]:
-        # Past AUTHENTICATE the version is settled: an error is about the login then.
+        # After AUTHENTICATE, the server has accepted the version, so the error is about the login.
         waited_for_auth = self.state in (State.AUTH_SENT, State.AUTH_WANTED)
         if not waited_for_auth and _refuses_version(message, version, self.version):
             self.state = State.CLOSED
@@ -367,10 +379,12 @@ class ProtocolConnection:
 
 
 def _refuses_version(message: ErrorMessage, version: int, requested: int) -> bool:
-    """Return True if an ERROR says that the server does not speak the version that was used.
+    """Return True if `message` means that the server does not speak the version `requested`.
 
-    It comes in one of the server's own versions, as a protocol error (Cassandra 4: code 0x000A) or
-    as a server error (some others).
+    Servers answer with another protocol version, or with a protocol error (code 0x000A) whose text
+    says so.
+
+    :param version: the protocol version of the server's message.
     """
     if version != requested:
         return True
@@ -380,6 +394,7 @@ def _refuses_version(message: ErrorMessage, version: int, requested: int) -> boo
     )
 
 
+# What a received message does: by the state of the handshake and the message's opcode.
 _TABLE: dict[tuple[State, int], Callable[[ProtocolConnection, Any], list[Action]]] = {
     (State.OPTIONS_SENT, opcodes.SUPPORTED): ProtocolConnection._on_supported,
     (State.STARTUP_SENT, opcodes.READY): ProtocolConnection._on_ready,

@@ -1,13 +1,16 @@
-"""Columns whose values are converted, as bind plans and row plans see them.
+"""Applies an application's converters (see `cassandra.codecs`) to columns and bind markers.
 
-A type that has a converter gets a subclass of its own, whose codec calls the converter's functions
-around the plain codec. A type that has such a type inside gets a subclass with other subtypes. A
-plan asks its columns' types for their codecs when it is made, so that plans of both twins need no
-code for converters, and types without one pay nothing.
+For a type with a converter, this module makes a subclass of the type. The subclass's codec calls
+the converter's `to_cql` before it encodes a value with the plain codec, and `from_cql` after it
+decodes one. A type that contains such a type also gets a subclass, with the new types as its
+subtypes. Bind plans and row plans get their codecs from the types of their columns. So the plans,
+both in Python and compiled, need no code for converters, and columns without a converter are as
+fast as before.
 
-Which converter counts for a value: that of its column; else, when it is bound, that of its class;
-else that of the outermost type that has one. A converter gives and gets plain values of CQL:
-nothing inside them is converted.
+A value may match several converters. The first of these applies: the converter of its column; if
+the value is bound, the converter of its Python class; the converter of its CQL type. If a
+collection matches, its elements are not converted again: a converter takes and returns plain CQL
+values.
 """
 
 from __future__ import annotations
@@ -32,23 +35,27 @@ if TYPE_CHECKING:
 
 __all__ = ["bound_columns", "converting", "is_converted"]
 
-# How servers name the marker of ``column IN ?``.
+# Servers name the marker of ``column IN ?`` "in(column)".
 _IN_MARKER = pattern(r"in\((.+)\)\Z", re.DOTALL | re.IGNORECASE)
-# Markers that are not of a column: of LIMIT, USING TTL and the like, and of ``token(key) > ?``.
+# The names of markers that belong to no column: "[limit]", "[ttl]" and the like, and "partition key
+# token" for ``token(key) > ?``.
 _NOT_OF_COLUMN = pattern(r"\[.*\]\Z|partition key token\Z", re.DOTALL)
-_TYPE_BYTES = 3000
+_TYPE_BYTES = 3000  # estimated memory of a cached type, for the cache's limit
 _BUILD_CODEC = vars(_CassandraType)["build_codec"].__func__
 
 _Build = Callable[[ModuleType, int, str], Any]
 
 
 def is_converted(cql_type: Any) -> bool:
-    """Return True if values of the type come from a converter, and may be of any class."""
+    """Return True if the type has a converter, so that its values may be of any Python class."""
     return "native_type" in cql_type.__dict__
 
 
 def _subclass(plain: Any, build: _Build | None = None, **attributes: object) -> Any:
-    """Return a subclass of the type `plain` whose codecs `build` makes, if there is one."""
+    """Return a subclass of the type `plain` with `attributes`.
+
+    If `build` is given, it makes the subclass's codecs; otherwise they are made as for `plain`.
+    """
     if build is not None:
 
         def build_codec(
@@ -65,7 +72,8 @@ def _subclass(plain: Any, build: _Build | None = None, **attributes: object) -> 
         plain.__name__,
         (plain,),
         {
-            "_registered": False,  # else the name would stand for this class from now on
+            # Do not register the subclass, or look-ups of the type by name would find it.
+            "_registered": False,
             "__module__": plain.__module__,
             "cassname": plain.cassname,
             **attributes,
@@ -74,14 +82,14 @@ def _subclass(plain: Any, build: _Build | None = None, **attributes: object) -> 
 
 
 def _with_subtypes(plain: Any, subtypes: tuple[Any, ...]) -> Any:
-    """Return the type `plain` with other types inside."""
+    """Return a subclass of `plain` that contains `subtypes`, for example another element type."""
     if issubclass(plain, VectorType):
         return _subclass(plain, subtypes=subtypes, subtype=subtypes[0])
     return _subclass(plain, subtypes=subtypes)
 
 
 def _is_opaque(cql_type: Any) -> bool:
-    """Return True if the type's codec does not follow from the types inside."""
+    """Return True if the type's codec is not made from the codecs of its subtypes."""
     has_own_codec = cql_type.build_codec.__func__ is not _BUILD_CODEC
     return has_own_codec or (cql_type._overridden() and not issubclass(cql_type, _Wrapper))
 
@@ -90,7 +98,7 @@ def _is_opaque(cql_type: Any) -> bool:
 
 
 def _codec_of(codecs: ModuleType, plain: Any, encode: Any, decode: Any) -> Any:
-    """Return a codec with the rules of `plain` for sizes and empty values."""
+    """Return a codec with the functions given and, otherwise, the properties of `plain`."""
     return codecs.from_functions(
         plain.cql_name,
         encode,
@@ -112,7 +120,7 @@ def _encode_converted(plain: Any, to_cql: Callable[[Any], Any], value: object) -
 
 
 def _converted_type(plain_type: Any, converter: Converter[Any, Any]) -> Any:
-    """Return the type whose values go through `converter`."""
+    """Return a subclass of `plain_type` whose codec calls the functions of `converter`."""
     to_cql, from_cql = converter.to_cql, converter.from_cql
 
     def build(codecs: ModuleType, version: int, vectors: str) -> Any:
@@ -135,10 +143,13 @@ def _converted_type(plain_type: Any, converter: Converter[Any, Any]) -> Any:
 
 
 def _class_type(cql_type: Any, plain_type: Any, converters: Converters) -> Any:
-    """Return the type that writes values of registered classes by their functions.
+    """Return a type for bind markers, to which values of registered Python classes can be bound.
 
-    :param cql_type: the type for all other values.
-    :param plain_type: the type without any converter.
+    If a converter is registered for a value's class, the value is converted by it and encoded as
+    `plain_type`. All other values are encoded as `cql_type`.
+
+    :param cql_type: the type with its own converters.
+    :param plain_type: the same type without any converter.
     """
 
     def build(codecs: ModuleType, version: int, vectors: str) -> Any:
@@ -161,10 +172,10 @@ def _class_type(cql_type: Any, plain_type: Any, converters: Converters) -> Any:
 
 
 class _Types:
-    """Chooses the types of columns.
+    """Finds the type, with converters, by which the values of each column are encoded or decoded.
 
-    :param converters: the converters of the moment.
-    :param is_bound: True for bind markers, False for results.
+    :param converters: the converters that are registered now.
+    :param is_bound: True for bind markers, False for the columns of results.
     """
 
     __slots__ = ("_converters", "_is_bound")
@@ -174,7 +185,7 @@ class _Types:
         self._is_bound = is_bound
 
     def of_column(self, column: ColumnMetadata) -> ColumnMetadata:
-        """Return a column with the type to encode or decode by; the same without converters."""
+        """Return `column` with its converting type, or `column` itself if nothing is converted."""
         cached = self._converters.cached_types
         key = (self._is_bound, *column)
         cql_type = cached.get(key)
@@ -184,29 +195,33 @@ class _Types:
 
     def _type_of_column(self, column: ColumnMetadata) -> Any:
         keyspace, table, name, cql_type = column
+        # A converter of the column takes precedence over those of types and classes.
         converter = self._converters.columns.get((keyspace, table, name))
         if converter is not None:
             return _around(cql_type, lambda plain: _converted_type(plain, converter))
         if self._is_bound and _NOT_OF_COLUMN.match(name):
             return cql_type
         if self._is_bound and issubclass(cql_type, ListType) and cql_type.subtypes:
-            elements = _IN_MARKER.match(name)
-            if elements is not None:
-                element = column._replace(name=elements[1], type=cql_type.subtypes[0])
+            # ``column IN ?``: the value is a list, each of whose elements is a value of the column.
+            in_marker = _IN_MARKER.match(name)
+            if in_marker is not None:
+                element = column._replace(name=in_marker[1], type=cql_type.subtypes[0])
                 return self._list_of(cql_type, self._type_of_column(element))
+        # The driver itself reads the server's own tables, and expects plain values there.
         if _is_of_server(keyspace):
             return cql_type
         return _around(cql_type, self._type)
 
     def _list_of(self, cql_type: Any, element: Any) -> Any:
-        """Return the type of the marker of ``column IN ?``."""
+        """Return the type of the marker of ``column IN ?``; `element` is the column's type."""
         if element is cql_type.subtypes[0]:
             return cql_type
-        if _is_opaque(cql_type):  # of encrypted values
+        if _is_opaque(cql_type):  # the column is encrypted
             return list_of(cql_type, element)
         return _with_subtypes(cql_type, (element,))
 
     def _type(self, cql_type: Any, is_number_of_vector: bool = False) -> Any:
+        """Return `cql_type` with the converters of types and, for bind markers, of classes."""
         converter = self._converters.of_type(cql_type)
         if isinstance(cql_type, type) and issubclass(cql_type, _Wrapper) and converter is None:
             return self._inside(cql_type)
@@ -218,12 +233,13 @@ class _Types:
         return chosen
 
     def _inside(self, cql_type: Any) -> Any:
-        """Return the type with the types inside that they should have."""
+        """Return `cql_type` with the converters of the types that it contains."""
         if not cql_type.subtypes or _is_opaque(cql_type):
             return cql_type
         is_vector = issubclass(cql_type, VectorType)
         subtypes = tuple(
-            # A vector of numbers is written in one go, mostly from an array.
+            # The numbers of a vector are encoded all at once, often from an array. So converters of
+            # classes do not apply to them.
             self._type(subtype, is_vector and bool(subtype.codec().struct_code))
             for subtype in cql_type.subtypes
         )
@@ -233,7 +249,10 @@ class _Types:
 
 
 def _around(cql_type: Any, change: Callable[[Any], Any]) -> Any:
-    """Return `change(cql_type)`; of an encrypted column the type of the clear values is changed."""
+    """Return `change(cql_type)`.
+
+    If the column is encrypted, `change` is applied to the type of the decrypted values instead.
+    """
     clear = cql_type.__dict__.get("plain_type")
     if clear is None or "with_plain" not in cql_type.__dict__:
         return change(cql_type)
@@ -248,10 +267,10 @@ def _is_of_server(keyspace: str) -> bool:
 def bound_columns(
     columns: Sequence[ColumnMetadata], converters: Converters
 ) -> Sequence[ColumnMetadata]:
-    """Return the bind markers of a statement with the types to encode by.
+    """Return the bind markers of a statement with converting types.
 
-    :param columns: the markers, with the types of encrypted columns if there are any.
-    :param converters: the converters of the moment.
+    :param columns: the markers. Encrypted columns already have their encrypting types.
+    :param converters: the converters that are registered now.
     """
     types = _Types(converters, is_bound=True)
     return [types.of_column(column) for column in columns]
@@ -261,9 +280,10 @@ def bound_columns(
 
 
 class ConvertedMetadata(SubstituteMetadata):
-    """The columns of a result of which some are converted; immutable.
+    """The columns of a result, at least one of which has a converter; immutable.
 
-    `source` has the columns without converters. Columnar forms of a result have its values.
+    `source` has the same columns without converters. Arrow, NumPy and pandas results are read with
+    `source`, so converters have no effect on them.
     """
 
     __slots__ = ("converters",)
@@ -279,7 +299,7 @@ class ConvertedMetadata(SubstituteMetadata):
         return ConvertedMetadata(source, self.columns, self.converters)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Without converters, which are functions: the other process has its own.
+        # Converters are functions, which may not be picklable. The other process has its own.
         return self.source.__reduce__()
 
     @property
@@ -308,10 +328,12 @@ class ConvertedMetadata(SubstituteMetadata):
 
 
 def converting(metadata: ResultMetadata, converters: Converters | None) -> ResultMetadata:
-    """Return `metadata` as rows are read with `converters`; the native one if nothing changes.
+    """Return metadata that decode rows with `converters`.
 
-    :param metadata: the columns of a result, as a policy of column encryption has left them.
-    :param converters: the converters of the moment; None without any.
+    If no column has a converter, this is the native metadata (without converters).
+
+    :param metadata: the columns of a result. Encrypted columns already have their decrypting types.
+    :param converters: the converters that are registered now, or None.
     """
     if isinstance(metadata, ConvertedMetadata) and metadata.converters is converters:
         return metadata

@@ -1,9 +1,10 @@
-"""Encrypted columns, as bind plans and row plans see them.
+"""Encrypts bound values and decrypts results, for columns that a policy encrypts.
 
-A column that a policy encrypts gets a type of its own: a subclass of the type that its values have
-in the program, whose codec encrypts after the plain codec has encoded, and decrypts before it
-decodes. A plan asks its columns' types for their codecs when it is made. So row plans and bind
-plans of both twins need no code for this, and columns that are not encrypted pay nothing.
+For each encrypted column, this module makes a subclass of the type that the values have in the
+application (the plain type). The subclass's codec encodes a value with the plain codec and then
+encrypts the bytes; it decrypts the bytes of a result and then decodes them. Bind plans and row
+plans get their codecs from the types of their columns. So the plans, both in Python and compiled,
+need no code for encryption, and columns that are not encrypted are as fast as before.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ __all__ = [
 
 _int32 = struct.Struct(">i")
 
-# How servers name the marker of ``column IN ?``.
+# Servers name the marker of ``column IN ?`` "in(column)".
 _IN_MARKER = pattern(r"in\((.+)\)\Z", re.DOTALL | re.IGNORECASE)
 
 
 class ColDesc(NamedTuple):
-    """The place of a column, in names as the server has them.
+    """Identifies a column. The names have the same case as on the server, without quotes.
 
     :param ks: the keyspace.
     :param table: the table.
@@ -63,19 +64,19 @@ ColDesc.__module__ = "cassandra.policies"
 
 
 class Encryption(Protocol):
-    """The part of a policy that is asked here; see `cassandra.policies.ColumnEncryptionPolicy`."""
+    """The methods of a `cassandra.policies.ColumnEncryptionPolicy` that this module calls."""
 
     def contains_column(self, coldesc: ColDesc) -> bool:
         """Return True if the column is encrypted."""
 
     def column_type(self, coldesc: ColDesc) -> Any:
-        """Return the `cassandra.cqltypes` class of the column's values."""
+        """Return the plain type: the `cassandra.cqltypes` class of the values before encryption."""
 
     def encrypt(self, coldesc: ColDesc, obj_bytes: bytes) -> bytes:
-        """Return the bytes that the server gets in place of `obj_bytes`."""
+        """Encrypt an encoded value; returns the bytes that are sent to the server."""
 
     def decrypt(self, coldesc: ColDesc, encrypted_bytes: bytes) -> bytes:
-        """Return the bytes that `encrypt` was given."""
+        """Decrypt bytes from the server; returns the encoded value, as `encrypt` got it."""
 
 
 def place_of(column: Sequence[str]) -> str:
@@ -96,7 +97,7 @@ def _encoder(policy: Encryption, column: ColDesc, plain: Codec) -> Callable[[Any
         try:
             data = plain.encode(value)
         except (EncodeTypeError, EncodeValueError) as error:
-            # The message of the plain codec shows the value, which is a secret here.
+            # Do not chain the plain codec's error: its message shows the value, which is secret.
             raise type(error)(
                 f"{place_of(column)} is encrypted and takes {plain.cql_name}: this "
                 f"{type(value).__name__} does not fit (values of encrypted columns are not shown)"
@@ -116,7 +117,7 @@ def _decryptor(policy: Encryption, column: ColDesc) -> Callable[[bytes], bytes]:
             return policy.decrypt(column, data)
         except DecodeError:
             raise
-        except Exception as error:  # a program's policy may raise anything
+        except Exception as error:  # an application's policy may raise anything
             raise DecodeError(f"{place_of(column)} cannot be decrypted: {error}") from error
 
     return decrypt
@@ -130,7 +131,7 @@ def _decoder(policy: Encryption, column: ColDesc, plain: Codec) -> Callable[[byt
         try:
             return plain.decode_nullable(decrypted)
         except DecodeError:
-            # The message of the plain codec may show bytes of the value.
+            # Do not chain the plain codec's error: its message may show bytes of the secret value.
             raise DecodeError(
                 f"{place_of(column)} was decrypted to {len(decrypted)} bytes that are not a value "
                 f"of {plain.cql_name}: it was written with another type or another key"
@@ -145,7 +146,7 @@ _Build = Callable[[ModuleType, int, str], Any]
 
 
 def _subclass(plain: type[_CassandraType], build: _Build, **attributes: object) -> Any:
-    """Return a subclass of the type `plain` whose codecs `build` makes."""
+    """Return a subclass of the type `plain` with `attributes`; `build` makes its codecs."""
 
     def build_codec(
         cls: Any,
@@ -160,7 +161,8 @@ def _subclass(plain: type[_CassandraType], build: _Build, **attributes: object) 
         plain.__name__,
         (plain,),
         {
-            "_registered": False,  # else the name would stand for this class from now on
+            # Do not register the subclass, or look-ups of the type by name would find it.
+            "_registered": False,
             "__module__": plain.__module__,
             "cassname": plain.cassname,
             "build_codec": classmethod(build_codec),
@@ -172,10 +174,11 @@ def _subclass(plain: type[_CassandraType], build: _Build, **attributes: object) 
 def _encrypted_type(
     policy: Encryption, column: ColDesc, plain: type[_CassandraType], server: type[_CassandraType]
 ) -> Any:
-    """Return the type of values of `column`.
+    """Return the type by which values of an encrypted column are encoded and decoded.
 
-    :param plain: the type of its values in the program.
-    :param server: its type on the server.
+    :param plain: the type of the values in the application.
+    :param server: the type of the column on the server. If it is not a blob, the codec of the
+        returned type raises an error for each value.
     """
 
     def build(codecs: ModuleType, version: int, vectors: str) -> Any:
@@ -204,16 +207,16 @@ def _encrypted_type(
 
 
 def with_plain(kind: CqlType, plain: CqlType) -> Any:
-    """Return the type of an encrypted column with another type of its clear values.
+    """Return the type `kind` of an encrypted column with another plain type.
 
     :param kind: the type of the encrypted column.
-    :param plain: the type to have in place of `kind.plain_type`; its values have the same bytes.
+    :param plain: replaces `kind.plain_type`. It must encode values to the same bytes.
     """
     return kind.__dict__["with_plain"].__func__(plain)
 
 
 def _refusing(codecs: ModuleType, name: str, why: str) -> Any:
-    """Return a codec of the type `name` that refuses all values."""
+    """Return a codec that raises an error with the message `why` for every value."""
 
     def encode(value: object) -> bytes:
         raise EncodeTypeError(why)
@@ -225,10 +228,10 @@ def _refusing(codecs: ModuleType, name: str, why: str) -> Any:
 
 
 def _guarded_type(policy: Encryption, column: ColDesc, server: type[_CassandraType]) -> Any:
-    """Return `server` as the type of a column that `policy` does not encrypt yet.
+    """Return a type for a bind marker whose column `policy` does not encrypt so far.
 
-    A policy of a program may be told of a column after a statement was prepared. Its values must
-    not be sent as they are from then on.
+    An application may add the column to its policy after it prepared the statement. From then on,
+    the column's values must not be sent in clear. So the codec asks the policy for each value.
     """
 
     def build(codecs: ModuleType, version: int, vectors: str) -> Any:
@@ -255,9 +258,9 @@ def _guarded_type(policy: Encryption, column: ColDesc, server: type[_CassandraTy
 
 
 def _type_in(policy: Encryption, column: ColDesc, server: type[_CassandraType]) -> Any:
-    """Return the type for an encrypted column, or None if it is not encrypted.
+    """Return the type of an encrypted column, or None if `policy` does not encrypt the column.
 
-    A policy keeps the types that were made for it: results of texts ask again and again.
+    The types are cached on the policy, because each result of an unprepared statement needs them.
     """
     if not policy.contains_column(column):
         return None
@@ -271,7 +274,10 @@ def _type_in(policy: Encryption, column: ColDesc, server: type[_CassandraType]) 
 
 
 def objects_of_policy(policy: Encryption) -> dict[Any, Any]:
-    """Return the objects made for a policy: they go when the policy goes."""
+    """Return the cache for objects that belong to `policy`; it is an attribute of the policy.
+
+    If the policy has no attributes of its own (no ``__dict__``), the cache is a new, empty dict.
+    """
     objects: dict[Any, Any] = getattr(policy, "__dict__", {}).setdefault("_derived_objects", {})
     return objects
 
@@ -282,10 +288,12 @@ def bound_columns(
     is_complete: bool = True,
     key_names: Collection[str] = (),
 ) -> list[ColumnMetadata]:
-    """Return the bind markers of a statement with the types to encode by.
+    """Return the bind markers of a statement; those of encrypted columns have encrypting types.
 
-    :param is_complete: False for a policy that may encrypt further columns without saying so.
-    :param key_names: columns of the primary key, by which rows are found.
+    :param is_complete: False if the policy may start to encrypt further columns later without
+        notice. Then the codecs of all other markers ask the policy for each value.
+    :param key_names: the names of the columns of the primary key. If encryption of the same value
+        gives different bytes each time, binding a value to an encrypted one of them is an error.
     """
     bound = [_bound_column(column, policy, is_complete) for column in columns]
     if getattr(policy, "deterministic", True):
@@ -299,7 +307,7 @@ def bound_columns(
 
 
 def _unfindable_type(column: ColumnMetadata, policy: Encryption) -> Any:
-    """Return a type that refuses values: rows could not be found by them."""
+    """Return a type that raises an error for each value, because no row could be found by it."""
     why = (
         f"{place_of(column[:3])} is a column of the primary key, and {type(policy).__name__} "
         "encrypts the same value to other bytes each time: its row would never be found again"
@@ -316,10 +324,10 @@ def _bound_column(column: ColumnMetadata, policy: Encryption, is_complete: bool)
     kind = _type_in(policy, description, column.type)
     if kind is not None:
         return column._replace(type=kind)
-    # For ``column IN ?`` servers name the marker ``in(column)``, and its type is a list.
-    elements = _IN_MARKER.match(column.name)
-    if elements is not None and issubclass(column.type, ListType) and column.type.subtypes:
-        element = _type_in(policy, description._replace(col=elements[1]), column.type.subtypes[0])
+    # The marker of ``column IN ?`` is named ``in(column)``, and its type is a list.
+    in_marker = _IN_MARKER.match(column.name)
+    if in_marker is not None and issubclass(column.type, ListType) and column.type.subtypes:
+        element = _type_in(policy, description._replace(col=in_marker[1]), column.type.subtypes[0])
         if element is not None:
             list_type = list_of(column.type, element)
             return column._replace(type=list_type)
@@ -331,9 +339,11 @@ def _bound_column(column: ColumnMetadata, policy: Encryption, is_complete: bool)
 
 
 def list_of(server: type[_CassandraType], element: type[_CassandraType]) -> Any:
-    """Return the type of lists of encrypted values, for the marker of ``column IN ?``.
+    """Return the type for the marker of ``column IN ?`` if the column is encrypted.
 
-    :param server: the type of the marker.
+    Each element of the list is encrypted by itself.
+
+    :param server: the marker's type on the server, a list.
     :param element: the type of the encrypted column.
     """
 
@@ -348,10 +358,11 @@ def list_of(server: type[_CassandraType], element: type[_CassandraType]) -> Any:
 
 
 class SubstituteMetadata(ResultMetadata):
-    """Columns that stand for those of another result, with other types; immutable.
+    """The columns of a result, with types that differ from the server's; immutable.
 
-    :param source: the columns that it stands for. The same bytes are recognised.
-    :param columns: the columns with the types that values have in the program.
+    :param source: the columns with the server's types. This object accepts the same bytes of column
+        specs: see `ResultMetadata.rows_at`.
+    :param columns: the same columns with the types by which the values are decoded.
     """
 
     __slots__ = ("source",)
@@ -369,7 +380,7 @@ class SubstituteMetadata(ResultMetadata):
         self.source = source
 
     def _over(self, source: ResultMetadata) -> SubstituteMetadata:
-        """Return the same columns over another source."""
+        """Return a copy with the same columns and another `source`."""
         raise NotImplementedError
 
     @property
@@ -382,7 +393,7 @@ class SubstituteMetadata(ResultMetadata):
         if metadata_id == self.metadata_id:
             return self
         other = self._over(self.source.with_id(metadata_id))
-        # Row plans and column plans depend on the types alone, which another id does not change.
+        # The copy shares the row plan and column plans, which depend only on the columns' types.
         other._row_plan = self._row_plan
         other.column_plans = self.column_plans
         return other
@@ -398,9 +409,9 @@ class SubstituteMetadata(ResultMetadata):
 
 
 class DecryptingMetadata(SubstituteMetadata):
-    """The columns of a result of which some are encrypted; immutable.
+    """The columns of a result, at least one of which is encrypted; immutable.
 
-    `source` has the columns as the server describes them.
+    `source` has the columns with the server's types (blobs for the encrypted ones).
     """
 
     __slots__ = ("_policy",)
@@ -441,14 +452,14 @@ class DecryptingMetadata(SubstituteMetadata):
 
 
 def decrypting(metadata: ResultMetadata, policy: Encryption | None) -> ResultMetadata:
-    """Return `metadata` as rows are read with `policy`.
+    """Return metadata that decrypt the columns which `policy` encrypts.
 
-    It is the metadata itself if no column is encrypted or `policy` is None.
+    If no column is encrypted or `policy` is None, nothing is decrypted.
     """
     if policy is None or not metadata.columns:
         return metadata
     metadata = metadata.native
-    # The policy may have changed since: types are chosen anew, from those of the server.
+    # The policy may have changed since `metadata` was made. So start again from the server's types.
     source = metadata.source if isinstance(metadata, DecryptingMetadata) else metadata
     columns = []
     for column in source.columns:
@@ -460,10 +471,10 @@ def decrypting(metadata: ResultMetadata, policy: Encryption | None) -> ResultMet
 
 
 class DecryptedPages:
-    """A column plan for pages with encrypted columns.
+    """Reads pages with encrypted columns into arrays; has the same methods as `ColumnPlan`.
 
-    Column plans copy values from a page without looking at each. So the page is decrypted as a
-    whole before the column plan gets it.
+    A `ColumnPlan` does not call a codec for each value. So this class makes a copy of the page with
+    all encrypted values decrypted, and has the `ColumnPlan` read the copy.
 
     :param column_plan: a `ColumnPlan` of the plain types.
     :param columns: the columns of the page.
@@ -488,7 +499,7 @@ class DecryptedPages:
         return columns
 
     def _decrypted(self, body: bytes, offset: int, row_count: int) -> bytes:
-        """Return the rows at `offset` with the plain bytes of all values."""
+        """Return a copy of the rows at `offset` in which the encrypted values are decrypted."""
         implementations.rows.check_row_count(len(body), offset, row_count, len(self._columns))
         parts: list[bytes] = []
         copied = pos = offset
@@ -499,16 +510,17 @@ class DecryptedPages:
                 size = _int32.unpack_from(body, pos)[0] if start <= end else end
                 pos = start + max(size, 0)
                 if pos > end:
-                    # The column plan's own error says what is wrong: it gets the rest as it is.
+                    # The page is truncated. Return the rest unchanged: the column plan will raise
+                    # an error that says what is wrong.
                     return b"".join((*parts, body[copied:]))
-                # A null is not encrypted: the server has to know that there is no value.
+                # Nulls are never encrypted, because the server must know that there is no value.
                 if decrypt is None or size < 0:
                     continue
                 try:
                     plain = decrypt(body[start:pos])
                 except DecodeError as error:
                     raise self._located(row, index, error) from error
-                # What lies between two encrypted values is copied in one piece.
+                # Copy everything since the last encrypted value in one piece, then the new value.
                 parts.extend((body[copied : start - 4], _int32.pack(len(plain)), plain))
                 copied = pos
         parts.append(body[copied:])

@@ -1,9 +1,9 @@
-"""The answers that each request may get: one table for all requests.
+"""A table of the responses that the protocol allows for each request.
 
-The handshake, programs' requests and the engine's own requests use it. A well-formed message that
-the protocol does not allow as an answer (native_protocol_v5.spec, sections 4.1.1 to 4.1.8) means
-that the two sides disagree on the state of the connection. That is a `ProtocolError`, which closes
-it. ERROR answers every request, and is not in the table.
+The handshake, applications' requests and the engine's own requests check their responses by it. If
+a response is well-formed but not allowed (native_protocol_v5.spec, sections 4.1.1 to 4.1.8), client
+and server disagree about the state of the connection. `check_answer` then raises `ProtocolError`,
+and the connection is closed. ERROR is allowed for every request, and so is not in the table.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RESULT_KINDS = {
     RESULT_KIND_SCHEMA_CHANGE: "SCHEMA_CHANGE",
 }
 
-# An answer: its opcode, and, of a RESULT, its kind.
+# A response: (opcode, kind). The kind is None if the opcode is not RESULT.
 Answer = tuple[int, int | None]
 
 _VOID: Answer = (RESULT, RESULT_KIND_VOID)
@@ -43,8 +43,8 @@ _SCHEMA_CHANGE: Answer = (RESULT, RESULT_KIND_SCHEMA_CHANGE)
 _DATA = frozenset({_VOID, _ROWS})
 _SCHEMA = _DATA | {_SCHEMA_CHANGE}
 
-# Answers by the statement's first word. Other words may change the schema, and never
-# the keyspace.
+# The responses to a statement, by its first word. Statements that begin with any other word may
+# change the schema (CREATE, ALTER, ...), but never set the keyspace.
 _STATEMENTS: dict[str, frozenset[Answer]] = {
     "USE": frozenset({_SET_KEYSPACE}),
     **dict.fromkeys(
@@ -62,30 +62,30 @@ ALLOWED: dict[int, frozenset[Answer]] = {
     opcodes.REGISTER: frozenset({(opcodes.READY, None)}),
     opcodes.PREPARE: frozenset({(RESULT, RESULT_KIND_PREPARED)}),
     opcodes.BATCH: _DATA,
-    # Of these two it depends on the statement.
+    # Which of these are allowed depends on the statement: see `is_allowed`.
     opcodes.QUERY: _SCHEMA | {_SET_KEYSPACE},
     opcodes.EXECUTE: _SCHEMA | {_SET_KEYSPACE},
 }
 
-# The first word behind blanks and comments; one character class at a time, so that no text takes
-# long.
+# Skips white space and comments, and matches the first word. At each character at most one
+# alternative matches, so the pattern never backtracks for long.
 _FIRST_WORD = pattern(r"(?:\s|--[^\n]*(?:\n|\Z)|//[^\n]*(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*\*/)*(\w*)")
 
 
 def first_word(text: str) -> str:
-    """Return a statement's first word in capitals, such as "SELECT"; empty if there is none."""
+    """Return a statement's first word in capitals, such as "SELECT", or "" if it has none."""
     match = _FIRST_WORD.match(text)
     return match[1].upper() if match is not None else ""
 
 
 def is_allowed(request: int, text: str | None, opcode: int, kind: int | None) -> bool:
-    """Return True if a message may answer a request.
+    """Return True if the protocol allows a response for a request.
 
     :param request: the request's opcode.
-    :param text: the statement's text, if the request is a QUERY or an EXECUTE and the text is
-        known.
-    :param opcode: the message's opcode.
-    :param kind: the RESULT_KIND_ of a RESULT.
+    :param text: the text of the statement, if the request is a QUERY or EXECUTE and we know the
+        text. With it, the check is stricter.
+    :param opcode: the response's opcode.
+    :param kind: the RESULT_KIND_ constant of a RESULT; None for other responses.
     """
     if opcode == ERROR:
         return True
@@ -100,11 +100,13 @@ def is_allowed(request: int, text: str | None, opcode: int, kind: int | None) ->
 def check_answer(
     request: int, text: str | None, opcode: int, kind: int | None, endpoint: object
 ) -> None:
-    """Check an answer; the parameters are those of `is_allowed`.
+    """Raise an error if the protocol does not allow a response for a request.
+
+    The first four parameters are those of `is_allowed`.
 
     :param endpoint: the node that answered.
-    :raises ProtocolError: if it may not answer the request. The message names both and the node,
-        but not the text, which may hold secrets.
+    :raises ProtocolError: if the response is not allowed. The message names the request, the
+        response and the node. It shows only the statement's first word, as the rest may be secret.
     """
     if is_allowed(request, text, opcode, kind):
         return

@@ -1,7 +1,7 @@
-"""The flags of an envelope, and the bytes before a request's body that they announce.
+"""The flags of a request's envelope, and the custom payload that comes before its body.
 
-This is the one place that writes either (native_protocol_v5.spec, sections 2.4.1.2 for flags, and 3
-for [bytes map] and [bytes]).
+Only this module encodes them. See native_protocol_v5.spec, section 2.4.1.2 for the flags, and
+section 3 for [bytes map] and [bytes].
 """
 
 from __future__ import annotations
@@ -15,26 +15,27 @@ from cassandra.versions import ProtocolVersion
 
 __all__ = ["Payload", "bytes_map", "check_payload", "request_extras", "standing_flags"]
 
-MOST = 0xFFFF  # entries of a map, and bytes of a key: both have an unsigned [short] in front
-LONGEST_VALUE = 0x7FFFFFFF  # bytes
+# The limit for the entries of a map, and for the bytes of a key: both are counted by a [short].
+MOST = 0xFFFF
+LONGEST_VALUE = 0x7FFFFFFF  # bytes; the length of a value is an [int]
 
 Payload = Mapping[str, bytes | bytearray | memoryview | None]
 
 
 def standing_flags(version: int) -> int:
-    """Return the flags of every request on a connection of this version.
+    """Return the flags that every request of this protocol version must have.
 
-    Servers refuse a beta version unless each envelope opts in to it.
+    For a beta version that is USE_BETA: servers reject an envelope of a beta version without it.
     """
     return USE_BETA_FLAG if version in ProtocolVersion.BETA_VERSIONS else 0
 
 
 def bytes_map(payload: Payload) -> bytes:
-    """Return `payload` as a [bytes map], the form of a custom payload.
+    """Encode a custom payload as a [bytes map].
 
-    None becomes null, a [bytes] of length -1.
+    A value of None becomes a null (a [bytes] of length -1).
 
-    :raises TypeError: if it is not a mapping of str to bytes or None.
+    :raises TypeError: if `payload` is not a mapping of str to bytes or None.
     :raises ValueError: for more than 65,535 entries, a key of more than 65,535 bytes or a value of
         more than 2 GiB.
     """
@@ -52,10 +53,12 @@ def bytes_map(payload: Payload) -> bytes:
 
 
 def check_payload(payload: Payload) -> None:
-    """Raise the errors of `bytes_map`, but in the call that `payload` is given to."""
+    """Raise the errors of `bytes_map` without encoding the payload.
+
+    This is called in the application's thread, so the traceback shows where the payload came from.
+    """
     _check_size(payload)
     for key, value in payload.items():
-        # Keys and values are checked in the caller's thread, where the traceback still helps.
         _key(key)
         if value is not None:
             _value_size(key, value)
@@ -64,17 +67,18 @@ def check_payload(payload: Payload) -> None:
 def request_extras(
     version: int, tracing: bool, payload: Payload | None, allow_beta: bool
 ) -> tuple[int, bytes]:
-    """Return the flags of a request, and the bytes that stand before its body.
+    """Return (flags, bytes) of a request; the bytes are its custom payload, before the body.
 
+    :param version: protocol version of the connection.
     :param tracing: ask the server to trace the request.
-    :param payload: the custom payload, if any.
-    :param allow_beta: opt in to a beta version.
+    :param payload: the custom payload, or None.
+    :param allow_beta: set the flag that a beta version requires.
     :raises UnsupportedOperation: for a payload before version 4.
     """
     flags = TRACING_FLAG if tracing else 0
     if allow_beta:
         flags |= standing_flags(version)
-    # An empty map is left out: version 3 has no room for it, and it says nothing.
+    # Leave out an empty payload: it has no meaning, and version 3 has no custom payload.
     if not payload:
         return flags, b""
     if version < 4:
@@ -114,7 +118,7 @@ def _value_size(key: str, value: object) -> int:
             f"custom payload {key[:40]!r} has a value of type {type(value).__name__}; "
             "it has to be bytes or None"
         )
-    # len() of a memoryview counts its items, which may be wider than a byte.
+    # len() of a memoryview counts items, which may have more than one byte each.
     size = value.nbytes if isinstance(value, memoryview) else len(value)
     if size > LONGEST_VALUE:
         raise ValueError(

@@ -1,7 +1,7 @@
-"""A node's extensions of the protocol, parsed from its SUPPORTED options.
+"""The protocol extensions that a node offers, parsed from the options of its SUPPORTED message.
 
-The names are those of ScyllaDB's protocol-extensions document, and of Cassandra's CEP-59. An option
-that cannot be read is taken as absent.
+The names come from ScyllaDB's document "protocol extensions" and from Cassandra's CEP-59
+(GRACEFUL_DISCONNECT). If an option's value cannot be parsed, the option is ignored.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ LWT_ADD_METADATA_MARK = "SCYLLA_LWT_ADD_METADATA_MARK"
 LWT_OPTIMIZATION_META_BIT_MASK = "LWT_OPTIMIZATION_META_BIT_MASK"
 RATE_LIMIT_ERROR_EXTENSION = "SCYLLA_RATE_LIMIT_ERROR"
 TABLETS_ROUTING_V1 = "TABLETS_ROUTING_V1"
-TABLETS_ROUTING_V2 = "TABLETS_ROUTING_V2_EXPERIMENTAL_V2"  # its form may still change
+TABLETS_ROUTING_V2 = "TABLETS_ROUTING_V2_EXPERIMENTAL_V2"  # experimental: it may still change
 USE_METADATA_ID = "SCYLLA_USE_METADATA_ID"
 GRACEFUL_DISCONNECT = "GRACEFUL_DISCONNECT"
 
-# The names of options that no other server has begin so.
+# The names of ScyllaDB's own options begin with these prefixes.
 _OF_SCYLLA = ("SCYLLA_", "TABLETS_ROUTING_")
 
 _HOST_ID = "SCYLLA_HOST_ID"
@@ -34,14 +34,15 @@ Options = Mapping[str, Sequence[str]]
 
 
 class ShardingInfo(NamedTuple):
-    """How a node spreads tokens over its shards.
+    """How a ScyllaDB node distributes tokens over its shards.
 
-    :param shards_count: how many shards the node has.
-    :param partitioner: the server's class of the partitioner.
+    :param shards_count: the number of the node's shards.
+    :param partitioner: the partitioner, as the name of the server's class.
     :param sharding_algorithm: the algorithm's name.
-    :param sharding_ignore_msb: how many of a token's highest bits do not count.
-    :param shard_aware_port: the port that chooses a shard; None if the node does not have one.
-    :param shard_aware_port_ssl: that port for TLS; None if the node does not have one.
+    :param sharding_ignore_msb: how many of a token's most significant bits the algorithm ignores.
+    :param shard_aware_port: the port on which the client chooses the shard of a new connection, or
+        None if the node has no such port.
+    :param shard_aware_port_ssl: the same for TLS connections.
     """
 
     shards_count: int
@@ -52,11 +53,9 @@ class ShardingInfo(NamedTuple):
     shard_aware_port_ssl: int | None
 
     def shard_id_from_token(self, token: Any) -> int:
-        """Return the shard of a token, a number or an object with a `value`.
+        """Return the shard of a token, by ScyllaDB's algorithm "biased-token-round-robin".
 
-        The algorithm is ScyllaDB's "biased-token-round-robin".
-
-        :param token: the token.
+        :param token: an int, or an object whose attribute `value` is the number.
         """
         number = int(getattr(token, "value", token))
         biased = (number + (1 << 63) << self.sharding_ignore_msb) & (1 << 64) - 1
@@ -64,35 +63,36 @@ class ShardingInfo(NamedTuple):
 
 
 class LwtInfo(NamedTuple):
-    """How a server marks prepared lightweight transactions.
+    """How a server marks prepared statements that are lightweight transactions.
 
-    :param meta_bit_mask: the bits that are then set in the flags of the metadata.
+    :param meta_bit_mask: the server sets these bits in the flags of such a statement's metadata.
     """
 
     meta_bit_mask: int
 
     def get_lwt_flag(self, flags: int) -> bool:
-        """Return True if PREPARED metadata with these flags is of a lightweight transaction.
+        """Return True if a PREPARED message with these flags is of a lightweight transaction.
 
         :param flags: the flags of the metadata.
         """
-        # All bits of the mask: its form lets a server choose a mask of more than one bit.
+        # All bits of the mask must be set: a server may choose a mask of more than one bit.
         return (flags & self.meta_bit_mask) == self.meta_bit_mask
 
 
 class ProtocolFeatures:
-    """The extensions that both sides of one connection have agreed on.
+    """The extensions that a server offers or, after the handshake, that both sides use.
 
-    :param rate_limit_error: the code of that ERROR, or None if the server does not have it.
+    :param rate_limit_error: the ERROR code for a reached rate limit, or None without the extension.
     :param shard_id: the shard that serves this connection.
-    :param sharding_info: how the node spreads tokens over its shards.
-    :param tablets_routing_v1: the server sends tablet routing with responses.
-    :param tablets_routing_v2: every EXECUTE ends with a byte of the tablet's version.
-    :param lwt_info: how prepared lightweight transactions are marked.
-    :param use_metadata_id: result metadata ids are used before version 5 too.
-    :param host_id: the id of the node that answers; None if it does not say it.
-    :param graceful_disconnect: the server says by an event that it will close the connection soon.
-    :param is_scylla: the server is ScyllaDB, also if it does not tell of its shards.
+    :param sharding_info: how the node distributes tokens over its shards. None if it has no shards.
+    :param tablets_routing_v1: the server adds information about tablets to responses.
+    :param tablets_routing_v2: every EXECUTE ends with a byte with the tablet's version.
+    :param lwt_info: how prepared lightweight transactions are marked, or None.
+    :param use_metadata_id: EXECUTE has a result metadata id before version 5 too.
+    :param host_id: the host id of the node, or None if SUPPORTED does not contain it.
+    :param graceful_disconnect: before the server closes the connection, it announces this by an
+        event.
+    :param is_scylla: the server is ScyllaDB. None means: if `sharding_info` is given.
     """
 
     __slots__ = (
@@ -140,9 +140,9 @@ class ProtocolFeatures:
 
     @staticmethod
     def parse_from_supported(supported: Options) -> ProtocolFeatures:
-        """Return the features that a SUPPORTED message's options offer.
+        """Return the extensions that a server offers in its SUPPORTED message.
 
-        :param supported: the values of each option, by its name.
+        :param supported: the values of each option, by the option's name.
         """
         shard_id, sharding_info = _sharding(supported)
         return ProtocolFeatures(
@@ -161,13 +161,13 @@ class ProtocolFeatures:
         )
 
     def add_startup_options(self, options: dict[str, str]) -> None:
-        """Add the options to STARTUP that tell the server which extensions the client takes.
+        """Add to STARTUP the options that tell the server which extensions the client accepts.
 
-        :param options: those of STARTUP so far.
+        :param options: the options of STARTUP so far; they are changed in place.
         """
         if self.rate_limit_error is not None:
             options[RATE_LIMIT_ERROR_EXTENSION] = ""
-        # The newer one alone, if the server offers both.
+        # If the server offers both versions, accept only the newer one.
         if self.tablets_routing_v2:
             options[TABLETS_ROUTING_V2] = ""
         elif self.tablets_routing_v1:
@@ -175,17 +175,16 @@ class ProtocolFeatures:
         if self.use_metadata_id:
             options[USE_METADATA_ID] = ""
         if self.lwt_info is not None:
-            # The mask goes back in decimal as it is kept, unsigned, whatever its form in SUPPORTED
-            # was.
+            # Send the mask as an unsigned number, even if it was negative in SUPPORTED.
             options[LWT_ADD_METADATA_MARK] = str(self.lwt_info.meta_bit_mask)
 
 
 def is_scylla(supported: Options) -> bool:
-    """Return True if a SUPPORTED message's options are those of a ScyllaDB node.
+    """Return True if a SUPPORTED message comes from a ScyllaDB node.
 
-    With shard awareness off it has no SCYLLA_SHARD and its like, but its other extensions.
+    Any ScyllaDB option will do: a node with shard awareness turned off does not send SCYLLA_SHARD.
 
-    :param supported: the values of each option, by its name.
+    :param supported: the values of each option, by the option's name.
     """
     return any(name.startswith(_OF_SCYLLA) for name in supported)
 
@@ -221,8 +220,7 @@ def _lwt(supported: Options) -> LwtInfo | None:
     mask = _number(_settings(supported, LWT_ADD_METADATA_MARK).get(LWT_OPTIMIZATION_META_BIT_MASK))
     if mask is None:
         return None
-    # The mask may be written as a signed number; flags are compared as the unsigned 32 bits that
-    # they are.
+    # The mask may be a negative number in SUPPORTED. Make it unsigned, as the flags are.
     return LwtInfo(mask & 0xFFFFFFFF) if mask else None
 
 
@@ -230,7 +228,8 @@ def _sharding(supported: Options) -> tuple[int, ShardingInfo | None]:
     shard = _number(_first(supported, _SHARD))
     count = _number(_first(supported, _NR_SHARDS))
     algorithm: Any = _first(supported, _SHARDING_ALGORITHM)
-    # Without all of these a token's shard cannot be computed: the node counts as one without.
+    # Without all three, the shard of a token cannot be computed, so treat the node as one without
+    # shards.
     if shard is None or not count or count < 0 or algorithm is None:
         return 0, None
     return shard, ShardingInfo(

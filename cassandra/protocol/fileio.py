@@ -1,7 +1,8 @@
-"""`read_*` and `write_*` over file-like objects, for programs that build messages.
+"""Functions that read and write the protocol's data types, for applications that build messages.
 
-The notations are those of native_protocol_v5.spec, section 3. Reading past the end raises
-`ProtocolError`; writing a value that does not fit its field raises ValueError.
+They work on binary file-like objects. Names in brackets, such as [int], are the types of
+native_protocol_v5.spec, section 3. A read past the end of the file raises `ProtocolError`. A write
+of a value that does not fit its field raises ValueError.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from cassandra.sentinels import UNSET_VALUE
 
 
 def _read(f: BinaryIO, size: int) -> bytes:
-    # A negative size would read to the end of the file, and swallow what follows.
+    # Never pass a negative size to read(), which would then return the whole rest of the file.
     data = f.read(size) if size > 0 else b""
     if len(data) < size or size < 0:
         raise ProtocolError(f"{size} bytes are to follow, and {len(data)} do")
@@ -41,7 +42,7 @@ def _text(data: bytes) -> str:
 
 
 def read_byte(f: BinaryIO) -> int:
-    """[byte]: 8 bits, signed.
+    """Read a [byte]: 8 bits, here signed.
 
     :param f: a file-like reader.
     """
@@ -49,7 +50,7 @@ def read_byte(f: BinaryIO) -> int:
 
 
 def write_byte(f: BinaryIO, b: int) -> None:
-    """[byte], signed.
+    """Write a [byte], here signed.
 
     :param f: a file-like object to write to.
     :param b: the number.
@@ -58,7 +59,7 @@ def write_byte(f: BinaryIO, b: int) -> None:
 
 
 def read_int(f: BinaryIO) -> int:
-    """[int]: 32 bits, signed.
+    """Read an [int]: 32 bits, signed.
 
     :param f: a file-like reader.
     """
@@ -66,7 +67,7 @@ def read_int(f: BinaryIO) -> int:
 
 
 def write_int(f: BinaryIO, i: int) -> None:
-    """[int].
+    """Write an [int]: 32 bits, signed.
 
     :param f: a file-like object to write to.
     :param i: the number.
@@ -75,7 +76,7 @@ def write_int(f: BinaryIO, i: int) -> None:
 
 
 def write_uint(f: BinaryIO, i: int) -> None:
-    """32 bits, unsigned.
+    """Write an unsigned number of 32 bits.
 
     :param f: a file-like object to write to.
     :param i: the number.
@@ -84,7 +85,7 @@ def write_uint(f: BinaryIO, i: int) -> None:
 
 
 def write_long(f: BinaryIO, i: int) -> None:
-    """[long], of which the protocol uses the unsigned half and the signed one alike.
+    """Write a [long]: 64 bits. Both signed and unsigned numbers are accepted.
 
     :param f: a file-like object to write to.
     :param i: the number.
@@ -93,7 +94,7 @@ def write_long(f: BinaryIO, i: int) -> None:
 
 
 def read_short(f: BinaryIO) -> int:
-    """[short]: 16 bits, unsigned.
+    """Read a [short]: 16 bits, unsigned.
 
     :param f: a file-like reader.
     """
@@ -101,7 +102,7 @@ def read_short(f: BinaryIO) -> int:
 
 
 def write_short(f: BinaryIO, s: int) -> None:
-    """[short].
+    """Write a [short]: 16 bits, unsigned.
 
     :param f: a file-like object to write to.
     :param s: the number.
@@ -110,20 +111,20 @@ def write_short(f: BinaryIO, s: int) -> None:
 
 
 def read_uint_le(f: BinaryIO, size: int = 4) -> int:
-    """An unsigned little-endian number of `size` bytes.
+    """Read an unsigned little-endian number of `size` bytes.
 
     :param f: a file-like reader.
-    :param size: how many bytes.
+    :param size: the number of bytes.
     """
     return int.from_bytes(_read(f, size), "little")
 
 
 def write_uint_le(f: BinaryIO, i: int, size: int = 4) -> None:
-    """An unsigned little-endian number of `size` bytes.
+    """Write an unsigned little-endian number of `size` bytes.
 
     :param f: a file-like object to write to.
     :param i: the number.
-    :param size: how many bytes.
+    :param size: the number of bytes.
     """
     try:
         f.write(i.to_bytes(size, "little"))
@@ -132,7 +133,7 @@ def write_uint_le(f: BinaryIO, i: int, size: int = 4) -> None:
 
 
 def read_consistency_level(f: BinaryIO) -> int:
-    """[consistency].
+    """Read a [consistency], a [short].
 
     :param f: a file-like reader.
     """
@@ -140,7 +141,7 @@ def read_consistency_level(f: BinaryIO) -> int:
 
 
 def write_consistency_level(f: BinaryIO, cl: int) -> None:
-    """[consistency].
+    """Write a [consistency], a [short].
 
     :param f: a file-like object to write to.
     :param cl: a value of `ConsistencyLevel`.
@@ -149,7 +150,7 @@ def write_consistency_level(f: BinaryIO, cl: int) -> None:
 
 
 def read_string(f: BinaryIO) -> str:
-    """[string].
+    """Read a [string]: a [short] length and as many bytes of UTF-8.
 
     :param f: a file-like reader.
     """
@@ -157,7 +158,7 @@ def read_string(f: BinaryIO) -> str:
 
 
 def read_binary_string(f: BinaryIO) -> bytes:
-    """[short bytes].
+    """Read [short bytes]: a [short] length and as many bytes.
 
     :param f: a file-like reader.
     """
@@ -165,19 +166,19 @@ def read_binary_string(f: BinaryIO) -> bytes:
 
 
 def write_string(f: BinaryIO, s: str | bytes) -> None:
-    """[string]; bytes are written as [short bytes].
+    """Write a [string], or [short bytes] if `s` is bytes.
 
     :param f: a file-like object to write to.
     :param s: the text, or bytes.
     """
-    # The length counts bytes, not characters: it is known only after encoding.
+    # Encode first: the length in the message counts bytes, not characters.
     data = s.encode() if isinstance(s, str) else s
     write_short(f, len(data))
     f.write(data)
 
 
 def read_longstring(f: BinaryIO) -> str:
-    """[long string].
+    """Read a [long string]: an [int] length and as many bytes of UTF-8.
 
     :param f: a file-like reader.
     """
@@ -185,7 +186,7 @@ def read_longstring(f: BinaryIO) -> str:
 
 
 def read_binary_longstring(f: BinaryIO) -> bytes:
-    """An [int] length and as many bytes.
+    """Read an [int] length and as many bytes.
 
     :param f: a file-like reader.
     """
@@ -193,7 +194,7 @@ def read_binary_longstring(f: BinaryIO) -> bytes:
 
 
 def write_longstring(f: BinaryIO, s: str | bytes) -> None:
-    """[long string].
+    """Write a [long string].
 
     :param f: a file-like object to write to.
     :param s: the text.
@@ -204,7 +205,7 @@ def write_longstring(f: BinaryIO, s: str | bytes) -> None:
 
 
 def read_stringlist(f: BinaryIO) -> list[str]:
-    """[string list].
+    """Read a [string list].
 
     :param f: a file-like reader.
     """
@@ -212,10 +213,10 @@ def read_stringlist(f: BinaryIO) -> list[str]:
 
 
 def write_stringlist(f: BinaryIO, stringlist: Sequence[str]) -> None:
-    """[string list].
+    """Write a [string list].
 
     :param f: a file-like object to write to.
-    :param stringlist: an iterable of texts.
+    :param stringlist: a sequence of strings.
     """
     write_short(f, len(stringlist))
     for item in stringlist:
@@ -223,7 +224,7 @@ def write_stringlist(f: BinaryIO, stringlist: Sequence[str]) -> None:
 
 
 def read_stringmap(f: BinaryIO) -> dict[str, str]:
-    """[string map].
+    """Read a [string map].
 
     :param f: a file-like reader.
     """
@@ -231,10 +232,10 @@ def read_stringmap(f: BinaryIO) -> dict[str, str]:
 
 
 def write_stringmap(f: BinaryIO, strmap: Mapping[str, str]) -> None:
-    """[string map].
+    """Write a [string map].
 
     :param f: a file-like object to write to.
-    :param strmap: a mapping of texts to texts.
+    :param strmap: a mapping of strings to strings.
     """
     write_short(f, len(strmap))
     for key, value in strmap.items():
@@ -243,7 +244,7 @@ def write_stringmap(f: BinaryIO, strmap: Mapping[str, str]) -> None:
 
 
 def read_stringmultimap(f: BinaryIO) -> dict[str, list[str]]:
-    """[string multimap].
+    """Read a [string multimap].
 
     :param f: a file-like reader.
     """
@@ -251,10 +252,10 @@ def read_stringmultimap(f: BinaryIO) -> dict[str, list[str]]:
 
 
 def write_stringmultimap(f: BinaryIO, strmmap: Mapping[str, Sequence[str]]) -> None:
-    """[string multimap].
+    """Write a [string multimap].
 
     :param f: a file-like object to write to.
-    :param strmmap: a mapping of texts to iterables of texts.
+    :param strmmap: a mapping of strings to sequences of strings.
     """
     write_short(f, len(strmmap))
     for key, values in strmmap.items():
@@ -263,24 +264,24 @@ def write_stringmultimap(f: BinaryIO, strmmap: Mapping[str, Sequence[str]]) -> N
 
 
 def read_value(f: BinaryIO) -> Any:
-    """[bytes]: None for null.
+    """Read [bytes]; returns None for null.
 
     :param f: a file-like reader.
     """
-    # Section 3: any negative length is a null, not only -1.
+    # By section 3 of the specification, any negative length means null, not only -1.
     size = read_int(f)
     return None if size < 0 else _read(f, size)
 
 
 def write_value(f: BinaryIO, v: Any) -> None:
-    """[value]: bytes, None or UNSET_VALUE.
+    """Write a [value].
 
     :param f: a file-like object to write to.
-    :param v: the value.
+    :param v: the value: bytes, None for null, or UNSET_VALUE.
     """
     if v is None:
         f.write(NULL_VALUE)
-    # A length of -2, which servers know from version 4 on.
+    # UNSET_MARK is the length -2. Servers understand it from protocol version 4 on.
     elif v is UNSET_VALUE:
         f.write(UNSET_MARK)
     else:
@@ -289,7 +290,7 @@ def write_value(f: BinaryIO, v: Any) -> None:
 
 
 def read_bytesmap(f: BinaryIO) -> dict[str, Any]:
-    """[bytes map].
+    """Read a [bytes map].
 
     :param f: a file-like reader.
     """
@@ -297,10 +298,10 @@ def read_bytesmap(f: BinaryIO) -> dict[str, Any]:
 
 
 def write_bytesmap(f: BinaryIO, bytesmap: Mapping[str, Any]) -> None:
-    """[bytes map].
+    """Write a [bytes map].
 
     :param f: a file-like object to write to.
-    :param bytesmap: a mapping of texts to bytes.
+    :param bytesmap: a mapping of strings to bytes or None.
     """
     write_short(f, len(bytesmap))
     for key, value in bytesmap.items():
@@ -309,7 +310,7 @@ def write_bytesmap(f: BinaryIO, bytesmap: Mapping[str, Any]) -> None:
 
 
 def read_inet_addr_only(f: BinaryIO) -> str:
-    """[inetaddr]: the address as text.
+    """Read an [inetaddr]; returns the address as a string.
 
     :param f: a file-like reader.
     """
@@ -317,7 +318,7 @@ def read_inet_addr_only(f: BinaryIO) -> str:
 
 
 def read_inet(f: BinaryIO) -> tuple[str, int]:
-    """[inet]: (address, port).
+    """Read an [inet]; returns (address, port).
 
     :param f: a file-like reader.
     """
@@ -326,13 +327,13 @@ def read_inet(f: BinaryIO) -> tuple[str, int]:
 
 
 def write_inet(f: BinaryIO, addrtuple: tuple[str, int]) -> None:
-    """[inet] of (address, port).
+    """Write an [inet].
 
     :param f: a file-like object to write to.
-    :param addrtuple: the address, a text, and the port.
+    :param addrtuple: (address as a string, port).
     """
     address, port = addrtuple
-    # Only addresses of version 6 have colons.
+    # Only IPv6 addresses contain colons.
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     data = socket.inet_pton(family, address)
     write_byte(f, len(data))
@@ -341,12 +342,14 @@ def write_inet(f: BinaryIO, addrtuple: tuple[str, int]) -> None:
 
 
 def read_error_code_map(f: BinaryIO) -> dict[str, int]:
-    """The <reasonmap> of the two failures: an [int] count, then [inetaddr] and [short] each.
+    """Read the <reasonmap> of a read or write failure; returns the error code of each node.
+
+    It is an [int] count, followed by an [inetaddr] and a [short] for each node.
 
     :param f: a file-like reader.
     """
     count = read_int(f)
-    # range() would take a negative count for an empty map, and the rest would be misread.
+    # range() would treat a negative count as 0, and the bytes that follow would be misread.
     if count < 0:
         raise ProtocolError(f"a map of {count} failure reasons")
     return {read_inet_addr_only(f): read_short(f) for _ in range(count)}

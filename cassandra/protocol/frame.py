@@ -1,17 +1,22 @@
-"""Frames: cuts a byte stream into envelopes, and joins envelopes into bytes.
+"""Frames: `FrameReader` splits a byte stream into envelopes, `FrameWriter` makes one from them.
 
-See native_protocol_v5.spec, section 2. Theory of operation. `FrameReader` has two layers. The upper
-one, `_envelopes`, takes any run of bytes and consumes all of it: complete envelopes go out, and an
-incomplete header or body is kept. With protocol 3 and 4 (and 5 until the handshake is done) the
-bytes from the network go straight there. With segments, the lower layer `_segments` first cuts the
-stream into segments, checks both checksums, inflates, and hands each payload up. An incomplete
-segment stays in the block that received it. A body is copied once, from the block into the bytes
-object that is handed on. A large body that has begun is received in place: `get_buffer` offers the
-room that is left in it.
+See native_protocol_v5.spec, section 2: an envelope is a header and a body, that is, one message.
 
-Lengths are checked before memory is reserved for them. Every error is final: the stream has lost
-its place, so the reader raises the same error again for all later bytes. The compiled twin is
-``cassandra._accel.frame``.
+Theory of operation. `FrameReader` has two layers. The upper layer, `_envelopes`, accepts any piece
+of the stream and consumes all of it. It returns the complete envelopes, and keeps an incomplete
+header or body for the next call. With protocol versions 3 and 4, and with version 5 until the end
+of the handshake, it gets the bytes as they come from the network. After that, version 5 uses
+segments. The lower layer, `_segments`, splits the stream into segments, checks both checksums of
+each, decompresses the payload and passes it to the upper layer. An incomplete segment stays in the
+receive buffer (`_block`) until the rest arrives.
+
+Each body is copied once: from the receive buffer to the bytes object that `FrameReader` returns.
+But if a large body is incomplete, `get_buffer` returns the free part of that body's own memory, so
+the transport writes the rest of the body where it belongs.
+
+The reader checks each length before it allocates memory for it. Every error is final. After an
+error we do not know where the next envelope begins, so the reader raises the same error for all
+later bytes. The compiled twin is ``cassandra._accel.frame``.
 """
 
 from __future__ import annotations
@@ -43,10 +48,10 @@ Envelope = tuple[int, int, int, bytes, int]
 
 ENVELOPE_HEADER_SIZE = 9
 BLOCK_SIZE = 64 * 1024
-# Room for a segment of the largest size, behind the bytes that were received with its head.
+# Enough for a segment of the largest size, and a block of bytes received after it.
 _LARGE_BLOCK_SIZE = MAX_PAYLOAD + LZ4_HEADER_SIZE + TRAILER_SIZE + BLOCK_SIZE
-# The rest of a body is received in place from this size on; below it, one more copy is
-# cheaper than one more read.
+# If at least so many bytes of a body are missing, the transport writes them to the body's memory.
+# If fewer are missing, a copy is cheaper than an extra read.
 _IN_PLACE_FROM = 32 * 1024
 
 _READABLE_VERSIONS = (3, 4, 5, 6)
@@ -55,15 +60,15 @@ _pack = envelope_header.pack
 
 
 class FrameReader:
-    """Takes the bytes of one connection, in pieces of any size, and returns complete envelopes.
+    """Splits the bytes of one connection, in pieces of any size, into complete envelopes.
 
-    All methods that take bytes raise `ProtocolError` (`CrcException` for a checksum), and go on
-    raising it.
+    All methods that accept bytes raise `ProtocolError` for bad data (`CrcException`, a subclass,
+    for a wrong checksum). After the first error, they raise the same error for each call.
 
-    :param version: version of the envelopes to come; 0 accepts every version that the driver can
-        read.
-    :param max_body: the largest body in bytes, compressed or not.
-    :param requests: read requests, as a server does.
+    :param version: the protocol version of the envelopes; 0 accepts every version that the driver
+        can read.
+    :param max_body: the largest body in bytes, before and after decompression.
+    :param requests: True reads requests, as a server does; False reads responses.
     """
 
     __slots__ = (
@@ -94,15 +99,15 @@ class FrameReader:
         self._segmented = False
         self._lz4 = False
         self._error: ProtocolError | None = None
-        # The upper layer: a header of which less than 9 bytes are there, or a body with `_filled`
-        # bytes of it.
+        # The upper layer: either `_head` has the first bytes of an incomplete header, or `_body` is
+        # an incomplete body, of which `_filled` bytes have arrived.
         self._head = b""
         self._body: bytearray | None = None
-        self._length = 0  # of the whole body; `_body` grows with what has come
+        self._length = 0  # of the whole body, as its header says; `_body` may be shorter so far
         self._filled = 0
         self._opened = (0, 0, 0, 0)  # stream, opcode, flags, version of `_body`
-        # The lower layer: bytes that are received and not consumed lie in _block[_start:_end]; the
-        # segment there has `_need` bytes.
+        # The lower layer: `_block[_start:_end]` are the bytes that were received but not consumed.
+        # They are the beginning of a segment, which has `_need` bytes in all (0: not known yet).
         self._block: bytearray | None = None
         self._start = 0
         self._end = 0
@@ -119,12 +124,14 @@ class FrameReader:
             self._use_segment_compression()
 
     def set_max_body(self, max_body: int) -> None:
-        """Refuse larger bodies, in bytes, from the next header on."""
+        """Set the size of the largest body, in bytes, for all headers that are read from now on."""
         self._max_body = max_body
 
     def enable_segments(self) -> None:
-        """Read the stream as segments from the next byte on (section 2.3.1)."""
-        # From here on the bytes are segments: compression moves from bodies to whole segments.
+        """Read the stream as segments from the next byte on (native_protocol_v5.spec, 2.3.1).
+
+        If compression is set, it applies to segments from now on, and no longer to bodies.
+        """
         self._segmented = True
         self._use_segment_compression()
 
@@ -138,37 +145,41 @@ class FrameReader:
         self._need = 0
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[Envelope]:
-        """Take `data` and return the envelopes that it completes.
+        """Read the next bytes of the stream; returns the envelopes that they complete.
 
-        :returns: (stream, opcode, flags, body, version) each.
+        :returns: a tuple (stream, opcode, flags, body, version) for each envelope.
         """
         out: list[Envelope] = []
         view = memoryview(data)
         try:
             self._raise_if_dead()
-            # The memory that `get_buffer` offered is void now: `data` may complete the body it
-            # belongs to.
+            # Memory that `get_buffer` returned before is no longer valid: `data` may complete the
+            # body that it belongs to.
             self._in_place = False
             if not self._segmented:
                 self._envelopes(view, out)
             elif self._start == self._end:
-                # Nothing is waiting: segments are read from `data` itself, and only the rest of an
-                # incomplete one is copied.
+                # No bytes are left over from before. So read the segments in `data` itself, and
+                # copy only an incomplete one at its end.
                 self._keep(view[self._segments(view, out) :])
             else:
                 self._keep(view)
                 self._take_segments(out)
         except ProtocolError as error:
-            # The place in the stream is lost: no later byte can be trusted.
+            # We do not know where the next envelope begins, so all later calls must fail too.
             self._error = error
             raise
         return out
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return the memory that the transport may write to; then call `buffer_updated`."""
+        """Return memory into which the transport can write received bytes.
+
+        When the transport has written, it must call `buffer_updated`. Both are methods of
+        `asyncio.BufferedProtocol`; `sizehint` is not used.
+        """
         body = self._body
         if not self._segmented:
-            # The transport writes the rest of a large body where it belongs: no copy at all.
+            # Let the transport write the rest of a large body to that body's memory.
             if body is not None and self._length - self._filled >= _IN_PLACE_FROM:
                 self._in_place = True
                 return memoryview(self._reserve_body(_IN_PLACE_FROM))[self._filled :]
@@ -178,11 +189,14 @@ class FrameReader:
         return memoryview(self._reserve(1))[self._end :]
 
     def buffer_updated(self, nbytes: int) -> list[Envelope]:
-        """Take `nbytes` bytes in the memory of `get_buffer`; returns the complete envelopes."""
+        """Read the `nbytes` bytes that the transport has written to the memory of `get_buffer`.
+
+        Returns the envelopes that they complete, as `feed` does.
+        """
         out: list[Envelope] = []
         try:
             self._raise_if_dead()
-            # A wrong count would hand on bytes of an earlier read as if the peer had sent them.
+            # With a wrong count, bytes of an earlier read would be taken for new ones.
             if not 0 <= nbytes <= self._offered():
                 raise ValueError(f"{nbytes} bytes cannot have been written to the buffer")
             if self._in_place:
@@ -200,7 +214,7 @@ class FrameReader:
         return out
 
     def _offered(self) -> int:
-        """Return the room in the memory that `get_buffer` returned last, in bytes."""
+        """Return the size in bytes of the memory that the last `get_buffer` returned."""
         if self._in_place and self._body is not None:
             return len(self._body) - self._filled
         return len(self._block) - self._end if self._block is not None else 0
@@ -212,14 +226,15 @@ class FrameReader:
     # -- segments ----------------------------------------------------------------------------------
 
     def _reserve(self, size: int) -> bytearray:
-        """Return the block with room for `size` more bytes and for the segment that is begun."""
+        """Return `_block`; make room after `_end` for `size` bytes and for the whole segment."""
         block = self._block
         if block is None:
             block = self._block = bytearray(BLOCK_SIZE)
         pending = self._end - self._start
         if self._end + size <= len(block) and self._start + self._need <= len(block):
             return block
-        # The whole segment has to lie in one piece, because its checksum is taken over one view.
+        # The bytes of a segment must be contiguous, because its checksum is computed over one view.
+        # So move the pending bytes to the start of the block, or to a larger block.
         needed = max(pending + size, self._need)
         if needed <= len(block):
             block[:pending] = block[self._start : self._end]
@@ -231,12 +246,14 @@ class FrameReader:
         return block
 
     def _keep(self, view: memoryview) -> None:
+        """Append the bytes of an incomplete segment to `_block`."""
         if view:
             block = self._reserve(len(view))
             block[self._end : self._end + len(view)] = view
             self._end += len(view)
 
     def _take_segments(self, out: list[Envelope]) -> None:
+        """Read the complete segments in `_block`, if there are any."""
         block = self._block
         assert block is not None
         if self._end - self._start < self._need:
@@ -244,12 +261,15 @@ class FrameReader:
         self._start += self._segments(memoryview(block)[self._start : self._end], out)
         if self._start == self._end:
             self._start = self._end = 0
-            # A large block is for one large segment; an idle connection must not keep its 200 KiB.
+            # Free a large block (about 200 KiB), so that idle connections do not keep it.
             if len(block) > BLOCK_SIZE:
                 self._block = None
 
     def _segments(self, view: memoryview, out: list[Envelope]) -> int:
-        """Hand up the payloads of complete segments in `view`; returns how many bytes they took."""
+        """Pass the payloads of all complete segments in `view` to the upper layer.
+
+        Returns the size of these segments. If an incomplete one follows, sets `_need` to its size.
+        """
         lz4 = self._lz4
         header_size = LZ4_HEADER_SIZE if lz4 else HEADER_SIZE
         pos, end = 0, len(view)
@@ -264,8 +284,8 @@ class FrameReader:
             check_payload(payload, int.from_bytes(view[stop : stop + TRAILER_SIZE], "little"))
             if plain_size:
                 payload = self._inflate(payload, plain_size)
-            # A self-contained segment holds whole envelopes and nothing else. An envelope that
-            # crosses its edge means that the two sides disagree about the stream.
+            # A self-contained segment consists of whole envelopes. If an envelope begins before it
+            # or ends after it, client and server disagree about the stream.
             if self_contained and (self._body is not None or self._head):
                 raise ProtocolError("a self-contained segment came in the middle of an envelope")
             self._envelopes(payload, out)
@@ -283,7 +303,7 @@ class FrameReader:
     # -- envelopes ---------------------------------------------------------------------------------
 
     def _envelopes(self, view: memoryview, out: list[Envelope]) -> None:
-        """Consume all of `view`."""
+        """Read all of `view`: append complete envelopes to `out`, and keep an incomplete one."""
         if self._body is not None or self._head:
             view = self._continue(view, out)
         pos, end = 0, len(view)
@@ -291,9 +311,9 @@ class FrameReader:
             first, flags, stream, opcode, length = _unpack(view, pos)
             version = first & 0x7F
             if (
-                # One test for the usual header; all others take the slow path, which names the
-                # reason.
-                # A reader of no version yet (0) must not take a message of version 0 for its own.
+                # A quick check that almost every header passes. For the others, `_check_header`
+                # decides, and its error says what is wrong.
+                # The first line is for a reader with version 0 (any): version 0 itself is invalid.
                 not version
                 or version != self._version
                 or first != version | self._direction
@@ -308,7 +328,7 @@ class FrameReader:
                 self._fill(view[start:])
                 return
             body = bytes(view[start:pos])
-            # From version 5 on segments are compressed, and the flag has no meaning.
+            # From version 5 on, segments are compressed instead, and the flag has no meaning.
             if flags & COMPRESSED_FLAG and version < 5:
                 body = self._decompress(body)
                 flags &= ~COMPRESSED_FLAG
@@ -317,7 +337,7 @@ class FrameReader:
             self._head = bytes(view[pos:])
 
     def _continue(self, view: memoryview, out: list[Envelope]) -> memoryview:
-        """Complete the header or body in progress; returns the rest of `view`."""
+        """Complete the header or body of which a part came earlier; returns the rest of `view`."""
         if self._head:
             missing = ENVELOPE_HEADER_SIZE - len(self._head)
             self._head += view[:missing]
@@ -335,7 +355,11 @@ class FrameReader:
         return view[size:]
 
     def _open(self, length: int) -> None:
-        """Begin a body. Its length is only a claim: memory is taken for the bytes that come."""
+        """Start a body of `length` bytes.
+
+        The length is only the peer's claim. So allocate at most one block now, and more memory only
+        as bytes arrive.
+        """
         self._body = bytearray(min(length, BLOCK_SIZE))
         self._length = length
         self._filled = 0
@@ -346,12 +370,12 @@ class FrameReader:
         self._filled += size
 
     def _reserve_body(self, size: int) -> bytearray:
-        """Return the body with room for `size` more bytes, which it has."""
+        """Return `_body`; enlarge it first if it has no space for `size` more bytes."""
         body = self._body
         assert body is not None
         if len(body) - self._filled < size:
             needed = max(self._filled + size, 2 * len(body))
-            # Another one: the transport still has the memory that it has written to.
+            # Allocate a new object: the old one cannot grow while the transport has a view of it.
             larger = bytearray(min(needed, self._length))
             larger[: self._filled] = memoryview(body)[: self._filled]
             body = self._body = larger
@@ -376,7 +400,7 @@ class FrameReader:
         return self._compression.decompress_body(body, self._max_body)
 
     def _check_header(self, head: bytes) -> None:
-        """Raise if an envelope's header is wrong."""
+        """Raise `ProtocolError` if an envelope's header is not valid on this connection."""
         first, _flags, _stream, opcode, length = _unpack(head)
         version = first & 0x7F
         if (
@@ -387,8 +411,8 @@ class FrameReader:
                 "the peer does not speak the native protocol, "
                 f"or not a version that is known here: its message begins {head!r}"
             )
-        # A server that does not know the version of a STARTUP answers with an ERROR of its own
-        # version.
+        # Another version is allowed in one case: a server that does not speak the version of our
+        # STARTUP answers with an ERROR in a version that it does speak.
         if self._version not in (0, version) and (opcode != ERROR or self._segmented):
             raise ProtocolError(
                 f"a message of protocol version {version} came over a connection of version "
@@ -402,11 +426,14 @@ class FrameReader:
 
 
 class FrameWriter:
-    """Joins envelopes into one bytes object for each write to the network.
+    """Queues envelopes, and joins them into one bytes object for each write to the network.
 
-    :param version: version of the envelopes. Requests of a beta version get the flag that opts in.
+    `pending` is the number of queued bytes.
+
+    :param version: protocol version of the envelopes. Requests of a beta version get the flag
+        USE_BETA, which servers require.
     :param max_body: the largest body in bytes.
-    :param responses: write responses, as a server does.
+    :param responses: True writes responses, as a server does; False writes requests.
     """
 
     __slots__ = (
@@ -424,7 +451,7 @@ class FrameWriter:
         self._compression: BodyCompression | None = None
         self._segmented = False
         self._parts: list[bytes] = []
-        self._done: list[bytes] = []  # joined before segments began
+        self._done: list[bytes] = []  # queued before `enable_segments`, so not put into segments
         self.pending = 0
 
     def set_compression(self, algorithm: str | None) -> None:
@@ -437,10 +464,10 @@ class FrameWriter:
             self._check_compression()
 
     def enable_segments(self) -> None:
-        """Write segments for all envelopes that are added from now on."""
+        """Put all envelopes that are added from now on into segments."""
         self._segmented = True
         self._check_compression()
-        # Envelopes that were added before belong in front of the first segment, as they are.
+        # Envelopes that are already queued are sent before the first segment, unchanged.
         self._done.extend(self._parts)
         self._parts = []
 
@@ -454,8 +481,8 @@ class FrameWriter:
     def add(self, stream: int, opcode: int, flags: int, body: bytes) -> None:
         """Queue one envelope.
 
-        :raises ValueError: for a body above the limit, or if stream, opcode or flags do not fit
-            their fields. Nothing is queued then.
+        :raises ValueError: if the body is larger than the limit, or if stream, opcode or flags do
+            not fit their fields. The envelope is not queued then.
         """
         if not isinstance(body, bytes):
             raise TypeError(f"a body is {body!r} ({type(body).__name__}); it has to be bytes")
@@ -469,16 +496,17 @@ class FrameWriter:
             raise ValueError(f"stream {stream} is not a signed number of 16 bits")
         if not (0 <= opcode <= 0xFF and 0 <= flags <= 0xFF):
             raise ValueError(f"opcode {opcode} and flags {flags} are not numbers of 8 bits")
-        # A server refuses a beta version if one envelope lacks the flag, so no caller may forget
-        # it.
+        # With a beta version, servers require USE_BETA in every envelope. Set it here, so that no
+        # caller can forget it.
         flags |= self._standing
         if self._segmented:
-            # Head and body in one piece: segments are cut at whole envelopes.
+            # One item for header and body: `encode_envelopes` puts whole items into segments.
             head = _pack(self._version | self._direction, flags, stream, opcode, size)
             self._parts.append(head + body)
         else:
             algorithm = self._compression
-            # Section 2.3.2: a STARTUP is never compressed; a compressed OPTIONS may come before it.
+            # STARTUP must not be compressed (native_protocol_v5.spec, section 2.3.2). Nor may
+            # OPTIONS, since the server may get it before STARTUP, which sets up the compression.
             if (
                 algorithm is not None
                 and size >= WORTH_COMPRESSING
@@ -486,8 +514,7 @@ class FrameWriter:
                 and self._version < 5
             ):
                 packed = algorithm.compress_body(body)
-                # The flag is set for each envelope alone, so one that does not shrink goes as it
-                # is.
+                # Each envelope has its own flag. So send a body that does not shrink uncompressed.
                 if len(packed) < size:
                     body, size, flags = packed, len(packed), flags | COMPRESSED_FLAG
             self._parts.append(_pack(self._version | self._direction, flags, stream, opcode, size))
@@ -495,7 +522,10 @@ class FrameWriter:
         self.pending += ENVELOPE_HEADER_SIZE + size
 
     def take(self) -> bytes:
-        """Return all bytes since the last `take`, ready for the network; b"" if there are none."""
+        """Return all queued envelopes as bytes for the network, and empty the queue.
+
+        Returns b"" if no envelope was added since the last call.
+        """
         parts, self._parts = self._parts, []
         self.pending = 0
         if not self._segmented:

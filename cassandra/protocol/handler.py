@@ -1,9 +1,11 @@
-"""Protocol handlers: the public place to change how messages become bytes and bytes messages.
+"""Protocol handlers: applications subclass them to change how messages are encoded and decoded.
 
-A program subclasses `_ProtocolHandler` (or `ProtocolHandler`), overrides `encode_message` or
-`decode_message` as class methods, or gives it another `message_types_by_opcode`. It sets the class
-as `Session.client_protocol_handler`. A session with the stock handler does not use this module: the
-engine builds bodies and decodes messages directly, to the same bytes and objects.
+To do so, subclass `_ProtocolHandler` or `ProtocolHandler`. Override the class method
+`encode_message` or `decode_message`, or set another `message_types_by_opcode`. Then assign your
+class to `Session.client_protocol_handler`.
+
+A session with the default handler does not call this module. The engine then encodes and decodes
+messages itself, with the same bytes and objects as results.
 """
 
 from __future__ import annotations
@@ -31,25 +33,31 @@ if TYPE_CHECKING:
     from cassandra.protocol.encrypted import Encryption
 
 _NOT_GIVEN: Any = object()
-# A program may register another class for an opcode (`register_class`); these are the driver's.
+# The driver's own message classes. (An application may replace those in `message_types_by_opcode`
+# with `register_class`.)
 _STOCK = dict(message_types_by_opcode)
-_COLUMN_BYTES = 500
+_COLUMN_BYTES = 500  # estimated memory of a cached column, for the cache's limit
+# A cache: the `ResultMetadata` of each list of columns that an application passed.
 _of_columns: Bounded[tuple[ColumnMetadata, ...], ResultMetadata] = Bounded(256, 1 << 22)
 
 
 class ProtocolHandlerBase:
     """Encodes requests and decodes responses; meant to be subclassed."""
 
-    # Read-only: a change in place would not reach sessions with the stock handler. A handler of a
-    # program has a copy of its own.
+    # Read-only, because a change of this mapping would have no effect on sessions with the default
+    # handler. An application's handler sets a mapping of its own.
     message_types_by_opcode: Mapping[int, type[MessageType]] = MappingProxyType(
         message_types_by_opcode
     )
 
     column_encryption_policy: ClassVar[Encryption | None] = None
-    """Decrypts columns of results. A session gives its cluster's policy to its handler."""
+    """The policy that decrypts columns of results, or None.
 
-    # True if results of this class get another form than those of the engine.
+    A session whose cluster has such a policy uses a subclass of its handler with this attribute
+    set.
+    """
+
+    # True if the class overrides `_adapt`, so that its results differ from the engine's own.
     _adapts: ClassVar[bool] = False
 
     def __init_subclass__(cls, **named: Any) -> None:
@@ -71,12 +79,13 @@ class ProtocolHandlerBase:
         """Return the envelope of `msg`: header and body.
 
         :param msg: the message.
-        :param stream_id: the number of its stream.
+        :param stream_id: the stream on which the message is sent.
         :param protocol_version: the version of the connection.
-        :param compressor: applied to the body before version 5; from then on segments compress.
-        :param allow_beta_protocol_version: set the flag that beta versions need.
+        :param compressor: compresses the body before version 5. It is not called from version 5 on,
+            which compresses segments instead.
+        :param allow_beta_protocol_version: set the flag that beta versions require.
         :param protocol_features: the extensions of the connection.
-        :raises UnsupportedOperation: for features that the version lacks.
+        :raises UnsupportedOperation: if the message needs a feature that the version lacks.
         """
         opcode, flags, body = encode_request(
             msg, protocol_version, protocol_features, allow_beta_protocol_version
@@ -99,25 +108,25 @@ class ProtocolHandlerBase:
         decompressor: Callable[[bytes], bytes] | None = None,
         result_metadata: ResultMetadata | Sequence[ColumnMetadata] | None = _NOT_GIVEN,
     ) -> Any:
-        """Return the message in `body`.
+        """Decode the envelope of a response; returns the message.
 
-        It may also be called without `protocol_features`, as a driver without extensions has it:
-        `user_type_map` and the others follow the version then.
+        You may leave out `protocol_features`, which cassandra-driver does not have. Then pass
+        `user_type_map` as the second argument, and the others after it.
 
         :param protocol_version: the version of the envelope.
         :param protocol_features: the extensions of the connection.
         :param user_type_map: classes registered for UDTs, by keyspace and name.
-        :param stream_id: the number of its stream.
-        :param flags: the header's flags.
+        :param stream_id: the stream on which the response came.
+        :param flags: the flags of the envelope's header.
         :param opcode: the message's opcode.
         :param body: the body, compressed if the flags say so.
-        :param decompressor: applied before version 5 if the flag is set.
-        :param result_metadata: the `ResultMetadata` (or a list of column metadata) kept for the
-            prepared statement that this answers.
+        :param decompressor: decompresses the body, before version 5 and if the flag is set.
+        :param result_metadata: for the response to an EXECUTE: the `ResultMetadata`, or a list of
+            `ColumnMetadata`, that the client has for the prepared statement.
         :raises ProtocolError: for malformed bytes.
         """
         if result_metadata is _NOT_GIVEN:
-            # Eight arguments: each stands one place before its own.
+            # Called without `protocol_features`: each argument is in the parameter before its own.
             shifted: tuple[Any, ...] = (
                 *(protocol_features, user_type_map, stream_id, flags, opcode, body),
                 decompressor,
@@ -130,7 +139,7 @@ class ProtocolHandlerBase:
         if (custom is not None and custom is not _STOCK.get(opcode)) or cls._adapts:
             context = (protocol_version, protocol_features, user_type_map)
             return cls._decode(custom, context, stream_id, flags, opcode, body, result_metadata)
-        # The usual case without a further call, for programs that call this for each answer.
+        # The usual case. It is here and not in `_decode` to save a call for each response.
         if result_metadata is not None:
             result_metadata = _as_metadata(result_metadata)
         message = decode_response(
@@ -144,7 +153,7 @@ class ProtocolHandlerBase:
         )
         if cls.column_encryption_policy is not None:
             _decrypt(message, cls.column_encryption_policy)
-        # For programs that override `decode_message`; the engine knows the stream by the envelope.
+        # For applications that override `decode_message`. The engine does not need it.
         message.stream_id = stream_id
         return message
 
@@ -159,10 +168,11 @@ class ProtocolHandlerBase:
         body: bytes,
         cached: ResultMetadata | Sequence[ColumnMetadata] | None,
     ) -> Any:
-        """Return the message of an envelope in the form that a handler of its own gives it.
+        """Decode the envelope for a handler with its own message class or its own `_adapt`.
 
-        :param custom: the handler's class for the opcode.
-        :param context: protocol version, extensions and registered classes of the connection.
+        :param custom: the handler's message class for the opcode, or None.
+        :param context: (protocol version, extensions, classes registered for UDTs).
+        :param cached: the result metadata that the client has for the prepared statement.
         """
         message: Any
         if custom is not None and custom is not _STOCK.get(opcode) and reads_by_itself(custom):
@@ -176,14 +186,14 @@ class ProtocolHandlerBase:
 
     @classmethod
     def _adapt(cls, message: MessageType) -> MessageType:
-        """Give `message` the form of this handler's results."""
+        """Change the class of `message` to the one that this handler uses for its opcode."""
         custom = cls.message_types_by_opcode.get(message.opcode)
         if (
             custom is not None
             and custom is not _STOCK.get(message.opcode)
             and not isinstance(message, custom)
         ):
-            # A program's own class for this opcode: the same attributes under that class.
+            # An application's class for this opcode. The message keeps its attributes.
             message.__class__ = custom
         return message
 
@@ -192,13 +202,13 @@ ProtocolHandlerBase.__name__ = ProtocolHandlerBase.__qualname__ = "_ProtocolHand
 
 
 class ProtocolHandler(ProtocolHandlerBase):
-    """The handler of every session without another one: ``parsed_rows`` is a list of tuples."""
+    """The default handler of sessions: ``parsed_rows`` is a list of tuples."""
 
 
 class LazyProtocolHandler(ProtocolHandlerBase):
-    """Decodes rows while they are walked.
+    """Decodes each row only when you iterate to it.
 
-    ``parsed_rows`` is an iterator from the first row, at each access.
+    Each access to ``parsed_rows`` returns a new iterator that starts at the first row.
     """
 
     @classmethod
@@ -209,13 +219,13 @@ class LazyProtocolHandler(ProtocolHandlerBase):
 class NumpyProtocolHandler(ProtocolHandlerBase):
     """Reads rows as columns: ``parsed_rows`` is a dict of NumPy arrays by column name.
 
-    A row factory gets that dict in place of rows. Use it with `cassandra.query.tuple_factory`,
-    which leaves it as it is, or with one that makes a DataFrame of it. Raises `DependencyException`
-    if NumPy is not installed.
+    A session's row factory gets this dict instead of rows. Use `cassandra.query.tuple_factory`,
+    which returns the dict unchanged, or a row factory that makes a DataFrame of it. Access to
+    ``parsed_rows`` raises `DependencyException` if NumPy is not installed.
 
-    bigint, counter, int, smallint, float and double become masked arrays, everything else object
-    arrays. With `typed`, booleans, tinyints, dates, times and timestamps become arrays of their own
-    dtype too, and only arrays with nulls are masked.
+    bigint, counter, int, smallint, float and double become masked arrays. All other types become
+    arrays of objects. If you set `typed` to True in a subclass, booleans, tinyints, dates, times
+    and timestamps also become arrays of their own dtype, and only arrays with nulls are masked.
     """
 
     typed: ClassVar[bool] = False
@@ -227,7 +237,7 @@ class NumpyProtocolHandler(ProtocolHandlerBase):
 
 
 class LazyResultMessage(ResultMessage):
-    """ROWS whose tuples are made while they are walked."""
+    """A ROWS result that decodes each row only when you iterate to it."""
 
     @property  # type: ignore[misc]  # read from the bytes alone
     def parsed_rows(self) -> Any:
@@ -239,7 +249,7 @@ class LazyResultMessage(ResultMessage):
 
 
 class NumpyResultMessage(ResultMessage):
-    """ROWS by columns."""
+    """A ROWS result whose ``parsed_rows`` is a dict of NumPy arrays."""
 
     typed: ClassVar[bool] = False
 
@@ -249,8 +259,8 @@ class NumpyResultMessage(ResultMessage):
 
 
 def arrays_of(message: ResultMessage, typed: bool = False) -> Any:
-    """Return the NumPy arrays of a page by column name; None if the result does not have rows."""
-    # Imported at the first use: most programs never read results by columns.
+    """Return a dict with the NumPy array of each column, or None if `message` is not ROWS."""
+    # Imported only when needed: most applications never read results as columns.
     from cassandra.protocol.columnar.pages import page_arrays
 
     if message.kind != RESULT_KIND_ROWS:
@@ -259,7 +269,7 @@ def arrays_of(message: ResultMessage, typed: bool = False) -> Any:
 
 
 class TypedNumpyResultMessage(NumpyResultMessage):
-    """ROWS by columns, each with the dtype that fits its type best."""
+    """A `NumpyResultMessage` with `typed` set: see `NumpyProtocolHandler`."""
 
     typed = True
 
@@ -267,8 +277,9 @@ class TypedNumpyResultMessage(NumpyResultMessage):
 def _decompressed(
     flags: int, body: bytes, version: int, decompressor: Callable[[bytes], bytes] | None
 ) -> tuple[int, bytes]:
-    """Return flags and body of an envelope whose flags say that the body is compressed."""
-    if ProtocolVersion.uses_segments(version):  # segments are compressed, not their envelopes
+    """Return (flags, body) with the body decompressed, for an envelope with COMPRESSED_FLAG."""
+    # With segments, the flag has no meaning: the segments are compressed, not the bodies in them.
+    if ProtocolVersion.uses_segments(version):
         return flags, body
     if decompressor is None:
         raise ProtocolError(
@@ -280,16 +291,17 @@ def _decompressed(
 def _as_metadata(
     columns: ResultMetadata | Sequence[ColumnMetadata] | None,
 ) -> ResultMetadata | None:
-    """Return a program's result metadata, which may be a plain list of columns."""
+    """Return `columns` as a `ResultMetadata`; an application may pass a list of columns instead."""
     if columns is None or isinstance(columns, ResultMetadata):
         return columns
     if not columns:
         return None
-    # A program passes the same list for each answer, and a row plan is made of it.
+    # An application passes an equal list for each response. Cache the metadata, so that its row
+    # plan is made only once.
     key = tuple(columns)
     try:
         metadata = _of_columns.get(key)
-    except TypeError:  # a column that is a list
+    except TypeError:  # not hashable, for example because a column is a list
         return ResultMetadata(columns)
     if metadata is None:
         names = tuple(column.name for column in key)
@@ -299,6 +311,7 @@ def _as_metadata(
 
 
 def _decrypt(message: Any, policy: Encryption | None) -> None:
+    """Make the rows of `message` decrypt the columns that `policy` encrypts."""
     if policy is None or not isinstance(message, ResultMessage):
         return
     if message.kind == RESULT_KIND_ROWS:
@@ -312,9 +325,10 @@ def _read_by(
     context: tuple[int, ProtocolFeatures | None, Any],
     rest: tuple[ResultMetadata | Sequence[ColumnMetadata] | None, Encryption | None],
 ) -> Any:
-    """Let the class `kind` of a program read the message in `body`.
+    """Decode `body` with the `recv_body` of `kind`, an application's message class.
 
-    :param rest: the result metadata that is kept, and the policy of column encryption.
+    :param context: (protocol version, extensions, classes registered for UDTs).
+    :param rest: (result metadata of the prepared statement, column encryption policy).
     """
     trace_id, warnings, payload, pos = read_extras(flags, body)
     metadata, encryption = rest
@@ -331,9 +345,9 @@ def _read_by(
 
 
 def encrypting_handler(handler: Any, policy: Encryption | None) -> Any:
-    """Return `handler` as a session uses it whose cluster has `policy`.
+    """Return a subclass of `handler` that decrypts columns with `policy`, the cluster's policy.
 
-    A handler that is not a class, or has a policy of its own, is returned as it is.
+    If `policy` is None, or `handler` is not a class or has its own policy, return `handler` itself.
     """
     if (
         policy is None
@@ -358,11 +372,11 @@ def _as_rows_class(message: MessageType, kind: type[ResultMessage]) -> MessageTy
 def cython_protocol_handler(colparser: Callable[[ResultMessage], Any]) -> type[ProtocolHandlerBase]:
     """Return a handler class whose ``parsed_rows`` is ``colparser(result_message)``.
 
-    :param colparser: a function of a `ResultMessage`.
+    :param colparser: a function that takes a `ResultMessage` with rows.
     """
 
     class ParsingResult(ResultMessage):
-        @property  # type: ignore[misc]  # as above
+        @property  # type: ignore[misc]  # as in LazyResultMessage
         def parsed_rows(self) -> Any:
             return colparser(self) if self.kind == RESULT_KIND_ROWS else None
 

@@ -1,12 +1,12 @@
-"""Numbers of the native protocol (native_protocol_v5.spec, sections 2.4.1, 4.1.4 and 4.2.5).
+"""Constants of the native protocol: opcodes, flags and kinds, for requests and responses.
 
-This is the one place for both directions.
+The sections in the comments below are those of native_protocol_v5.spec.
 """
 
 from __future__ import annotations
 
-# Opcodes, section 2.4.1.4. CREDENTIALS (0x04) is version 1 only; REVISE_REQUEST and the like belong
-# to other servers.
+# Opcodes, section 2.4.1.4. CREDENTIALS exists only in version 1, and REVISE_REQUEST only in the
+# protocol versions of DSE.
 ERROR = 0x00
 STARTUP = 0x01
 READY = 0x02

@@ -1,4 +1,4 @@
-"""The common part of QUERY, EXECUTE and BATCH (native_protocol_v5.spec, section 4.1.4)."""
+"""The parameters of QUERY, EXECUTE and BATCH (native_protocol_v5.spec, section 4.1.4)."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ Values: TypeAlias = "ValuesBlock | Sequence[object] | None"
 class QueryParams:
     """The <query_parameters> of one request.
 
-    Two more that version 5 has brought are set afterwards: `keyspace`, for unqualified names, and
-    `now_in_seconds`, the time of the request in seconds since the epoch.
+    Two more parameters exist since protocol version 5. They are attributes that you set afterwards:
+    `keyspace`, for tables without a keyspace, and `now_in_seconds`, which the server takes as the
+    current time (seconds since 1970).
 
     :param consistency: consistency level of the operation.
-    :param values: a `ValuesBlock`, or a sequence of bytes, None (null) and UNSET_VALUE. None means
-        that there are no values.
+    :param values: a `ValuesBlock`, or a sequence whose items are bytes, None (null) or UNSET_VALUE.
+        None if there are no values.
     :param value_names: a name for each value, for QUERY only.
-    :param skip_metadata: ask for rows without result metadata.
-    :param page_size: rows per page; None for no paging.
-    :param paging_state: the state that came with the previous page.
-    :param serial_consistency: level of a lightweight transaction's first phase.
-    :param timestamp: microseconds since the epoch.
+    :param skip_metadata: ask the server for rows without result metadata.
+    :param page_size: rows per page. None means no paging.
+    :param paging_state: the paging state of the previous page, or None for the first page.
+    :param serial_consistency: consistency level of the first phase of a lightweight transaction.
+    :param timestamp: microseconds since 1970. None uses the server's time.
     """
 
     __slots__ = (
@@ -67,16 +68,16 @@ class QueryParams:
 
 
 def params_of(message: Any) -> QueryParams:
-    """Return the parameters of a `QueryMessage` or `ExecuteMessage`.
+    """Return the parameters that are attributes of a `QueryMessage` or `ExecuteMessage`.
 
-    :raises UnsupportedOperation: if it asks for continuous paging.
+    :raises UnsupportedOperation: if the message asks for continuous paging.
     """
     if message.continuous_paging_options is not None:
         raise continuous_paging_refused()
     params = QueryParams(
         message.consistency_level,
         message.query_params,
-        None,
+        None,  # value_names
         message.skip_meta,
         message.fetch_size,
         message.paging_state,
@@ -89,7 +90,7 @@ def params_of(message: Any) -> QueryParams:
 
 
 def continuous_paging_refused() -> UnsupportedOperation:
-    """Return the error of a message that asks for continuous paging."""
+    """Return the error for a message that asks for continuous paging."""
     return UnsupportedOperation(
         "continuous paging belongs to the DSE protocol versions; this driver speaks 3, "
         "4 and 5 and pages by page"

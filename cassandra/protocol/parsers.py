@@ -1,4 +1,4 @@
-"""Parsers of rows for `cython_protocol_handler`: each is called with a result's message."""
+"""Parsers for `cython_protocol_handler`: callables that take a `ResultMessage` with rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ColumnParser:
 
 
 class LazyParser(ColumnParser):
-    """Rows as tuples, made while they are walked."""
+    """Returns an iterator of rows (tuples) that decodes each row when it is reached."""
 
     def __call__(self, message: ResultMessage) -> Iterator[tuple[Any, ...]]:
         rows: Iterator[tuple[Any, ...]] = message.metadata.row_plan.iterate(*message.rows_body)
@@ -27,21 +27,24 @@ class LazyParser(ColumnParser):
 
 
 class ListParser(LazyParser):
-    """Rows as a list of tuples."""
+    """Returns the rows as a list of tuples."""
 
     def __call__(self, message: ResultMessage) -> list[tuple[Any, ...]]:  # type: ignore[override]
         return list(super().__call__(message))
 
 
 class NumpyParser(ColumnParser):
-    """Rows by columns: a dict of NumPy arrays for the page."""
+    """Returns the page as a dict with the NumPy array of each column, by column name."""
 
     def __call__(self, message: ResultMessage) -> Any:
         return arrays_of(message)
 
 
 def make_recv_results_rows(colparser: ColumnParser) -> Callable[..., Any]:
-    """Return a method that refuses its use: `cython_protocol_handler` takes the parser itself."""
+    """Return a method that only raises NotImplementedError.
+
+    The function exists for imports. Pass the parser to `cython_protocol_handler` instead.
+    """
 
     def recv_results_rows(*args: object, **kwargs: object) -> NoReturn:
         raise NotImplementedError(

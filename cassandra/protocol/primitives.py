@@ -1,9 +1,8 @@
-"""The notations of the native protocol (native_protocol_v5.spec, section 3), read from bytes.
+"""Reads the data types of the native protocol (native_protocol_v5.spec, section 3) from bytes.
 
-`Cursor` reads a message body in memory. It never reads past the end: if the body is shorter than a
-length says, it raises `ProtocolError`, and so it does for text that is not UTF-8.
-`cassandra.protocol.fileio` has `read_*` and `write_*` functions over file-like objects, for
-programs that build messages.
+`Cursor` reads a message's body in memory. It raises `ProtocolError` if a field goes past the end of
+the body, or if a string is not valid UTF-8. For applications that build messages,
+`cassandra.protocol.fileio` has functions that read and write file-like objects.
 """
 
 from __future__ import annotations
@@ -23,7 +22,8 @@ uint64_pack = struct.Struct(">Q").pack
 int32_pack = struct.Struct(">i").pack
 int64_pack = struct.Struct(">q").pack
 uint32_le_pack = struct.Struct("<I").pack
-# version, flags, stream, opcode (section 2.4.1); with the body's length
+# The first has the fields version, flags, stream and opcode (section 2.4.1 of the specification);
+# `envelope_header` also has the length of the body.
 v3_header_pack = struct.Struct(">BBhB").pack
 header_pack = v3_header_pack
 envelope_header = struct.Struct(">BBhBi")
@@ -32,13 +32,13 @@ _int32_at = struct.Struct(">i").unpack_from
 _uint16_at = struct.Struct(">H").unpack_from
 _int64_at = struct.Struct(">q").unpack_from
 
-# [value]s without a body, section 3: null and "not set".
+# The [value]s that consist only of a length (section 3): null and "not set".
 NULL_VALUE = b"\xff\xff\xff\xff"
 UNSET_MARK = b"\xff\xff\xff\xfe"
 
 
 def address_text(raw: bytes) -> str:
-    """Return the text form of the 4 or 16 bytes of an IP address."""
+    """Return the 4 or 16 bytes of an IP address as text, such as "127.0.0.1" or "::1"."""
     if len(raw) == 4:
         return socket.inet_ntoa(raw)
     if len(raw) == 16:
@@ -47,7 +47,7 @@ def address_text(raw: bytes) -> str:
 
 
 class Cursor:
-    """A position in a body, moved on by each read."""
+    """Reads fields from a message's body. Each read moves the position `pos` past the field."""
 
     __slots__ = ("data", "pos")
 
@@ -110,10 +110,11 @@ class Cursor:
         return self._text(self.take(self.short()))
 
     def name(self) -> str:
-        """Read a [string] that names a part of the schema.
+        """Read a [string] that is the name of a keyspace, table, type, function or the like.
 
-        Cassandra writes these with one byte for each letter in some messages, whatever the
-        specification says; letters beyond Latin-1 are lost then.
+        In some messages, Cassandra does not encode these names as UTF-8, as the specification says,
+        but as Latin-1. (Letters outside Latin-1 are then already lost.) So if the bytes are not
+        UTF-8, decode them as Latin-1.
         """
         raw = self.take(self.short())
         try:
@@ -122,14 +123,14 @@ class Cursor:
             return raw.decode("latin-1")
 
     def name_list(self) -> list[str]:
-        """Read a [string list] of names, or of types that have names in them."""
+        """Read a [string list] of names (see `name`), or of types that contain names."""
         return self._many(self.name)
 
     def long_string(self) -> str:
         return self._text(self.take(self.int32()))
 
     def blob(self) -> bytes | None:
-        """Read [bytes]: None for a negative length."""
+        """Read [bytes]; returns None if the length is negative."""
         size = self.int32()
         return None if size < 0 else self.take(size)
 
@@ -137,7 +138,8 @@ class Cursor:
         return self.take(self.short())
 
     def _many(self, item: Callable[[], Any]) -> list[Any]:
-        # Each item takes two bytes at least: a forged count is refused before memory is reserved.
+        """Read a [short] count and as many items with the method `item`."""
+        # Each item has at least two bytes. So reject an impossible count before we allocate memory.
         count = self.short()
         if count * 2 > len(self.data) - self.pos:
             raise ProtocolError(

@@ -1,6 +1,6 @@
-"""Rows by name: the values that mappings and objects have for the bind markers of a statement.
+"""Finds the values for a statement's bind markers in a mapping or object, by the markers' names.
 
-Both twins of `bind` use it.
+Both implementations of `BindPlan` (Python and compiled) use this module.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ __all__ = [
     "values_of",
 ]
 
+# The classes of errors whose message `locate_row` can change.
 _OUR_OWN = frozenset({TypeError, ValueError, MissingParameter, UnsetUnsupported})
-# Instances of these are values, never records: a lone UUID in place of a row is a mistake to name.
+# An instance of a class from these modules is a single value, never a row. If an application
+# passes, for example, a UUID instead of a row, it gets an error.
 _SCALAR_MODULES = frozenset({"builtins", "datetime", "decimal", "uuid", "ipaddress"})
 _ABSENT = object()
-# The markers of statements whose unknown names were told of.
+# The markers of the statements for which we have logged a warning about unknown names.
 _warned: set[tuple[str, ...]] = set()
 _MAX_WARNED = 1000
 
@@ -42,17 +44,18 @@ def declared_fields(kind: type[Any]) -> tuple[str, ...] | None:
     """Return the field names of a dataclass or an attrs class; None for other classes."""
     fields: Any = getattr(kind, "__dataclass_fields__", None)
     if fields is not None:
-        # dataclasses.fields() leaves pseudo-fields out (ClassVar, InitVar). Its module is loaded if
-        # there is a dataclass, and need not be imported for programs without one.
+        # Unlike __dataclass_fields__, dataclasses.fields() leaves out pseudo-fields (ClassVar,
+        # InitVar). If there is a dataclass, its module is already imported. For applications
+        # without one, we save the import.
         return tuple(field.name for field in sys.modules["dataclasses"].fields(kind))
     fields = getattr(kind, "__attrs_attrs__", None)
     return None if fields is None else tuple(field.name for field in fields)
 
 
 def is_record(values: object) -> bool:
-    """Return True if `values` may be an object whose attributes are the values.
+    """Return True if `values` may be an object whose attributes are the values of a row.
 
-    False means that it is a sequence or a mapping of them.
+    False means that it is a sequence or mapping of values, or a single value.
     """
     kind: Any = type(values)
     if declared_fields(kind) is not None:
@@ -65,17 +68,17 @@ def is_record(values: object) -> bool:
 
 
 def is_lone_text(values: object, marker_count: int) -> bool:
-    """Return True if `values` is a text of one character for a statement with one bind marker.
+    """Return True if `values` is a string of one character and the statement has one bind marker.
 
-    Other drivers take it for a sequence of one text. A longer text is refused: it would be bound
-    character by character.
+    cassandra-driver accepts this as a sequence of one value, so we do too. A longer string is an
+    error, because each of its characters would be bound to a marker.
     """
     return marker_count == 1 and isinstance(values, str) and len(values) == 1
 
 
 def _by_name(row: Mapping[str, Any], name: str) -> Any:
     try:
-        # Not get(): a mapping may make what it lacks (`__missing__`), as defaultdict does.
+        # get() would not call `__missing__`, with which a defaultdict makes missing values.
         return row[name]
     except KeyError:
         return UNSET_VALUE
@@ -88,23 +91,32 @@ def values_of(
     key: Sequence[int] | None = None,
     strict: bool = False,
 ) -> tuple[Any, ...]:
-    """Return the values of `row` for the bind markers, in their order.
+    """Return the values of `row` for the bind markers, in the order of the markers.
 
-    A mapping gives values by name; other names are ignored. So does an instance of a dataclass or
-    attrs class, which must not have fields without a marker. Of any other object that is not a
-    sequence, the attributes named by markers are read. Fields of attrs and pydantic may go by their
-    alias. A sequence or iterable gives values by position. A value that is missing is UNSET_VALUE.
+    `row` may be:
 
+    - a mapping: values are found by the names of the markers. Other keys are ignored unless
+    `strict`
+      is set.
+    - an instance of a dataclass or attrs class: values are found by field name. A field without a
+      marker is an error.
+    - a sequence or other iterable: values are in the order of the markers.
+    - another object: values are the attributes with the names of the markers.
+
+    If a field of an attrs or pydantic class has an alias, the marker may have the alias as its
+    name. A value that is missing becomes UNSET_VALUE.
+
+    :param row: the row to bind.
     :param names: the names of the bind markers.
-    :param version: protocol version; before version 4 no value may be missing.
-    :param key: positions of the partition key's markers, which must not be left out.
-    :param strict: True refuses a mapping with names that have no marker.
+    :param version: protocol version. Before version 4, no value may be missing.
+    :param key: positions of the partition key's markers, whose values must not be missing.
+    :param strict: if True, a mapping with a name that has no marker is an error.
     :raises ValueError: for a name without a marker, or a key column without a value.
     :raises KeyError: if a value is missing before version 4.
-    :raises TypeError: if `row` is none of these, or a set.
+    :raises TypeError: if `row` is none of the above, or a set with several items.
     """
     kind: Any = type(row)
-    # Iterable, but never a row: its characters would be bound one by one.
+    # Strings are iterable, but no rows: each character would be bound to a marker.
     if isinstance(row, (str, bytes, bytearray)):
         if is_lone_text(row, len(names)):
             return (row,)
@@ -122,8 +134,7 @@ def values_of(
         aliases = attributes_by_alias(kind)
         attributes = [aliases.get(name, name) for name in names] if aliases else names
         values = [getattr(row, name, _ABSENT) for name in attributes]
-        # An object without any of the names is more likely another thing: an iterator of values,
-        # or a mistake.
+        # If the object has none of the attributes, it is an iterator of values, or a mistake.
         if all(value is _ABSENT for value in values):
             if isinstance(row, Iterable):
                 return _in_order(row)
@@ -133,6 +144,8 @@ def values_of(
         return _in_order(row)
     else:
         _refuse(row)
+    # A missing value may be an error: see `refuse_missing`. A misspelt key of the mapping is a
+    # likely cause, so log a warning first.
     for index, value in enumerate(values):
         if value is UNSET_VALUE:
             if isinstance(row, Mapping) and not strict:
@@ -142,7 +155,7 @@ def values_of(
 
 
 def _in_order(row: Iterable[Any]) -> tuple[Any, ...]:
-    """Return the values of an iterable. A set of several would go to the markers in any order."""
+    """Return the values of an iterable. Raises TypeError for a set, as it has no order."""
     if isinstance(row, Set) and len(row) > 1:
         raise TypeError(
             f"values are the {type(row).__name__} {row!r}, which has no order: write a tuple, or a "
@@ -152,9 +165,9 @@ def _in_order(row: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def _warn_of_unknown(row: Mapping[Any, Any], names: Sequence[str]) -> None:
-    """Log a warning if `row` has keys without a marker, once for each statement.
+    """Log a warning if `row` has keys without a marker; at most once for each statement.
 
-    Their values are not used, as with other drivers. Most of them are typing errors.
+    As in cassandra-driver, the values of these keys are ignored. But such keys are often misspelt.
     """
     markers = tuple(names)
     if markers in _warned:
@@ -188,7 +201,11 @@ def _of_fields(row: object, fields: Sequence[str], names: Sequence[str]) -> list
 
 
 def check_names(supplied: Iterable[str], names: Sequence[str], what: str, plural: str) -> None:
-    """Raise ValueError if a name of `supplied` has no marker."""
+    """Raise ValueError if one of the names in `supplied` has no marker.
+
+    :param what: the beginning of the error's message.
+    :param plural: what to append to `what` if several names have no marker.
+    """
     unknown = [name for name in supplied if name not in names]
     if unknown:
         refuse_unknown(unknown, names, what + plural * (len(unknown) > 1))
@@ -197,7 +214,7 @@ def check_names(supplied: Iterable[str], names: Sequence[str], what: str, plural
 def refuse_unknown(
     unknown: Sequence[Any], names: Sequence[str], what: str = "values for"
 ) -> NoReturn:
-    """Raise the ValueError for names without a marker."""
+    """Raise a ValueError that lists the names without a marker, and the markers."""
     raise ValueError(
         f"{what} {', '.join(map(repr, unknown))}, but the bind markers are "
         f"{', '.join(names) or 'none'}"
@@ -207,7 +224,10 @@ def refuse_unknown(
 def refuse_missing(
     names: Sequence[str], index: int, key: Sequence[int] | None, version: int
 ) -> None:
-    """Raise if the marker at `index` has no value and must not be left out."""
+    """Raise MissingParameter if the marker at `index`, which has no value, requires one.
+
+    That is so for a marker of the partition key, and for all markers before protocol version 4.
+    """
     if key and index in key:
         raise MissingParameter(f"the partition key needs a value for {names[index]!r}")
     if version < 4:
@@ -225,7 +245,7 @@ def _refuse(row: object, why: str = "") -> NoReturn:
 
 
 def locate_row(error: Exception, index: int) -> None:
-    """Put the row's number before the message of `error`, which the caller raises again."""
+    """Put the row's number before the message of `error`. The caller then raises `error` again."""
     if isinstance(error, (EncodeTypeError, EncodeValueError)) or type(error) not in _OUR_OWN:
         locate(error, f"row {index}")
     else:

@@ -1,4 +1,4 @@
-"""The class of rows as named tuples, made once for each list of column names."""
+"""Makes the named tuple class of rows, once for each list of column names."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from cassandra._bounded import Bounded, text_size
 from cassandra._habits import ROW, Habit, names_of
 from cassandra._patterns import pattern
 
-# Making a class costs some 40 us, so classes are kept. At the bound all are dropped: a program may
-# name ever new columns.
+# It takes about 40 us to make a class, so classes are cached. The cache has a limit, at which it is
+# emptied, because an application may use new column names again and again.
 _CLASS_BYTES = 4000
 _FIELD_BYTES = 400
 _classes: Bounded[tuple[str, ...], type[Any]] = Bounded(1024, 1 << 25)
@@ -26,21 +26,22 @@ _INNER = pattern(r"[^a-zA-Z0-9_]")
 
 
 def clean_column_name(name: str) -> str:
-    """Return `name` as an attribute name: ``count(*)`` becomes ``count``.
+    """Turn a column's name into an attribute name, for example ``count(*)`` into ``count``.
 
-    Letters beyond ASCII go the same way. "" if nothing is left.
+    Characters other than ASCII letters, digits and underscores are removed at both ends, and become
+    underscores in between. Underscores at the beginning are also removed. The result may be "".
     """
-    # The usual name, at a tenth of the time: nothing of an ASCII identifier is cleaned but
-    # underscores in front.
+    # A fast path for most names: in an ASCII identifier, only leading underscores would change.
     if name.isidentifier() and name[0] != "_" and name.isascii():
         return name
     return _INNER.sub("_", _TRAILING.sub("", _LEADING.sub("", name)))
 
 
 def field_names(names: Sequence[str]) -> list[str]:
-    """Return the attribute name of each column: see `row_class`."""
+    """Return a unique attribute name for each column: see `row_class`."""
     fields = []
-    # How many underscores were added to a name last: names that come often are found at once.
+    # For each repeated name: how many underscores it needed last. Without this, a name that is
+    # repeated many times would take quadratic time.
     added: dict[str, int] = {}
     taken = set()
     for index, name in enumerate(names):
@@ -57,15 +58,16 @@ def field_names(names: Sequence[str]) -> list[str]:
 
 
 def row_of(names: tuple[str, ...], values: tuple[Any, ...]) -> Any:
-    """Return a row of these columns and values; rows are pickled as calls of this."""
+    """Return a row of these columns and values. Unpickling a row calls this function."""
     return row_class(names)._make(values)
 
 
 def row_class(names: Sequence[str]) -> type[Any]:
     """Return the named tuple class `Row` for columns of these names.
 
-    A column's name becomes ``field_N_``, by its position from 0, if it is not an identifier even
-    when cleaned, or if it is a keyword. Underscores are appended to a name that comes again.
+    Each column's field has the name that `clean_column_name` returns. If that is not an identifier,
+    or is a keyword, the name is ``field_N_``, where N is the column's position from 0. If several
+    columns have the same name, underscores are appended to make it unique.
     """
     key = tuple(names)
     cached = _classes.get(key)
@@ -74,7 +76,7 @@ def row_class(names: Sequence[str]) -> type[Any]:
     named = namedtuple("Row", field_names(key))  # type: ignore[misc]
 
     def reduce(row: Any) -> tuple[Any, ...]:
-        # By what it is made of: pickle finds no class that was made at run time.
+        # Pickle the names and values, because pickle cannot find a class that was made at run time.
         return row_of, (key, tuple(row))
 
     def read_only(row: Any, name: str, value: object) -> None:
@@ -88,12 +90,12 @@ def row_class(names: Sequence[str]) -> type[Any]:
         **_ROW_HABITS,
         **vars(named),
         "__dir__": names_of,
-        # No field has this name: the cleaned names do not begin with an underscore.
+        # This cannot clash with a field, since no field begins with an underscore.
         "_column_names": key,
         "__setattr__": read_only,
-        "__module__": "cassandra.query",  # which errors and reprs show
+        "__module__": "cassandra.query",  # shown in errors and reprs
         "__reduce__": reduce,
     }
     cls = type("Row", (implementations.rows.RowBase,), members)
-    # Two threads may both make one; the first stays, so that all see the same class.
+    # Two threads may both make a class. `keep` returns the first, so that all use the same class.
     return _classes.keep(key, cls, _CLASS_BYTES + _FIELD_BYTES * len(key) + 3 * text_size(key))

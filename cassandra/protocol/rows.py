@@ -1,9 +1,9 @@
-"""Row plans: the decoder of a page of rows (native_protocol_v5.spec, section 4.2.5.2).
+"""Row plans. A `RowPlan` decodes pages of rows, for one list of columns.
 
-A row plan is made once for a list of columns. A page holds row_count times a [bytes] for each
-column. It reads them in one pass into tuples, named tuples, dicts or columns. Every length is
-checked against the rest of the body. An error names the row (from 0) and the column, and does not
-affect the connection. The compiled twin is ``cassandra._accel.rows``.
+The rows of a page are sequences of [bytes], one for each column (native_protocol_v5.spec, section
+4.2.5.2). A row plan decodes them in one pass into tuples, named tuples, dicts or columns. It checks
+that no value goes past the end of the page. An error names the row (counted from 0) and the column,
+and does not affect the connection. The compiled twin is ``cassandra._accel.rows``.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ _int32_at = struct.Struct(">i").unpack_from
 _uint16_at = struct.Struct(">H").unpack_from
 _head_at = struct.Struct(">iii").unpack_from
 
-# Of section 4.2.5.2 of the specification: a kind, a flag, and ids of types.
+# Constants of section 4.2.5.2 for `columns_end`: a kind of RESULT, a flag, and option ids of types.
 _KIND_ROWS = 2
 _GLOBAL_TABLES_SPEC = 1
 _CUSTOM, _LAST_SIMPLE, _LIST, _MAP, _SET, _TUPLE = 0, 0x15, 0x20, 0x21, 0x22, 0x31
-_ELEMENTS = {_LIST: 1, _MAP: 2, _SET: 1}
+_ELEMENTS = {_LIST: 1, _MAP: 2, _SET: 1}  # the number of types that follow each id
 
 
 class RowBase(tuple[Any, ...]):
     """The base class of rows that are named tuples.
 
-    The compiled one names the right spelling if a row is asked for a column by ``row["name"]``.
-    This one leaves the error to `tuple`: a method of Python would slow down each ``row[0]``.
+    For ``row["name"]``, the compiled class raises an error that shows how to write it. This class
+    does not: it would need a Python method, which would slow down each ``row[0]``.
     """
 
     __slots__ = ()
 
 
 class RowPlan:
-    """Decodes the rows of one list of columns; immutable, and shared by threads.
+    """Decodes rows; immutable, and shared by threads.
 
     :param names: the columns' names.
-    :param codecs: the codecs of their types, as many.
+    :param codecs: the codec of each column's type.
     """
 
     __slots__ = ("_codecs", "_columns", "_row_class", "names")
@@ -58,54 +58,55 @@ class RowPlan:
             raise ValueError(f"{len(names)} names and {len(codecs)} codecs")
         self.names = tuple(names)
         self._codecs = tuple(codecs)
-        # (decode function, result for zero bytes if the type has no empty value: _EMPTY_IS_VALUE)
+        # For each column: (decode function, value for zero bytes). The second is _EMPTY_IS_VALUE if
+        # zero bytes must be decoded like any others.
         self._columns = tuple((codec.decode, _empty_of(codec)) for codec in codecs)
         self._row_class: type[Any] | None = None
 
     def tuples(self, body: bytes, offset: int, row_count: int) -> list[Any]:
-        """Return the rows at `offset` as tuples; a `DecodeError` names row and column."""
+        """Decode the rows at `offset` into tuples; a `DecodeError` names the row and column."""
         return self._rows(body, offset, row_count, tuple)
 
     def named_tuples(self, body: bytes, offset: int, row_count: int) -> list[Any]:
-        """Return the rows as named tuples, of the class made once for these names."""
-        kind = self._row_class
-        if kind is None:
-            kind = self._row_class = row_class(self.names)
-        return self._rows(body, offset, row_count, kind._make)
+        """Decode the rows into named tuples, whose fields are named after the columns."""
+        cls = self._row_class
+        if cls is None:
+            cls = self._row_class = row_class(self.names)
+        return self._rows(body, offset, row_count, cls._make)
 
     def dicts(self, body: bytes, offset: int, row_count: int) -> list[Any]:
-        """Return the rows as dicts by column name, in column order."""
+        """Decode the rows into dicts by column name, in the order of the columns."""
         return _by_name(self.names, self._rows(body, offset, row_count, tuple))
 
     def ordered_dicts(self, body: bytes, offset: int, row_count: int) -> list[Any]:
-        """Return the rows as `OrderedDict`s by column name."""
+        """Decode the rows into `OrderedDict`s by column name."""
         names = self.names
         return self._rows(
             body, offset, row_count, lambda row: OrderedDict(zip(names, row, strict=True))
         )
 
     def columns(self, body: bytes, offset: int, row_count: int) -> list[list[Any]]:
-        """Return the page by columns: a list of values for each."""
+        """Decode the page into columns; returns a list of values for each column."""
         rows = self._rows(body, offset, row_count, tuple)
         if not rows:
             return [[] for _ in self.names]
         return [list(column) for column in zip(*rows, strict=True)]
 
     def iterate(self, body: bytes, offset: int, row_count: int) -> Iterator[Any]:
-        """Return an iterator of the rows as tuples, each decoded when it is reached."""
-        # A generator of its own, so that a bad count is refused by this call and not by the first
-        # row.
+        """Return an iterator of the rows as tuples. Each row is decoded when it is reached."""
+        # The generator is a separate method. So this call raises the error for a bad count; a
+        # generator would raise it only when the first row is read.
         check_row_count(len(body), offset, row_count, len(self.names))
         return self._iterate(body, offset, row_count)
 
     def _iterate(self, body: bytes, offset: int, row_count: int) -> Iterator[Any]:
         for row in range(row_count):
-            begin_page()
+            begin_page()  # each row counts by itself for `limits.null_cells`
             values, offset = self._row(body, offset, row)
             yield tuple(values)
 
     def _row(self, body: bytes, pos: int, row: int) -> tuple[list[Any], int]:
-        """Return the values of the row at `pos`, and the offset of the next one."""
+        """Decode the row at `pos`; returns its values and the offset of the next row."""
         values: list[Any] = []
         try:
             for decode, empty in self._columns:
@@ -124,10 +125,11 @@ class RowPlan:
     def _rows(
         self, body: bytes, offset: int, row_count: int, make: Callable[[list[Any]], Any]
     ) -> list[Any]:
+        """Decode all rows; `make` turns the list of a row's values into the row."""
         columns = self._columns
         check_row_count(len(body), offset, row_count, len(columns))
         begin_page()
-        # The reading of a [bytes] is written out here: a call for each value would be slower.
+        # The code of `_field` is repeated here, because a call for each value would be slower.
         read_size = _int32_at
         end = len(body)
         pos = offset
@@ -151,7 +153,7 @@ class RowPlan:
                         )
                 rows.append(make(row))
         except Exception as error:
-            # The lengths tell the place, so the loop need not count rows and columns.
+            # The lengths of the two lists tell which value failed.
             raise self._error(len(rows), len(row), error) from error
         return rows
 
@@ -166,14 +168,15 @@ class RowPlan:
 
 
 def _by_name(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return rows of the right length as dicts."""
-    # Without a frame, a loop or a check of Python for each row, which would double the time.
+    """Return rows as dicts; each row must have as many values as there are names."""
+    # map() runs no Python code for each row. A loop with a check would take twice as long.
     return list(map(dict, map(zip, repeat(names), rows)))
 
 
 def dicts_of(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> list[dict[str, Any]]:
-    """Return rows as dicts by these names.
+    """Return a dict for each row, with the values by name.
 
+    :param names: the names of the values.
     :param rows: the values of each row, in the order of the names.
     :raises ValueError: if a row has more values than there are names, or fewer.
     """
@@ -190,9 +193,9 @@ _EMPTY_IS_VALUE = object()
 
 
 def _field(body: bytes, pos: int) -> tuple[int, bytes, int]:
-    """Return (size, bytes, offset of the next one) of the [bytes] at `pos`.
+    """Read the [bytes] at `pos`; returns (size, bytes, offset of the next field).
 
-    The size of a null is negative.
+    If it is null, the size is negative.
     """
     size: int = _int32_at(body, pos)[0]
     pos += 4
@@ -207,20 +210,18 @@ def _field(body: bytes, pos: int) -> tuple[int, bytes, int]:
 def shared_columns(
     readers: Sequence[Callable[[bytes], Any]], body: bytes, offset: int, row_count: int
 ) -> list[list[Any]]:
-    """Return a page by columns, sharing the values that rows repeat.
+    """Decode a page into columns, for pages in which most values equal those of the row before.
 
-    It is for pages in which most rows repeat the values of the row before: each column is a list of
-    values.
-
-    :param readers: for each column a function that makes a value from its bytes. It is not called
-        for null, which is None. It is not called either if the bytes equal those of the row before:
-        the value is then the same object.
-    :raises DecodeError: if a value goes past the end of the page. Errors of readers are raised as
-        they are.
+    :param readers: for each column, a function that decodes a value. It is not called for a null,
+        which becomes None. Nor is it called if the bytes equal those of the row before: the value
+        is then the same object as in that row.
+    :returns: a list of values for each column.
+    :raises DecodeError: if a value goes past the end of the page. Errors of `readers` are raised
+        unchanged.
     """
     check_row_count(len(body), offset, row_count, len(readers))
     columns: list[list[Any]] = [[] for _ in readers]
-    # Before the first row stands a null.
+    # The cells of the row before. For the first row, these are nulls.
     before: list[tuple[int, bytes]] = [(-1, b"")] * len(readers)
     values: list[Any] = [None] * len(readers)
     for row in range(row_count):
@@ -242,14 +243,15 @@ def shared_columns(
 
 
 def columns_end(body: bytes, pos: int) -> int:
-    """Return the offset behind the column specs of the RESULT at `pos`, or 0.
+    """Return the offset after the column specs of the RESULT at `pos`, or 0.
 
-    The bytes up to that offset say what the columns are. It is 0 if they do not say it alone (the
-    result has a paging state, a new id, or columns of UDTs), and for all other results, malformed
-    ones among them.
+    It is for a cache of metadata by their bytes: if the offset is not 0, the bytes up to it
+    determine the columns. It is 0 if the result has a paging state or a new metadata id, if a
+    column contains a UDT (which depends on the registered classes), if the result is not ROWS, and
+    if it is malformed.
 
     :param body: the body of a RESULT.
-    :param pos: the offset of its kind.
+    :param pos: the offset of its <kind>.
     """
     if type(body) is not bytes or pos < 0:
         return 0
@@ -264,6 +266,8 @@ def columns_end(body: bytes, pos: int) -> int:
             if not flags:
                 pos = _behind_string(body, _behind_string(body, pos))
             pos = _behind_string(body, pos)
+            # `types` is how many types are still to come for this column: a composed type is
+            # followed by those inside it.
             types = 1
             while types:
                 code = _uint16_at(body, pos)[0]
@@ -282,20 +286,25 @@ def columns_end(body: bytes, pos: int) -> int:
 
 
 def _behind_string(body: bytes, pos: int) -> int:
+    """Return the offset after the [string] at `pos`."""
     size: int = _uint16_at(body, pos)[0]
     return pos + 2 + size
 
 
 def _empty_of(codec: Codec) -> object:
+    """Return the value that a row plan uses for zero bytes, or _EMPTY_IS_VALUE to decode them."""
     if codec.empty_is_value:
         return _EMPTY_IS_VALUE
     return codec.legacy_empty
 
 
 def check_row_count(size: int, offset: int, row_count: int, column_count: int) -> None:
-    """Refuse a row count that the body cannot hold; a column takes four bytes at least.
+    """Raise `DecodeError` if the body is too short for so many rows.
 
-    This comes before memory is reserved for the rows.
+    Each value has at least four bytes. Call this before you allocate memory for the rows.
+
+    :param size: the size of the body.
+    :param offset: the offset of the first row.
     """
     if (
         offset < 0

@@ -1,8 +1,9 @@
-"""Segments: the checksummed outer frames of protocol 5 (native_protocol_v5.spec, 2.1 and 2.2).
+"""Segments: the outer frames of protocol version 5, with checksums.
 
-A segment is a header, the header's CRC24, a payload of at most 131,071 bytes and the payload's
-CRC32. The header's integers are little-endian; the envelopes inside stay big-endian. The compiled
-frames have the same in C (``cassandra/_accel/frame_segments.pxi``).
+See native_protocol_v5.spec, sections 2.1 and 2.2. A segment is a header, the header's CRC24, a
+payload of at most 131,071 bytes, and the payload's CRC32. The payload consists of envelopes. The
+integers of the header are little-endian, while those of the envelopes are big-endian. The compiled
+twin is in ``cassandra/_accel/frame_segments.pxi``.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from collections.abc import Sequence
 from cassandra.errors import CrcException
 from cassandra.protocol.compression import WORTH_COMPRESSING, BodyCompression
 
-# The length field has 17 bits (section 2.1): a longer payload would spill into the next field.
+# The length of the payload has 17 bits in the header (section 2.1).
 MAX_PAYLOAD = (1 << 17) - 1
 CRC24_INIT = 0x875060
 CRC24_POLY = 0x1974F0B
-HEADER_SIZE = 6  # 3 bytes of lengths and flag, 3 of CRC24
-LZ4_HEADER_SIZE = 8  # 5 and 3
+HEADER_SIZE = 6  # 3 bytes for the length and flag, 3 for the CRC24
+LZ4_HEADER_SIZE = 8  # 5 bytes for the two lengths and the flag, 3 for the CRC24
 TRAILER_SIZE = 4
 
-# The CRC32 of a payload goes on from the checksum of these four bytes.
+# The initial value for the CRC32 of a payload: the checksum of these four bytes.
 CRC32_INITIAL = zlib.crc32(b"\xfa\x2d\x55\xca")
 
 _SELF_CONTAINED = 1 << 17
@@ -44,10 +45,10 @@ _CRC24 = _crc24_table()
 
 
 def crc24(value: int, length: int) -> int:
-    """Return the CRC24 of the low `length` bytes of `value`, least significant byte first."""
+    """Return the CRC24 of a header of `length` bytes, given as the little-endian number `value`."""
     crc = CRC24_INIT
     table = _CRC24
-    # Byte by byte over an int: at most 5 bytes, so building a bytes object would cost more.
+    # There are at most 5 bytes, so it is cheaper to shift the number than to make a bytes object.
     for _ in range(length):
         crc = ((crc << 8) & 0xFFFFFF) ^ table[(crc >> 16) ^ (value & 0xFF)]
         value >>= 8
@@ -55,12 +56,15 @@ def crc24(value: int, length: int) -> int:
 
 
 def crc32(data: bytes | bytearray | memoryview) -> int:
-    """Return the CRC32 of a payload, with the seed of section 2.1."""
+    """Return the CRC32 of a payload, with the initial value that section 2.1 requires."""
     return zlib.crc32(data, CRC32_INITIAL)
 
 
 def encode_segment(payload: bytes, self_contained: bool) -> bytes:
-    """Return one uncompressed segment of at most `MAX_PAYLOAD` bytes."""
+    """Return an uncompressed segment with a payload of at most `MAX_PAYLOAD` bytes.
+
+    :param self_contained: True if the payload consists of whole envelopes.
+    """
     head = len(payload) | (_SELF_CONTAINED if self_contained else 0)
     return b"".join(
         (
@@ -73,16 +77,17 @@ def encode_segment(payload: bytes, self_contained: bool) -> bytes:
 
 
 def encode_lz4_segment(payload: bytes, self_contained: bool, algorithm: BodyCompression) -> bytes:
-    """Return one segment of the LZ4 format.
+    """Return a segment in the format with LZ4 compression.
 
-    A payload that does not shrink is stored as it is, with an uncompressed length of 0.
+    If the payload does not shrink, it is stored uncompressed, and the header's uncompressed length
+    is 0.
     """
     size = 0
     stored = payload
     if len(payload) >= WORTH_COMPRESSING and algorithm.compress_segment is not None:
         packed = algorithm.compress_segment(payload)
-        # An uncompressed length of 0 says "stored as it is" (section 2.2). Without this way out, a
-        # payload of the largest size that grows would not fit the length field.
+        # An uncompressed length of 0 means that the payload is not compressed (section 2.2). We
+        # need this, because compression could make the largest payload too long for a segment.
         if len(packed) < len(payload):
             stored, size = packed, len(payload)
     head = len(stored) | (size << 17) | (_LZ4_SELF_CONTAINED if self_contained else 0)
@@ -99,16 +104,16 @@ def encode_lz4_segment(payload: bytes, self_contained: bool, algorithm: BodyComp
 def decode_header(
     data: bytes | bytearray | memoryview, offset: int, lz4: bool
 ) -> tuple[int, int, bool]:
-    """Return the fields of a segment's header.
+    """Return the fields of the segment header at `offset`.
 
-    :returns: bytes of the payload on the wire; its uncompressed bytes, or 0 if it is stored as it
-        is; and True if the segment is self-contained.
-    :raises CrcException: if the header is damaged.
+    :returns: (size of the payload in the segment, its size after decompression or 0 if it is not
+        compressed, True if the segment is self-contained).
+    :raises CrcException: if the header's checksum is wrong.
     """
     length = 5 if lz4 else 3
     head = int.from_bytes(data[offset : offset + length], "little")
     expected = int.from_bytes(data[offset + length : offset + length + 3], "little")
-    # Checked before the length is used: a wrong length would cut the stream at the wrong place.
+    # Check this before anybody uses the length, which says where the next segment begins.
     actual = crc24(head, length)
     if actual != expected:
         raise CrcException(
@@ -130,21 +135,21 @@ def check_payload(payload: bytes | bytearray | memoryview, expected: int) -> Non
 
 
 def encode_envelopes(envelopes: Sequence[bytes], algorithm: BodyCompression | None) -> bytes:
-    """Return all `envelopes`, in order, in as few segments as they fit.
+    """Return `envelopes`, in order, in as few segments as possible.
 
-    Small ones share a self-contained segment. One that is larger than a payload is cut into
-    segments that are not self-contained, which it does not share with others (section 1).
+    Small envelopes share a self-contained segment. An envelope that is larger than a payload is cut
+    into several segments, which are not self-contained and have no other envelopes (section 1).
     """
     parts: list[bytes] = []
     waiting: list[bytes] = []
     size = 0
     for envelope in envelopes:
-        # An envelope that is not cut must not cross the edge of a segment.
+        # The envelope does not fit into this segment any more, so start a new one.
         if size + len(envelope) > MAX_PAYLOAD and waiting:
             parts.append(_encode(b"".join(waiting), True, algorithm))
             waiting, size = [], 0
-        # The last piece is not self-contained either, even if it is small: the reader tells by the
-        # flag alone that it goes on with an envelope.
+        # The last part is not self-contained either, even if it is small: only the flag tells the
+        # reader that the segment continues an envelope.
         if len(envelope) > MAX_PAYLOAD:
             starts = range(0, len(envelope), MAX_PAYLOAD)
             parts.extend(

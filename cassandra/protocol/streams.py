@@ -1,18 +1,20 @@
-"""Stream ids of one connection: lowest free id first, so that the ids in use stay few and small.
+"""Allocates the stream ids of one connection.
 
-The caller knows which request a stream belongs to, and notices an answer on a stream without one.
+It always returns the lowest free id, so that the ids in use stay small. The caller keeps track of
+which request uses which stream, and detects responses on a stream without a request.
 """
 
 from __future__ import annotations
 
 from heapq import heappop, heappush
 
-# [short], and negative ids belong to the server (native_protocol_v5.spec, section 2.4.1.3)
+# A stream id is a signed 16-bit number, and negative ids are reserved for the server
+# (native_protocol_v5.spec, section 2.4.1.3).
 MAX_STREAMS = 32768
 
 
 class StreamIds:
-    """Takes and gives back stream ids 0 .. limit-1."""
+    """Allocates and frees the stream ids from 0 to `limit` - 1."""
 
     __slots__ = ("_free", "_next", "limit")
 
@@ -24,7 +26,7 @@ class StreamIds:
         self._free: list[int] = []
 
     def take(self) -> int:
-        """Return the lowest free id, or -1 if all are in use."""
+        """Allocate and return the lowest free id; returns -1 if all are in use."""
         if self._free:
             return heappop(self._free)
         if self._next >= self.limit:
@@ -34,5 +36,5 @@ class StreamIds:
         return stream
 
     def give_back(self, stream: int) -> None:
-        """Free `stream`: its answer has come."""
+        """Free `stream`, after its response has arrived."""
         heappush(self._free, stream)

@@ -1,1 +1,4 @@
-"""Pages of rows as columns: Arrow, NumPy, pandas and polars, without an object for each value."""
+"""Decodes pages of rows into columns for Arrow, NumPy, pandas and polars.
+
+Values go from a page's bytes into arrays, without a Python object for each value.
+"""

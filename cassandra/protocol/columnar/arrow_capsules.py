@@ -1,15 +1,18 @@
-"""Columns for other libraries to read in place: Arrow's C data interface in PyCapsules.
+"""Exports columns through Arrow's C data interface, in PyCapsules; consumers read them in place.
 
-A consumer gets a struct of addresses and the duty to call its release callback, once, from any
-thread. Each struct, children too, keeps its memory alive under a number of its own in `_held`. So a
-struct that was moved (copied, with the original's callback set to NULL) is as good as the original.
-A capsule that was never emptied releases its struct when it is destroyed.
+The consumer (pyarrow, polars, ...) gets a C struct with the addresses of our buffers. It must call
+the struct's release callback exactly once, and may do so from any thread. For each struct,
+including the structs of child columns, `_held` keeps the memory alive. The key in `_held` is a
+number that the struct carries in `private_data`, not the struct's address. So a consumer may move a
+struct, as the interface allows: copy it elsewhere, and set the original's callback to NULL. If no
+consumer takes the struct out of its capsule, the capsule's destructor releases the struct.
 
-This is the reference, in ctypes; the compiled twin is ``cassandra._accel.arrow_capsules``. ctypes
-has one weakness: a callback that runs while an exception is being raised (a frame drops an object
-as it is left) loses that exception, and may not complete. So with these functions pyarrow, if
-installed, owns the data that is handed out (see `cassandra.protocol.columnar.pages`);
-`RELEASES_SAFELY` says so.
+This is the reference implementation, in ctypes; the compiled twin is
+``cassandra._accel.arrow_capsules``. A ctypes callback has one weakness. If it runs while an
+exception is being raised (for example because a frame that is being left drops the last reference
+to an object), the exception is lost and the callback may not complete. `RELEASES_SAFELY` is False
+because of this, and `cassandra.protocol.columnar.pages` then lets pyarrow, if it is installed, own
+the exported data.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ _Callback = TypeVar("_Callback", bound="CFuncPtr")
 RELEASES_SAFELY = False
 
 _NULLABLE = 2  # ARROW_FLAG_NULLABLE
-# The consumer wants an errno; which one it is tells it nothing that the text does not.
+# The interface requires an errno for a failed call. get_last_error returns the real message.
 _EIO = 5
 
 _pointer = ctypes.c_void_p
@@ -97,7 +100,8 @@ _Release = ctypes.CFUNCTYPE(None, _pointer)
 _Fill = ctypes.CFUNCTYPE(ctypes.c_int, _pointer, _pointer)
 _Text = ctypes.CFUNCTYPE(_pointer, _pointer)
 
-# Functions of our own: the prototypes of ctypes.pythonapi's belong to everybody.
+# Prototypes of our own: if we set argtypes on ctypes.pythonapi's functions, we would change them
+# for all other code in the process.
 _new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, _pointer, ctypes.c_char_p, _pointer)(
     ("PyCapsule_New", ctypes.pythonapi)
 )
@@ -110,12 +114,14 @@ _get_buffer = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, _pointer, ctypes
 _keep = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
 _release_buffer = ctypes.PYFUNCTYPE(None, _pointer)(("PyBuffer_Release", ctypes.pythonapi))
 
-# By private_data: what a struct points to, for as long as it was not released.
+# For each struct that was not released yet: the objects whose memory it points to. The key is the
+# number in the struct's private_data.
 _held: dict[int, tuple[Any, ...]] = {}
 _numbers = itertools.count(1)
 
 
 def _hold(*things: Any) -> int:
+    """Keep `things` alive in `_held`; returns their key, for private_data."""
     number = next(_numbers)
     _held[number] = things
     return number
@@ -126,15 +132,15 @@ def _text(text: bytes) -> Any:
 
 
 def _metadata(layout: Layout) -> bytes:
-    """Return the extension type in the interface's own form: counts and lengths of 32 bits."""
+    """Return the extension type, encoded as the interface requires: 32-bit counts and lengths."""
     pairs = (b"ARROW:extension:name", layout.extension.encode(), b"ARROW:extension:metadata", b"")
     return struct.pack("=i", 2) + b"".join(struct.pack("=i", len(item)) + item for item in pairs)
 
 
 def _children(kind: type[ctypes.Structure], count: int) -> tuple[Any, Any]:
-    """Return `count` structs and the array of their addresses."""
+    """Return an array of `count` structs, and an array of pointers to these structs."""
     children = (kind * count)()
-    # The interface wants an array of pointers; the structs themselves may lie in one block.
+    # The interface requires the array of pointers. The structs themselves may be in one array.
     size = ctypes.sizeof(kind)
     first = ctypes.addressof(children)
     return children, (_pointer * count)(*[first + index * size for index in range(count)])
@@ -169,13 +175,14 @@ def _fill_array(array: _Array, column: ColumnArray) -> None:
     array.null_count = column.null_count if buffers else column.length
     array.offset = 0
     array.n_buffers = len(buffers)
-    # Counted up below: a failure half way must release the children that are there, no others.
+    # Incremented below for each child, so that after an error `_release_array` releases only those
+    # children that were started.
     array.n_children = 0
     array.buffers = ctypes.addressof(buffer_pointers)
     array.children = ctypes.addressof(addresses)
     array.dictionary = None
     array.private_data = _hold(views, buffer_pointers, children, addresses)
-    # Set before anything can fail, so that the error's way out is that of any release.
+    # Set before anything can fail: after an error, `_release_array` cleans up.
     array.release = _release_array_address
     try:
         for index, buffer in enumerate(buffers):
@@ -197,10 +204,10 @@ def _view_of(buffer: object) -> _View:
 
 
 def _releaser(kind: type[ctypes.Structure]) -> Callable[[int], None]:
-    """Return the release callback of `kind`.
+    """Return the release callback for structs of the class `kind`.
 
-    A consumer's objects may be among the last that the interpreter destroys. By then this module
-    may be empty, so the callback holds everything that it needs.
+    The interpreter may destroy a consumer's objects after it has cleared this module's globals. So
+    the callback refers to everything that it needs by local variables.
     """
     held, pointer, prototype, release_buffer, address_of = (
         _held,
@@ -213,16 +220,17 @@ def _releaser(kind: type[ctypes.Structure]) -> Callable[[int], None]:
 
     def release(address: int) -> None:
         released = kind.from_address(address)
-        # The interface marks a struct that was released or moved by a callback of NULL.
+        # In this interface, release == NULL means that the struct was released or moved.
         if not released.release:
             return
         if has_children and released.n_children:
             for child in (pointer * released.n_children).from_address(released.children):
-                # A consumer may have moved a child out; that one is released by its new owner.
+                # If it is NULL, a consumer has moved the child, and the new owner releases it.
                 child_release = kind.from_address(child).release
                 if child_release:
                     prototype(child_release)(child)
         released.release = None
+        # The first held object of an array is the list of its Py_buffers; others hold no list.
         for views in held.pop(released.private_data, ((),))[:1]:
             for view in views if type(views) is list else ():
                 release_buffer(address_of(view))
@@ -236,7 +244,10 @@ _release_stream = _releaser(_Stream)
 
 
 class _Source:
-    """The source of a stream's columns."""
+    """What a stream's callbacks need: the layout, the function `following`, and the last error.
+
+    :param following: returns the next column, or None at the end of the stream.
+    """
 
     def __init__(self, layout: Layout, following: Callable[[], ColumnArray | None]) -> None:
         self.layout = layout
@@ -244,7 +255,7 @@ class _Source:
         self.error = _text(b"")
 
     def failed(self, error: BaseException) -> int:
-        """Keep the text for get_last_error; returns an errno."""
+        """Keep the error's message for get_last_error, and return an errno."""
         self.error = _text((str(error) or type(error).__name__).encode("utf-8", "replace"))
         return _EIO
 
@@ -268,7 +279,7 @@ def _get_next(stream: int, out: int) -> int:
     try:
         column = source.following()
         if column is None:
-            # The interface marks the end of a stream by an array that is released already.
+            # In this interface, a struct that is already released (zeroed) ends the stream.
             ctypes.memset(out, 0, ctypes.sizeof(_Array))
         else:
             _fill_array(_Array.from_address(out), column)
@@ -288,7 +299,7 @@ def _address(function: CFuncPtr) -> int:
 
 
 def _for_ever(callback: _Callback) -> _Callback:
-    """Keep `callback` alive forever: it may be called after this module is gone."""
+    """Never free `callback`, since it may be called after this module was destroyed."""
     _keep(callback)
     return callback
 
@@ -305,12 +316,14 @@ _release_stream_address = _address(_release_stream_callback)
 
 
 def _destructor(name: bytes, kind: type[ctypes.Structure]) -> Any:
-    held, prototype, pointer_of = _held, _Release, _capsule_pointer  # as in _releaser
+    """Return the destructor of capsules with the name `name` and a struct of the class `kind`."""
+    # Local variables, because this module's globals may be gone: see `_releaser`.
+    held, prototype, pointer_of = _held, _Release, _capsule_pointer
 
     def destroy(capsule: int) -> None:
         address = pointer_of(capsule, name)
         release = kind.from_address(address).release
-        # NULL if a consumer has taken the struct over: then it is not ours to release.
+        # It is NULL if a consumer has moved the struct out; then the consumer releases it.
         if release:
             prototype(release)(address)
         held.pop(address, None)
@@ -328,7 +341,8 @@ _KINDS: dict[Any, tuple[bytes, Any]] = {
 def _capsule(content: ctypes.Structure) -> Any:
     """Return a capsule that owns the struct `content`.
 
-    It is held by its address, which no number of `_numbers` ever reaches.
+    Until the capsule is destroyed, `_held` keeps the struct alive under its address. Addresses are
+    far larger than the numbers that `_hold` uses as keys.
     """
     name, destructor = _KINDS[type(content)]
     address = ctypes.addressof(content)
@@ -351,9 +365,10 @@ def array_capsule(column: ColumnArray) -> Any:
 
 
 def stream_capsule(layout: Layout, following: Callable[[], ColumnArray | None]) -> Any:
-    """Return an ``arrow_array_stream`` of columns of `layout`.
+    """Return an ``arrow_array_stream`` capsule; all columns of the stream have the same `layout`.
 
-    :param following: returns the next column, None at the end. Its errors become the stream's.
+    :param following: returns the next column, or None at the end of the stream. If it raises an
+        error, the consumer's call for the next column fails with the error's message.
     """
     stream = _Stream()
     stream.get_schema = _address(_get_schema_callback)

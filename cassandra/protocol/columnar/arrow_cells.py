@@ -1,13 +1,18 @@
-"""Nested Arrow arrays as the Python objects in the cells of pandas.
+"""Converts nested Arrow arrays to the Python objects in the cells of a pandas DataFrame.
 
-This is for types that pyarrow converts to the wrong objects, or not at all. It makes no list of
-UUIDs, it makes bytes of UUIDs in a struct, and it makes `datetime.time`, which has no nanoseconds,
-of times. Here they become `uuid.UUID` and `cassandra.util.Time`. Decimals and varints are strings
-in Arrow, as no type of Arrow holds all of them; here they become `decimal.Decimal` and `int`.
-pyarrow also makes `datetime.datetime` of days and moments in structs and maps, which has only the
-years 1 to 9999; here they become `pandas.Timestamp`. The containers are those of pyarrow: an array
-for a list, a list of pairs for a map, a dict for a struct. Columns without such values are left to
-pyarrow.
+pyarrow converts most columns. This module converts those with values for which pyarrow returns
+unsuitable objects, or fails:
+
+- UUIDs: pyarrow fails for a list of UUIDs, and returns bytes for UUIDs in a struct. We return
+  `uuid.UUID`.
+- times: pyarrow returns `datetime.time`, which has no nanoseconds. We return `cassandra.util.Time`.
+- decimals and varints: no Arrow type holds all their values, so they are strings in Arrow. We
+  return `decimal.Decimal` and `int`.
+- dates and timestamps in structs and maps: pyarrow returns `datetime.datetime`, which is limited to
+  the years 1 to 9999. We return `pandas.Timestamp`.
+
+The containers are the same as pyarrow's: an array for a list, a list of pairs for a map, and a dict
+for a struct.
 """
 
 from __future__ import annotations
@@ -27,20 +32,21 @@ if TYPE_CHECKING:
 
 __all__ = ["bounds", "cells", "is_ours", "with_nulls"]
 
+# The kinds of layouts that this module converts, if they are inside another value.
 _OURS = frozenset({"time", "bytes", "decimal", "varint"})
 
 
 def _varint(text: str) -> int:
-    # `int` refuses texts of some thousand digits.
+    # int() raises an error for strings of more than some thousand digits.
     return -int_of_digits(text[1:]) if text.startswith("-") else int_of_digits(text)
 
 
 _NUMBERS: dict[str, Callable[[str], Any]] = {"decimal": Decimal, "varint": _varint}
-_MOMENTS = frozenset({"tdD", "tsm:UTC"})
+_MOMENTS = frozenset({"tdD", "tsm:UTC"})  # the Arrow formats of date and timestamp
 
 
 def is_ours(layout: Layout) -> bool:
-    """Return True if values of `layout` contain a type that pyarrow converts wrongly."""
+    """Return True if this module must convert values of `layout`, because pyarrow cannot."""
     if layout.kind in _NUMBERS:
         return True
     is_struct = layout.format == "+s"
@@ -51,9 +57,10 @@ def is_ours(layout: Layout) -> bool:
 
 
 def bounds(array: pyarrow.Array) -> tuple[int, list[int]]:
-    """Return the place of the elements of `array`, of lists or maps, in its child array.
+    """Return where the elements of the lists or maps in `array` are in its child array.
 
-    :returns: the first element, and the end of each value, counted from there.
+    :returns: (first, ends). `first` is the index of the first element in the child array. List
+        number i has the elements ends[i] to ends[i + 1] - 1, counted from `first`.
     """
     if type(array).__name__ == "FixedSizeListArray":
         size = array.type.list_size
@@ -68,13 +75,16 @@ def with_nulls(array: pyarrow.Array, values: Sequence[Any]) -> list[Any]:
     if not array.null_count:
         return list(values)
     return [
-        value if there else None
-        for value, there in zip(values, array.is_valid().to_pylist(), strict=True)
+        value if is_valid else None
+        for value, is_valid in zip(values, array.is_valid().to_pylist(), strict=True)
     ]
 
 
 def cells(array: pyarrow.Array, layout: Layout) -> list[Any]:
-    """Return the objects of `array`, an array of pyarrow of `layout`; None for nulls."""
+    """Return a Python object for each value of the pyarrow array `array`, or None if it is null.
+
+    :param layout: the layout of the array.
+    """
     if layout.kind == "bytes":
         return [
             None if value is None else uuid.UUID(bytes=value) for value in array.storage.to_pylist()
@@ -84,6 +94,7 @@ def cells(array: pyarrow.Array, layout: Layout) -> list[Any]:
         return [None if value is None else number(value) for value in array.to_pylist()]
     if layout.kind == "time":
         return [None if value is None else Time(value) for value in array.cast("int64").to_pylist()]
+    # pyarrow converts everything else, except containers of the types above.
     if not is_ours(layout):
         series = array.to_pandas(date_as_object=False, integer_object_nulls=True)
         return with_nulls(array, series.astype(object).tolist())
@@ -93,6 +104,7 @@ def cells(array: pyarrow.Array, layout: Layout) -> list[Any]:
             array,
             [dict(zip(layout.names, items, strict=True)) for items in zip(*fields, strict=True)],
         )
+    # A list, set, vector or map: convert all elements at once, then cut them into values.
     first, ends = bounds(array)
     (child,) = layout.children
     if layout.kind == "map":
@@ -106,7 +118,7 @@ def cells(array: pyarrow.Array, layout: Layout) -> list[Any]:
 
 
 def object_array(values: Sequence[Any]) -> Any:
-    """Return a NumPy array of one dimension, whatever the values are."""
+    """Return a one-dimensional NumPy array of objects, even if the values are sequences."""
     import numpy
 
     array = numpy.empty(len(values), dtype=object)

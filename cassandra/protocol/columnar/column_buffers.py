@@ -1,13 +1,16 @@
-"""Column plans: the decoder of a page of rows to columns, made once for a list of columns.
+"""Column plans. A `ColumnPlan` decodes pages of rows into columns, for one list of columns.
 
-Theory of operation. A page is rows of [bytes] (native_protocol_v5.spec, section 4.2.5.2). It is
-first cut into cells, column by column. Then each column is built from its cells in a loop of its
-own, without a Python object for each value. A type with inner types cuts its cells into those of
-its children, which are built in the same way, at any depth. A null is a cell of None. Empty bytes
-count as null if they are not a valid value of the type: a column has no third state.
+Theory of operation. The rows of a page are sequences of [bytes] (native_protocol_v5.spec, section
+4.2.5.2). `_cut` slices the page into cells: the encoded bytes of one value each, or None for a
+null. Then `build` decodes each column from the list of its cells, all at once, without a Python
+object for each value. If the type contains other types (list, map, UDT, ...), `build` slices each
+cell into the cells of the inner types, and builds the child columns from these in the same way, at
+any depth. A cell of zero bytes is a value for some types, such as text. For all other types it
+becomes a null, because Arrow has nothing else for it.
 
-If a column fails, the row plan reads the same bytes and names row, column and place in the value.
-So rows and columns have the same errors. The compiled twin is ``cassandra._accel.column_buffers``.
+If a column cannot be decoded, the row plan decodes the same bytes and raises its own error, which
+names the row, the column and the position in the value. So applications get the same error whether
+they read rows or columns. The compiled twin is ``cassandra._accel.column_buffers``.
 """
 
 from __future__ import annotations
@@ -38,13 +41,14 @@ from cassandra.protocol.columnar.layouts import (
 from cassandra.protocol.rows import RowPlan, check_row_count
 from cassandra.util.temporal import Time
 
-Cells = list[Any]  # bytes, or None for a null
+Cells = list[Any]  # the bytes of each value, or None if it is null
 
 _nulls = NullCells()
 
 _int32_at = struct.Struct(">i").unpack_from
 _interval = struct.Struct("=iiq").pack
-_SPARSE_FROM = 1 << 20  # bytes of a column of vectors with nulls
+# A column of vectors with nulls that needs more bytes than this is built by `_sparse`.
+_SPARSE_FROM = 1 << 20
 _LITTLE = sys.byteorder == "little"
 _CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
 _INT32 = range(-(1 << 31), 1 << 31)
@@ -52,11 +56,11 @@ _INT64 = range(-(1 << 63), 1 << 63)
 
 
 class ColumnPlan:
-    """Decodes pages of one list of columns to columns; immutable, and shared by threads.
+    """Decodes pages of rows into columns; immutable, and shared by threads.
 
     :param names: the columns' names.
-    :param codecs: the codecs of their types.
-    :param layouts: the layouts of the columns to make, as many.
+    :param codecs: the codec of each column's type.
+    :param layouts: the layout of the array that each column becomes.
     """
 
     __slots__ = ("_codecs", "_rows", "layout")
@@ -73,7 +77,10 @@ class ColumnPlan:
         self.layout = row_layout(names, layouts)
 
     def read(self, body: bytes, offset: int, row_count: int) -> ColumnArray:
-        """Return the rows at `offset` as a struct of columns; errors name row and column."""
+        """Decode the `row_count` rows at `offset` into a struct whose children are the columns.
+
+        :raises DecodeError: if a value cannot be decoded. The message names the row and column.
+        """
         layouts = self.layout.children
         check_row_count(len(body), offset, row_count, len(layouts))
         arrays: list[ColumnArray] = []
@@ -82,10 +89,10 @@ class ColumnPlan:
         begin_page()
         try:
             columns = _cut(body, offset, row_count, len(layouts))
-            # Not a comprehension: if one fails, the length of `arrays` tells which.
+            # Not a comprehension, because `len(arrays)` tells below which column failed.
             for index in range(len(layouts)):
                 arrays.append(self._build(index, columns[index]))  # noqa: PERF401
-        # Not the data's fault, and the row plan would need even more memory to name a cell.
+        # The data are not to blame, and `_refusal` would need even more memory.
         except MemoryError:
             raise
         except Exception as error:
@@ -111,10 +118,14 @@ class ColumnPlan:
         column: int,
         error: Exception,
     ) -> Exception:
-        self._rows.tuples(body, offset, row_count)  # raises its own error if rows fail as well
+        """Return the error to raise because `_build` failed with `error` for this column.
+
+        If the row plan cannot decode the page either, this raises the row plan's error instead.
+        """
+        self._rows.tuples(body, offset, row_count)
         where = f'column "{self.layout.names[column]}" ({self._codecs[column].cql_name})'
-        # Builders look at all cells of a column together. To name the row, each is built alone.
-        # No row by itself has too many nulls, and each would be built in vain.
+        # A builder decodes all cells of a column together, so its error does not name the row.
+        # Build each cell by itself to find the row. TooManyNulls is skipped: it is due to all rows.
         one_by_one = () if isinstance(error, TooManyNulls) else columns[column]
         for row, cell in enumerate(one_by_one):
             _nulls.begin()
@@ -126,7 +137,7 @@ class ColumnPlan:
 
 
 def _cut(body: bytes, offset: int, row_count: int, column_count: int) -> list[Cells]:
-    """Return the cells of each column."""
+    """Slice the page into cells; returns the list of cells of each column."""
     cells: Cells = []
     append = cells.append
     end = len(body)
@@ -139,14 +150,14 @@ def _cut(body: bytes, offset: int, row_count: int, column_count: int) -> list[Ce
         start = offset
         offset += size
         append(body[start:offset])
-    # Sizes only lead forward, so one check of the last offset covers all of them.
+    # Offsets only increase, so it is enough to check the last one.
     if offset > end:
         raise DecodeError("the rows go past the end of the page")
     return [cells[column::column_count] for column in range(column_count)]
 
 
 def build(layout: Layout, cells: Cells) -> ColumnArray:
-    """Return the column of `cells`."""
+    """Decode `cells` into a column of `layout`."""
     if not layout.empty_is_value:
         cells = [cell or None for cell in cells]
     null_count = cells.count(None)
@@ -155,18 +166,19 @@ def build(layout: Layout, cells: Cells) -> ColumnArray:
     return ColumnArray(layout, len(cells), null_count, (validity, *buffers), children)
 
 
+# What a builder returns: (buffers without the validity bitmap, child columns).
 Built = tuple[tuple[Any, ...], tuple[ColumnArray, ...]]
 
 
 def _bits(flags: list[bool]) -> bytes:
-    """Return a bitmap with the first flag in the lowest bit."""
-    # int() reads all digits in C; a loop that sets bits would take far longer.
+    """Return a bitmap. The first flag is the lowest bit of the first byte, as in Arrow."""
+    # int() parses all digits in C, which is far faster than a loop that sets bits.
     digits = "".join(["1" if flag else "0" for flag in reversed(flags)]) or "0"
     return int(digits, 2).to_bytes((len(flags) + 7) // 8, "little")
 
 
 def _native(data: bytes, width: int) -> Any:
-    """Return big-endian integers of `width` bytes in the machine's order."""
+    """Return an array of the big-endian integers in `data`, in the machine's byte order."""
     numbers = array(_CODES[width], data)
     if _LITTLE:
         numbers.byteswap()
@@ -174,7 +186,10 @@ def _native(data: bytes, width: int) -> Any:
 
 
 def _fixed(cells: Cells, width: int, null_count: int) -> bytes:
-    """Return `cells` side by side, zeros for nulls; all must have `width` bytes."""
+    """Join `cells`, each of `width` bytes; a null becomes zeros.
+
+    Raises DecodeError if a cell does not have `width` bytes.
+    """
     if null_count:
         zeros = bytes(width)
         cells = [zeros if cell is None else cell for cell in cells]
@@ -184,7 +199,10 @@ def _fixed(cells: Cells, width: int, null_count: int) -> bytes:
 
 
 def _sparse(cells: Cells, step: int, width: int) -> Any:
-    """Return the numbers of `cells`, `step` bytes each, in memory that nulls do not touch."""
+    """Return the numbers of `cells` in mapped memory; each cell has `step` bytes.
+
+    The system provides memory for the pages that we write to. So nulls, which we skip, cost none.
+    """
     memory = mmap(-1, len(cells) * step)
     for row, cell in enumerate(cells):
         if cell is None:
@@ -204,7 +222,7 @@ def _bytes(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 
 def _date(layout: Layout, cells: Cells, null_count: int) -> Built:
-    # Section 5.5: unsigned, with the epoch at 2^31.
+    # native_protocol_v5.spec, section 5: a date is an unsigned number of days; 2^31 is 1970-01-01.
     days = struct.unpack(f">{len(cells)}I", _fixed(cells, 4, null_count))
     return (array("i", [day - coerce.DATE_OFFSET for day in days]),), ()
 
@@ -221,7 +239,11 @@ def _boolean(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 
 def _variable(cells: Cells, null_count: int) -> tuple[list[bytes], Any, bytes]:
-    """Return (cells with b"" for nulls, offsets, data)."""
+    """Return (cells, offsets, data) for a column of strings or bytes.
+
+    In `cells`, b"" replaces each null. `data` has all cells joined, and `offsets` where each
+    begins.
+    """
     if null_count:
         cells = [cell or b"" for cell in cells]
     return cells, array("i", accumulate(map(len, cells), initial=0)), b"".join(cells)
@@ -233,7 +255,7 @@ def _blob(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 def _text(layout: Layout, cells: Cells, null_count: int) -> Built:
     cells, offsets, data = _variable(cells, null_count)
-    # Most texts are ASCII, which one look at all the bytes shows; only others are decoded.
+    # Most texts are ASCII. If all bytes are, then each cell is valid UTF-8 and need not be decoded.
     if not data.isascii():
         if layout.kind == "ascii":
             raise DecodeError("not ASCII")
@@ -243,7 +265,7 @@ def _text(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 
 def _shown(show: Callable[[bytes], bytes]) -> Callable[[Layout, Cells, int], Built]:
-    """Return a builder of text, which `show` makes of each cell."""
+    """Return a builder of text columns that calls `show` to turn each cell into text."""
 
     def make(layout: Layout, cells: Cells, null_count: int) -> Built:
         return _variable([None if cell is None else show(cell) for cell in cells], null_count)[
@@ -258,16 +280,16 @@ def _show_inet(cell: bytes) -> bytes:
 
 
 def show_varint(cell: bytes) -> bytes:
-    """Return the digits of a varint, however many (str of an int has a limit, Decimal does not)."""
+    """Return the decimal digits of a varint of any size; str() of an int has a limit."""
     return str(coerce.shown_number(int.from_bytes(cell, "big", signed=True), "varint")).encode()
 
 
 def show_decimal(cell: bytes) -> bytes:
-    """Return the text of a decimal's value, as `decimal.Decimal` writes it."""
+    """Return a decimal as text, in the format of `str(decimal.Decimal(...))`."""
     if len(cell) < 5:
         raise DecodeError("takes at least 5 bytes")
     number = coerce.decimal_of(int.from_bytes(cell[4:], "big", signed=True), _int32_at(cell)[0])
-    # Not str(), which asks the thread's context for the case of its E.
+    # str() would write "E" or "e" depending on the decimal context of the thread.
     return WIDE_CONTEXT.to_sci_string(number).encode()
 
 
@@ -285,6 +307,7 @@ def _decimal_fixed(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 
 def _durations(cells: Cells) -> list[tuple[int, int, int]]:
+    """Return (months, days, nanoseconds) of each cell; zeros for a null."""
     durations = []
     for cell in cells:
         parts = (0, 0, 0) if cell is None else vints_unpack(cell)
@@ -319,7 +342,7 @@ def _nothing(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 
 def _items(cell: bytes, offset: int, count: int) -> Cells:
-    """Return the `count` [bytes] of `cell` from `offset` on, which must fill it."""
+    """Return the `count` [bytes] of `cell` from `offset` on; DecodeError if others follow them."""
     items: Cells = []
     for _ in range(count):
         start, size = take(cell, offset)
@@ -331,10 +354,14 @@ def _items(cell: bytes, offset: int, count: int) -> Cells:
 
 
 def _collection(cell: bytes, per_element: int) -> Cells:
+    """Return the cells in a list, set or map.
+
+    :param per_element: 1, or 2 for a map, whose elements are a key and a value.
+    """
     if len(cell) < 4:
         raise DecodeError("truncated")
     count = _int32_at(cell)[0] * per_element
-    # Each element takes four bytes at least. A larger count would only fill memory.
+    # Each inner cell has at least four bytes. Reject an impossible count before allocating memory.
     if not 0 <= count * 4 <= len(cell) - 4:
         raise DecodeError("a count that the bytes cannot hold")
     return _items(cell, 4, count)
@@ -366,50 +393,56 @@ def _map(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 
 def _struct(layout: Layout, cells: Cells, null_count: int) -> Built:
+    """Build a column of tuples or UDTs: one child column for each field."""
     count = len(layout.children)
     fields: list[Cells] = [[] for _ in range(count)]
     for cell in cells:
-        offset = met = 0
+        offset = fields_read = 0
         end = 0 if cell is None else len(cell)
         for field in fields:
             size = -1
-            # A missing tail is null: the value is older than the type's last fields.
+            # If the value ends early, it was written before the last fields were added to the type.
+            # These fields are null.
             if offset < end:
-                met += 1
+                fields_read += 1
                 start, size = take(cell, offset)
                 offset = start + max(size, 0)
             field.append(None if size < 0 else cell[start:offset])
         if offset < end:
             raise DecodeError("bytes left over")
-        if met < count:
-            _nulls.charge(count - met, layout.cql_name)
+        if fields_read < count:
+            _nulls.charge(count - fields_read, layout.cql_name)
     return (), tuple(
         build(child, field) for child, field in zip(layout.children, fields, strict=True)
     )
 
 
 def _vector(layout: Layout, cells: Cells, null_count: int) -> Built:
+    """Build a column of vectors: one child column with all elements of all vectors."""
     child, dimension = layout.children[0], layout.dimension
     size = child.wire_size
-    # Before anything is made: a null is four bytes on the wire, but a whole vector in memory.
+    # Check the size before we allocate memory: a null has four bytes in the page, but takes as much
+    # memory in the column as a whole vector.
     if len(cells) * dimension * (child.width or 8) > COLUMN_LIMIT:
         raise too_large(layout)
     if null_count:
         numbers = size >= 0 and child.kind == "number"
         _nulls.charge(null_count * dimension // (8 if numbers else 1), layout.cql_name)
+    # Vectors of numbers: swap the bytes of all elements at once.
     if size >= 0 and child.kind == "number":
         if null_count and len(cells) * dimension * size > _SPARSE_FROM:
             numbers = _sparse(cells, size * dimension, size)
         else:
             numbers = _native(_fixed(cells, size * dimension, null_count), size)
         return (), (ColumnArray(child, len(cells) * dimension, 0, (None, numbers), ()),)
-    # The elements of a null are nulls, which cost nothing before the child has counted its own.
+    # Other vectors: slice them into cells for the child column. A null vector gets `dimension` null
+    # elements, as Arrow requires.
     nulls: Cells = [None] * dimension if null_count else []
     items: Cells = []
     for cell in cells:
         if cell is None:
             items += nulls
-        elif size < 0:
+        elif size < 0:  # each element has a length before it
             items += _vector_items(cell, dimension)
         elif len(cell) != size * dimension:
             raise DecodeError(f"takes {size * dimension} bytes")
@@ -421,6 +454,7 @@ def _vector(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 
 def _vector_items(cell: bytes, dimension: int) -> Cells:
+    """Return the cells of a vector whose elements each have an unsigned vint as their length."""
     if dimension > len(cell):
         raise DecodeError("truncated")
     items: Cells = []

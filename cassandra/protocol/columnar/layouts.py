@@ -1,9 +1,10 @@
-"""Layouts: the form of each CQL type's values in a column.
+"""Layouts: how the values of each CQL type are stored in an Arrow column.
 
-A layout is a tree of the shape of its type. It names the Arrow type of the column (as a format
-string of Arrow's C data interface), and how a builder reads the bytes of the wire. It depends on
-the type and the options alone, never on values, so all pages of a result have one schema. Both
-twins of `cassandra.protocol.columnar.column_buffers` build a tree of `ColumnArray`.
+A layout is a tree with a node for the column's type and one for each type inside it. Each node says
+which Arrow type the column has (as a format string of Arrow's C data interface), and which builder
+decodes the values. A layout depends only on the CQL type and the options, never on values. So all
+pages of a result have the same Arrow schema. For a layout, the builders in
+`cassandra.protocol.columnar.column_buffers` and its compiled twin make a tree of `ColumnArray`.
 """
 
 from __future__ import annotations
@@ -29,13 +30,15 @@ CqlType = type[CassandraType]
 
 
 class ColumnOptions(NamedTuple):
-    """The choices that a program has for columns.
+    """Options for the Arrow types of decimals, varints and durations.
 
-    :param decimals: "text", or (precision, scale) for Arrow decimals: 128 bits to precision 38, 256
-        to 76. A value that does not fit exactly is a `DecodeError`.
-    :param varints: "text" or "int64".
-    :param durations: "interval" (Arrow's month_day_nano), or "struct" of months, days and
-        nanoseconds.
+    :param decimals: "text" for strings, or (precision, scale) for Arrow decimals. They have 128
+        bits up to precision 38, and 256 bits up to 76. A value that does not fit exactly raises
+        `DecodeError`.
+    :param varints: "text" for strings, or "int64". With "int64", a larger value raises
+        `DecodeError`.
+    :param durations: "interval" for Arrow's month_day_nano, or "struct" for a struct of months,
+        days and nanoseconds.
     """
 
     decimals: Literal["text"] | tuple[int, int] = "text"
@@ -43,9 +46,9 @@ class ColumnOptions(NamedTuple):
     durations: Literal["interval", "struct"] = "interval"
 
     def checked(self) -> ColumnOptions:
-        """Return self with plain numbers.
+        """Validate the options, and return them with `decimals` as a tuple of two ints.
 
-        :raises ValueError: if an option is unknown.
+        :raises ValueError: if an option has an unknown value.
         """
         if self.decimals != "text":
             if not isinstance(self.decimals, (tuple, list)) or len(self.decimals) != 2:
@@ -78,16 +81,21 @@ DEFAULT_OPTIONS = ColumnOptions()
 
 
 class Layout(NamedTuple):
-    """The column of one type.
+    """How the values of one CQL type are stored in a column.
 
-    :param kind: how its values are read (see the builders).
-    :param format: the Arrow type.
-    :param width: bytes of a value in the column, if that is fixed.
-    :param wire_size: bytes of a value that a vector packs without a length, or -1.
-    :param empty_is_value: True if zero bytes are a value, not a null.
+    :param kind: which builder of `cassandra.protocol.columnar.column_buffers` decodes the values.
+    :param cql_name: the CQL type, for error messages.
+    :param format: the Arrow type, as a format string of the C data interface.
+    :param width: the size of a value in the column in bytes, or 0 if it varies.
+    :param wire_size: the encoded size of a value in bytes, if all values of the type have the same
+        size; else -1. In a vector, values of a fixed size have no length before them.
+    :param empty_is_value: True if zero bytes are a valid value, False if they become a null.
     :param dimension: the dimension of a vector.
     :param names: the children's names.
-    :param decimal: (precision, scale).
+    :param children: the layouts of the types inside this one.
+    :param decimal: (precision, scale) of an Arrow decimal.
+    :param extension: the name of an Arrow extension type, or "".
+    :param nullable: False if the column cannot have nulls, as the keys of a map.
     """
 
     kind: str
@@ -105,13 +113,17 @@ class Layout(NamedTuple):
 
 
 class ColumnArray(NamedTuple):
-    """A column of values: an Arrow array.
+    """A column of values: an Arrow array; immutable.
 
-    It never changes, because libraries read as much memory as it says.
+    It must not change, because other libraries read as many bytes of the buffers as it says.
 
+    :param layout: how the values are stored.
+    :param length: the number of values, nulls included.
+    :param null_count: the number of nulls.
     :param buffers: objects with the buffer protocol, in the order of Arrow's columnar format for
-        the layout. None stands for a validity bitmap that is not needed. A column of the kind
-        "object" has its list of values there.
+        the layout. The first is the validity bitmap, or None if there are no nulls. If the layout's
+        kind is "object", `buffers` holds just the list of Python objects.
+    :param children: the columns of the types inside this one.
     """
 
     layout: Layout
@@ -121,7 +133,7 @@ class ColumnArray(NamedTuple):
     children: tuple[Any, ...]
 
 
-# By the codec's factory: kind, Arrow format, width in the column.
+# (kind, Arrow format, width) of the layout, by the name of the type's codec factory.
 _SCALARS: dict[str, tuple[str, str, int]] = {
     "int8": ("number", "c", 1),
     "int16": ("number", "s", 2),
@@ -150,8 +162,8 @@ _DURATION_PARTS = (
 def layout_of(cqltype: CqlType, options: ColumnOptions = DEFAULT_OPTIONS) -> Layout:
     """Return the layout of columns of `cqltype`, a class of `cassandra.cqltypes`.
 
-    Types with an unknown coding (custom ones, composites, classes with a serialize of their own)
-    are columns of their bytes.
+    If we do not know how the values are encoded, they become a binary column of their bytes. This
+    is so for custom types, composites, and classes that override the serialization methods.
     """
     while issubclass(cqltype, _Wrapper):
         cqltype = cqltype.subtypes[0]
@@ -165,7 +177,7 @@ def layout_of(cqltype: CqlType, options: ColumnOptions = DEFAULT_OPTIONS) -> Lay
         for base, make in _CONTAINERS:
             if issubclass(cqltype, base):
                 return make(cqltype, options, common)
-        # The scalars are the types that inherit the way to make a codec from their factory.
+        # A type that inherits this `_build` is a scalar: its codec depends only on `_factory`.
         build: Any = cqltype._build
         if build.__func__ is _CassandraType.__dict__["_build"].__func__:
             return _scalar(cqltype._factory, options, common)
@@ -173,12 +185,12 @@ def layout_of(cqltype: CqlType, options: ColumnOptions = DEFAULT_OPTIONS) -> Lay
 
 
 def object_layout(cqltype: CqlType) -> Layout:
-    """Return the layout of a column of Python objects: the values that rows have."""
+    """Return the layout of a column of Python objects, the same objects as in rows."""
     return Layout("object", cqltype.codec().cql_name, "")
 
 
 def row_layout(names: Sequence[str], layouts: Sequence[Layout]) -> Layout:
-    """Return the layout of rows: a struct of columns."""
+    """Return the layout of whole rows: a struct whose children are the columns."""
     return Layout(
         "struct", "row", "+s", names=tuple(names), children=tuple(layouts), nullable=False
     )
@@ -267,8 +279,8 @@ _CONTAINERS: tuple[tuple[type[Any], Callable[..., Layout]], ...] = (
     (VectorType, _vector),
 )
 
-# Arrow's offsets are signed 32 bits, and no page of the protocol is longer: more than that in one
-# buffer is the work of a null of a huge vector.
+# The largest size of a buffer in bytes: Arrow's offsets are signed 32-bit numbers. A page of the
+# protocol is never longer, so only nulls in a column of huge vectors can exceed it.
 COLUMN_LIMIT = (1 << 31) - 1
 
 
@@ -280,21 +292,24 @@ def too_large(layout: Layout) -> DecodeError:
 
 
 def fixed_decimal(data: bytes, layout: Layout) -> bytes:
-    """Return the decimal of the body `data` as a native integer of the layout's width and scale.
+    """Convert an encoded decimal to an Arrow decimal: an integer in the machine's byte order.
 
-    :raises DecodeError: if it does not fit exactly.
+    :param data: the encoded value: an [int] scale, and the unscaled number.
+    :param layout: gives the precision, scale and width of the Arrow decimal.
+    :raises DecodeError: if the value cannot be represented exactly.
     """
     precision, scale = layout.decimal
     unscaled = int.from_bytes(data[4:], "big", signed=True)
     shift = scale - int.from_bytes(data[:4], "big", signed=True)
     rest = 0
     if unscaled and shift > 0:
-        # The exponent came over the wire: a power of it could fill the memory. Beyond the precision
-        # the value does not fit in any case.
+        # The server's scale may be huge, and 10**shift could exhaust the memory. It is enough to
+        # multiply by 10**precision: then the number is too large in any case.
         unscaled *= 10 ** min(shift, precision)
     elif unscaled and shift < 0:
-        # Refuse without dividing by a huge power: the number has fewer zero bits than decimal
-        # zeros to drop, or the digits that would remain are none or too many.
+        # The division below must leave no remainder. Detect most failures without it, since the
+        # power of ten may be huge. A multiple of 10**n ends with at least n zero bits; and the size
+        # in bits tells whether the quotient would have no digits or more than the precision.
         bits = unscaled.bit_length()
         if (unscaled & -unscaled).bit_length() <= -shift or not -shift * 3.32 < bits < (
             precision - shift
@@ -315,7 +330,7 @@ def _inexact(layout: Layout) -> DecodeError:
 
 
 def fixed_varint(data: bytes) -> int:
-    """Return the varint of the body `data`; raises `DecodeError` beyond 64 bits."""
+    """Decode a varint; raises `DecodeError` if it needs more than 64 bits."""
     number = int.from_bytes(data, "big", signed=True)
     if not -(1 << 63) <= number < 1 << 63:
         raise DecodeError("the value does not fit 64 bits")

@@ -1,9 +1,8 @@
-"""Pages of rows as columns, for libraries: Arrow, NumPy, pandas and polars.
+"""Converts pages of rows to the objects of other libraries: Arrow, NumPy, pandas and polars.
 
-A page goes from its bytes to column buffers in one step
-(`cassandra.protocol.columnar.column_buffers`). From there it goes to a library through Arrow's
-PyCapsule interface without a copy: the library holds the buffers themselves. Values that NumPy has
-no type for are the Python objects of rows.
+A `ColumnPlan` decodes a page into column buffers (`cassandra.protocol.columnar.column_buffers`).
+The library then reads these buffers in place, without a copy, through Arrow's PyCapsule interface.
+In NumPy arrays, values for which NumPy has no type are the same Python objects as in rows.
 """
 
 from __future__ import annotations
@@ -31,13 +30,17 @@ if TYPE_CHECKING:
 
 
 class _Numeric(NamedTuple):
-    """NumPy's view of a layout: the type in the buffer, and the type of the array."""
+    """How NumPy reads the buffer of a layout.
+
+    :param stored: the NumPy type of the items in the buffer.
+    :param dtype: the NumPy type of the resulting array.
+    """
 
     stored: str
     dtype: str
 
 
-# By the kind and the Arrow format of the layout.
+# The keys are the kind and the Arrow format of a layout.
 _NUMERIC: dict[tuple[str, str], _Numeric] = {
     ("number", "c"): _Numeric("i1", "i1"),
     ("number", "s"): _Numeric("i2", "i2"),
@@ -57,7 +60,7 @@ def _is_numeric(layout: Layout) -> bool:
 
 
 def _is_matrix(layout: Layout) -> bool:
-    """Return True if `layout` is of vectors of plain numbers."""
+    """Return True if the values are vectors of numbers, which become a two-dimensional array."""
     return (
         layout.kind == "vector"
         and layout.children[0].kind == "number"
@@ -69,7 +72,7 @@ def _is_matrix(layout: Layout) -> bool:
 
 
 def column_plan(metadata: ResultMetadata, options: ColumnOptions = DEFAULT_OPTIONS) -> Any:
-    """Return the `ColumnPlan` for Arrow; it is made once for each choice of options."""
+    """Return the `ColumnPlan` for Arrow. The metadata caches one for each choice of options."""
     return _column_plan(
         metadata,
         options,
@@ -80,10 +83,10 @@ def column_plan(metadata: ResultMetadata, options: ColumnOptions = DEFAULT_OPTIO
 def array_plan(metadata: ResultMetadata, matrices: bool = True, typed: bool = True) -> Any:
     """Return the `ColumnPlan` for NumPy.
 
-    Numbers are in buffers, and so are vectors of numbers if `matrices` is True. All other values
-    are Python objects.
+    Columns of numbers become buffers. All other columns become lists of Python objects.
 
-    :param typed: booleans, tinyints, dates, times and timestamps are numbers too.
+    :param matrices: True makes buffers of vectors of numbers too.
+    :param typed: True makes buffers of booleans, tinyints, dates, times and timestamps too.
     """
 
     def layouts() -> list[Layout]:
@@ -106,10 +109,11 @@ _PLAIN_NUMBERS = frozenset("silfg")
 def _column_plan(
     metadata: ResultMetadata, key: Hashable, layouts: Callable[[], Sequence[Layout]]
 ) -> Any:
+    """Return the plan that is cached in the metadata under `key`; create it if there is none."""
     plans = metadata.column_plans
     plan = plans.get(key)
     if plan is None:
-        # Two threads may both make one; they are equal, and either may stay.
+        # Two threads may both create a plan. The plans are equal, so either may stay in the cache.
         codecs = [column.type.codec(vectors=metadata.vectors) for column in metadata.page_columns]
         plan = plans[key] = metadata.page_reader(
             implementations.column_buffers.ColumnPlan(metadata.names, codecs, layouts())
@@ -118,7 +122,7 @@ def _column_plan(
 
 
 def check_same(first: Layout, now: Layout) -> None:
-    """Raise `DecodeError` if the columns of a further page are not those of the first."""
+    """Raise `DecodeError` if a page's columns (`now`) differ from the first page's (`first`)."""
     if now != first:
         raise DecodeError(
             f"the columns changed between pages, from {_described(first)} to {_described(now)}: "
@@ -135,7 +139,7 @@ def _described(layout: Layout) -> str:
 
 
 class ArrowSchema:
-    """A schema for consumers of the Arrow PyCapsule interface."""
+    """A schema that libraries can read through the Arrow PyCapsule interface."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -146,31 +150,33 @@ class ArrowSchema:
 
 
 class ArrowPage(ArrowSchema):
-    """One page for consumers of the Arrow PyCapsule interface: a record batch."""
+    """A page that libraries can read through the Arrow PyCapsule interface, as a record batch."""
 
     def __init__(self, column: ColumnArray) -> None:
         super().__init__(column.layout)
         self.column = column
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        """Return (schema, array) in capsules.
+        """Return (schema, array), a capsule for each.
 
-        `requested_schema` may ask for other types; the interface lets us leave them to the
-        consumer.
+        We ignore `requested_schema`, with which a consumer can ask for other types. The interface
+        allows this; the consumer then converts the data itself.
         """
         return self.__arrow_c_schema__(), implementations.arrow_capsules.array_capsule(self.column)
 
 
 class ArrowPages(ArrowSchema):
-    """Pages for consumers of the Arrow PyCapsule interface: a stream of record batches."""
+    """Pages that libraries can read through the Arrow PyCapsule interface, as a stream."""
 
     def __init__(self, layout: Layout, pages: Iterable[ColumnArray]) -> None:
         super().__init__(layout)
         self._pages = pages
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return an ``arrow_array_stream`` capsule over the pages, from the first one."""
+        """Return an ``arrow_array_stream`` capsule with all pages, as record batches."""
         capsules = implementations.arrow_capsules
+        # Without the compiled module, let pyarrow own the data if it is installed: see
+        # `cassandra.protocol.columnar.arrow_capsules`.
         if not capsules.RELEASES_SAFELY:
             try:
                 import pyarrow
@@ -204,7 +210,8 @@ def arrow_schema(pyarrow: ModuleType, layout: Layout) -> Any:
 
 
 def arrow_batch(pyarrow: ModuleType, schema: pa.Schema, page: ColumnArray) -> Any:
-    """Return the page as a `pyarrow.RecordBatch` over the same memory."""
+    """Return the page as a `pyarrow.RecordBatch`, without copying the buffers."""
+    # `arrow_array` instead of our capsules: see `cassandra.protocol.columnar.arrow_capsules`.
     if implementations.arrow_capsules.RELEASES_SAFELY:
         return pyarrow.record_batch(ArrowPage(page))
     arrays = [
@@ -215,7 +222,10 @@ def arrow_batch(pyarrow: ModuleType, schema: pa.Schema, page: ColumnArray) -> An
 
 
 def arrow_array(pyarrow: ModuleType, kind: pa.DataType, column: ColumnArray) -> Any:
-    """Return `column` as an array of pyarrow, which then owns the buffers."""
+    """Return `column` as a pyarrow array, which keeps the buffers alive.
+
+    :param kind: the pyarrow type of the array.
+    """
     if column.layout.format == "n":
         return pyarrow.nulls(column.length)
     if isinstance(kind, pyarrow.BaseExtensionType):
@@ -241,7 +251,7 @@ def arrow_array(pyarrow: ModuleType, kind: pa.DataType, column: ColumnArray) -> 
 
 
 def arrow_table(pyarrow: ModuleType, layout: Layout, pages: Iterable[ColumnArray]) -> Any:
-    """Return the pages as a `pyarrow.Table` over the same memory, with a chunk for each."""
+    """Return the pages as a `pyarrow.Table` with a chunk for each page, without copying."""
     schema = arrow_schema(pyarrow, layout)
     return pyarrow.Table.from_batches(
         [arrow_batch(pyarrow, schema, page) for page in pages], schema
@@ -283,7 +293,7 @@ def pandas_module() -> tuple[Any, Any]:
 
 
 def check_no_options(options: dict[str, Any]) -> None:
-    """Raise `DependencyException` if there are options, which only pyarrow understands."""
+    """Raise `DependencyException` if `options` is not empty: without pyarrow, there are none."""
     if options:
         raise DependencyException(
             f"to_pandas needs pyarrow for {', '.join(options)}: pip install turbocql[arrow]"
@@ -293,11 +303,15 @@ def check_no_options(options: dict[str, Any]) -> None:
 def pandas_of_arrow(
     pyarrow: ModuleType, layout: Layout, pages: Iterable[ColumnArray], options: dict[str, Any]
 ) -> Any:
-    """Return the pages as a `pandas.DataFrame`, through pyarrow.
+    """Return the pages as a `pandas.DataFrame`, converted by pyarrow.
 
-    Dates become datetime64 and times timedelta64, which hold all CQL values. pyarrow's own choice
-    for times, `datetime.time`, has no nanoseconds. For UUIDs, times and moments inside other values
-    see `cassandra.protocol.columnar.arrow_cells`.
+    Dates become datetime64, and times become timedelta64. Both hold all CQL values. (pyarrow would
+    return times as `datetime.time`, which has no nanoseconds.)
+    `cassandra.protocol.columnar.arrow_cells` converts UUIDs, decimals and varints, and times, dates
+    and timestamps inside other values.
+
+    :param options: arguments for `pyarrow.Table.to_pandas`. If `types_mapper` is among them, the
+        application chooses the types, and all columns are left to pyarrow.
     """
     table = arrow_table(pyarrow, layout, pages)
     object_columns: dict[int, list[Any]] = {}
@@ -307,7 +321,8 @@ def pandas_of_arrow(
             if child.kind == "time":
                 column = column.cast(pyarrow.int64()).cast(pyarrow.duration("ns"))
             elif child.kind == "bytes" or is_ours(child):
-                # Older releases of pyarrow give the bytes of UUIDs.
+                # pyarrow does not convert these as we want (older releases return UUIDs as bytes).
+                # So convert them ourselves, and leave a column of nulls in the table for now.
                 object_columns[index] = [
                     cell for chunk in column.chunks for cell in cells(chunk, child)
                 ]
@@ -322,22 +337,25 @@ def pandas_of_arrow(
     if "types_mapper" not in options:
         for index, column in enumerate(table.columns):
             if column.null_count and pyarrow.types.is_integer(column.type):
-                # As floats, which is what pandas makes of them, large numbers would be rounded.
+                # By default pandas makes floats of integers with nulls, which rounds large numbers.
+                # Use pandas' nullable integers instead.
                 frame.isetitem(index, column.to_pandas(types_mapper=_nullable_integer))
     return frame
 
 
 def _nullable_integer(kind: pa.DataType) -> Any:
-    """Return pandas' type of the same width that has nulls."""
+    """Return the nullable pandas type for a pyarrow integer, for example Int32 for int32."""
     import pandas
 
     return pandas.api.types.pandas_dtype(f"Int{kind.bit_width}")
 
 
 def pandas_of_arrays(pandas: ModuleType, arrays: dict[str, Any]) -> Any:
-    """Return arrays by column name as a `pandas.DataFrame`.
+    """Return a `pandas.DataFrame` made of NumPy arrays; used if pyarrow is not installed.
 
-    Nulls are NA in columns of integers and booleans, and NaN, NaT or None elsewhere.
+    Nulls become NA in columns of integers and booleans, and NaN, NaT or None in other columns.
+
+    :param arrays: the array of each column by name.
     """
     numpy = numpy_module("to_pandas")
     columns = {}
@@ -345,6 +363,7 @@ def pandas_of_arrays(pandas: ModuleType, arrays: dict[str, Any]) -> Any:
         mask = getattr(array, "mask", None)
         kind = array.dtype.kind
         if array.ndim > 1:
+            # Vectors: pandas takes one-dimensional columns only, so each cell is an array.
             rows = [*array.data] if mask is not None else [*array]
             columns[name] = object_array(
                 rows
@@ -379,10 +398,10 @@ def numpy_module(for_what: str) -> Any:
 
 def check_names(names: Sequence[str]) -> None:
     """Raise ValueError if two columns have the same name, which a dict cannot hold."""
-    twice = sorted(name for name, count in Counter(names).items() if count > 1)
-    if twice:
+    duplicates = sorted(name for name, count in Counter(names).items() if count > 1)
+    if duplicates:
         raise ValueError(
-            f"more than one column has the name {', '.join(twice)}: "
+            f"more than one column has the name {', '.join(duplicates)}: "
             "give each a name of its own with AS"
         )
 
@@ -390,14 +409,20 @@ def check_names(names: Sequence[str]) -> None:
 def page_arrays(
     metadata: ResultMetadata, body: bytes, offset: int, row_count: int, typed: bool = False
 ) -> dict[str, Any]:
-    """Return the page at `offset` of `body` as arrays by column name.
+    """Return a dict with the NumPy array of each column of a page, by column name.
 
-    If several columns have one name, the last one counts. bigint, counter, int, smallint, float and
-    double become masked arrays of that width. Other types, vectors too, become object arrays.
+    If several columns have the same name, the dict has the last of them. The types bigint, counter,
+    int, smallint, float and double become masked arrays of the same width. All other types,
+    including vectors, become arrays of Python objects.
 
-    :param typed: tinyint and boolean become arrays of their width too, timestamp datetime64[ms],
-        date datetime64[D] and time timedelta64[ns]. Only arrays with nulls are masked then.
-    :raises DecodeError: if a value cannot be decoded. The message names row and column.
+    :param metadata: the columns of the page.
+    :param body: the body of the RESULT.
+    :param offset: where the rows begin in `body`.
+    :param row_count: the number of rows.
+    :param typed: if True, tinyint and boolean become arrays of their width, timestamp becomes
+        datetime64[ms], date becomes datetime64[D] and time becomes timedelta64[ns]. In this case,
+        only arrays with nulls are masked arrays.
+    :raises DecodeError: if a value cannot be decoded. The message names the row and column.
     :raises DependencyException: if NumPy is not installed.
     """
     numpy = numpy_module("NumpyProtocolHandler")
@@ -414,7 +439,7 @@ def page_arrays(
 
 
 def arrays_of_page(numpy: ModuleType, page: ColumnArray) -> dict[str, Any]:
-    """Return the columns of one page as arrays by column name."""
+    """Return a dict with the NumPy array of each column of `page`, by column name."""
     return {
         name: _array(numpy, column)
         for name, column in zip(page.layout.names, page.children, strict=True)
@@ -424,7 +449,7 @@ def arrays_of_page(numpy: ModuleType, page: ColumnArray) -> dict[str, Any]:
 def joined_arrays(
     numpy: ModuleType, layout: Layout, pages: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return the arrays of all pages, one behind the other."""
+    """Concatenate the arrays of all pages, column by column."""
     if len(pages) == 1:
         return pages[0]
     joined = {}
@@ -446,7 +471,8 @@ def _array(numpy: ModuleType, column: ColumnArray) -> Any:
     else:
         numeric = _NUMERIC[layout.kind, layout.format]
         values = numpy.frombuffer(column.buffers[1], dtype=numeric.stored, count=column.length)
-        # datetime64 of days has 64 bits; all others are the buffer under another name.
+        # datetime64[D] has 64 bits, but the buffer has 32-bit days, so copy them. All other types
+        # have the size of the array's type, and the array is a view of the buffer.
         values = (
             values.astype("i8").view(numeric.dtype)
             if layout.kind == "date"
@@ -461,6 +487,7 @@ def _array(numpy: ModuleType, column: ColumnArray) -> Any:
 
 
 def _flags(numpy: ModuleType, bits: object, count: int) -> Any:
+    """Return the first `count` bits of a bitmap as an array of booleans."""
     packed = numpy.frombuffer(bits, dtype="u1", count=(count + 7) // 8)
     return numpy.unpackbits(packed, count=count, bitorder="little").view("?")
 

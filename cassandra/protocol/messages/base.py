@@ -1,8 +1,8 @@
 """The base of all messages, and the registry of their classes by opcode.
 
-Messages are plain mutable objects: programs read and set their attributes, so they have no slots.
-Attributes that most messages lack (a trace id, warnings, a payload) are class attributes, which
-cost an instance nothing.
+Messages are plain mutable objects without slots, because applications read and set their
+attributes. Most messages have no trace id, warnings or payload. The defaults of these are class
+attributes, so that they need no memory in each instance.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ message_types_by_opcode: dict[int, type[MessageType]] = {}
 
 
 def public(cls: _Class) -> _Class:
-    """Give `cls` the module path that users import it from."""
+    """Set the module of `cls` to `cassandra.protocol`, from which users import it (a decorator)."""
     cls.__module__ = "cassandra.protocol"
     return cls
 
 
 def register_class(cls: type[MessageType]) -> type[MessageType]:
-    """Make `cls` the message of its opcode.
+    """Register `cls` as the message class of its opcode.
 
-    :param cls: a class with an `opcode`.
+    :param cls: a class with the attribute `opcode`.
     """
     message_types_by_opcode[cls.opcode] = cls
     return cls
 
 
 def get_registered_classes() -> dict[int, type[MessageType]]:
-    """Return a copy of the message classes by opcode."""
+    """Return a new dict with the registered message class of each opcode."""
     return message_types_by_opcode.copy()
 
 
 class MessageType:
     """Base of all messages.
 
-    `stream_id`, `trace_id`, `warnings` and `custom_payload` are those of a response's envelope. On
-    requests, `tracing` and `custom_payload` may be set.
+    On a response, `stream_id`, `trace_id`, `warnings` and `custom_payload` hold what was in its
+    envelope. On a request, you may set `tracing` and `custom_payload`.
     """
 
     opcode: ClassVar[int]
@@ -58,9 +58,11 @@ class MessageType:
     stream_id: int = 0
 
     def update_custom_payload(self, other: dict[str, Any] | None) -> None:
-        """Add `other` to the payload, without changing a mapping that others may hold.
+        """Replace the payload by a new dict that also has the items of `other`.
 
-        :param other: a mapping of texts to bytes.
+        The old dict is not changed, since the application may still use it.
+
+        :param other: a mapping of strings to bytes.
         """
         if other:
             self.custom_payload = {**(self.custom_payload or {}), **other}
@@ -68,33 +70,34 @@ class MessageType:
     def body(
         self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
     ) -> bytes:
-        """Return the body of this request, without header, tracing and custom payload.
+        """Return the body of this request, without the header and the custom payload.
 
         :param protocol_version: the version of the connection.
-        :param protocol_features: the extensions of the connection; None for none.
+        :param protocol_features: the extensions of the connection, or None.
         """
         raise TypeError(f"{type(self).__name__} is not a request; it has no body to send")
 
     def send_body(
         self, f: BinaryIO, protocol_version: int, protocol_features: ProtocolFeatures | None = None
     ) -> None:
-        """Write the body of this request to the file-like `f`, in one write.
+        """Write the body of this request to `f`, with a single call of its `write` method.
 
         :param f: the file-like object to write to.
         :param protocol_version: the version of the connection.
-        :param protocol_features: the extensions of the connection; None for none.
+        :param protocol_features: the extensions of the connection, or None.
         """
         f.write(self.body(protocol_version, protocol_features))
 
     @classmethod
     def recv_body(cls, f: BinaryIO, protocol_version: int, *rest: object) -> Any:
-        """Return the message of a response whose body begins at `f`.
+        """Read the body of a response from `f`; returns the message.
 
-        A class of a program, in the `message_types_by_opcode` of its handler, may override it.
+        An application's message class, in the `message_types_by_opcode` of its handler, may
+        override this method.
 
-        :param f: a file-like reader of the body.
+        :param f: a file-like object, positioned at the beginning of the body.
         :param protocol_version: the version of the connection.
-        :param rest: further arguments of the handler; not looked at here.
+        :param rest: further arguments that a handler passes; this implementation ignores them.
         """
         decode = getattr(cls, "decode", None)
         if decode is None:

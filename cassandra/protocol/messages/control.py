@@ -1,4 +1,4 @@
-"""Messages of the handshake, and the registration for events.
+"""The messages of the handshake, and REGISTER, which subscribes to events.
 
 See native_protocol_v5.spec, sections 4.1.1 to 4.1.3, 4.1.8 and 4.2.2 to 4.2.4.
 """
@@ -26,7 +26,7 @@ def _string(text: str) -> bytes:
 
 
 def string_map_body(options: Mapping[str, str]) -> bytes:
-    """Return a [string map]."""
+    """Encode `options` as a [string map]."""
     parts = [uint16_pack(len(options))]
     for key, value in options.items():
         parts.append(_string(key))
@@ -37,10 +37,10 @@ def string_map_body(options: Mapping[str, str]) -> bytes:
 @public
 @register_class
 class StartupMessage(MessageType):
-    """STARTUP: begins a connection.
+    """STARTUP: the client chooses the options of the connection.
 
     :param cqlversion: CQL version to use.
-    :param options: further options as text, such as "COMPRESSION" and "DRIVER_NAME".
+    :param options: the values of further options, such as "COMPRESSION" and "DRIVER_NAME".
     """
 
     opcode = opcodes.STARTUP
@@ -59,24 +59,23 @@ class StartupMessage(MessageType):
     def body(
         self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
     ) -> bytes:
-        # CQL_VERSION last: an option of the same name must not replace the version that was agreed
-        # on.
+        # CQL_VERSION comes last, so that it replaces an option of the same name in `options`.
         return string_map_body({**self.options, "CQL_VERSION": self.cqlversion})
 
 
 @public
 @register_class
 class ReadyMessage(MessageType):
-    """READY: the answer to REGISTER, and to STARTUP if no login is needed."""
+    """READY: the response to REGISTER, and to STARTUP if the server requires no login."""
 
     opcode = opcodes.READY
     name = "READY"
 
     @classmethod
     def decode(cls, cursor: Cursor) -> ReadyMessage:
-        """Return the message that a body holds.
+        """Decode the body of this message.
 
-        :param cursor: the reader of the body, at its beginning.
+        :param cursor: a cursor at the beginning of the body.
         """
         return cls()
 
@@ -84,7 +83,7 @@ class ReadyMessage(MessageType):
 @public
 @register_class
 class AuthenticateMessage(MessageType):
-    """AUTHENTICATE: the server wants a login.
+    """AUTHENTICATE: the response to STARTUP if the server requires a login.
 
     :param authenticator: the server's authenticator, a Java class name.
     """
@@ -97,9 +96,9 @@ class AuthenticateMessage(MessageType):
 
     @classmethod
     def decode(cls, cursor: Cursor) -> AuthenticateMessage:
-        """Return the message that a body holds.
+        """Decode the body of this message.
 
-        :param cursor: the reader of the body, at its beginning.
+        :param cursor: a cursor at the beginning of the body.
         """
         return cls(cursor.string())
 
@@ -107,9 +106,9 @@ class AuthenticateMessage(MessageType):
 @public
 @register_class
 class CredentialsMessage(MessageType):
-    """CREDENTIALS of protocol version 1; later versions use AUTH_RESPONSE.
+    """CREDENTIALS: the login of protocol version 1. Later versions use AUTH_RESPONSE.
 
-    :param creds: texts by name, such as "username" and "password".
+    :param creds: the values of "username", "password" and so on, by these names.
     """
 
     opcode = opcodes.CREDENTIALS
@@ -134,9 +133,9 @@ class CredentialsMessage(MessageType):
 @public
 @register_class
 class AuthChallengeMessage(MessageType):
-    """AUTH_CHALLENGE: a token of the server's that has to be answered.
+    """AUTH_CHALLENGE: a token from the server, which the client must answer by AUTH_RESPONSE.
 
-    :param challenge: the token; None for a null.
+    :param challenge: the token, or None if it is null.
     """
 
     opcode = opcodes.AUTH_CHALLENGE
@@ -147,9 +146,9 @@ class AuthChallengeMessage(MessageType):
 
     @classmethod
     def decode(cls, cursor: Cursor) -> AuthChallengeMessage:
-        """Return the message that a body holds.
+        """Decode the body of this message.
 
-        :param cursor: the reader of the body, at its beginning.
+        :param cursor: a cursor at the beginning of the body.
         """
         return cls(cursor.blob())
 
@@ -157,9 +156,9 @@ class AuthChallengeMessage(MessageType):
 @public
 @register_class
 class AuthResponseMessage(MessageType):
-    """AUTH_RESPONSE: the client's token.
+    """AUTH_RESPONSE: a token from the client.
 
-    :param response: the token, or a text that is sent as UTF-8; None is sent as a null.
+    :param response: the token. A string is sent as UTF-8, and None is sent as a null.
     """
 
     opcode = opcodes.AUTH_RESPONSE
@@ -173,10 +172,9 @@ class AuthResponseMessage(MessageType):
     ) -> bytes:
         token = self.response
         if token is None:
-            # A null token is a [bytes] of length -1; an empty one has length 0 and means another
-            # thing.
+            # Null is a [bytes] of length -1. It differs from an empty token, which has length 0.
             return b"\xff\xff\xff\xff"
-        # `Token` hides its content in tracebacks and logs: it may hold a password.
+        # The token may contain a password; the class `Token` hides it in tracebacks and logs.
         data = Token(token.encode() if isinstance(token, str) else token)
         return Token(int32_pack(len(data)) + data)
 
@@ -187,9 +185,9 @@ class AuthResponseMessage(MessageType):
 @public
 @register_class
 class AuthSuccessMessage(MessageType):
-    """AUTH_SUCCESS: logged in.
+    """AUTH_SUCCESS: the login succeeded.
 
-    :param token: the server's last token; None for a null.
+    :param token: the server's last token, or None if it is null.
     """
 
     opcode = opcodes.AUTH_SUCCESS
@@ -200,9 +198,9 @@ class AuthSuccessMessage(MessageType):
 
     @classmethod
     def decode(cls, cursor: Cursor) -> AuthSuccessMessage:
-        """Return the message that a body holds.
+        """Decode the body of this message.
 
-        :param cursor: the reader of the body, at its beginning.
+        :param cursor: a cursor at the beginning of the body.
         """
         return cls(cursor.blob())
 
@@ -224,10 +222,10 @@ class OptionsMessage(MessageType):
 @public
 @register_class
 class SupportedMessage(MessageType):
-    """SUPPORTED: the server's options.
+    """SUPPORTED: the options that the server supports; the response to OPTIONS.
 
-    :param cql_versions: the CQL versions that the server knows.
-    :param options: its other options, each with the list of their values.
+    :param cql_versions: the CQL versions that the server supports.
+    :param options: the list of values of each other option.
     """
 
     opcode = opcodes.SUPPORTED
@@ -239,11 +237,11 @@ class SupportedMessage(MessageType):
 
     @classmethod
     def decode(cls, cursor: Cursor) -> SupportedMessage:
-        """Return the message that a body holds.
+        """Decode the body of this message.
 
-        :param cursor: the reader of the body, at its beginning.
+        :param cursor: a cursor at the beginning of the body.
         """
-        # CQL_VERSION may be missing: the handshake then asks for the default one.
+        # If CQL_VERSION is missing, the handshake uses DEFAULT_CQL_VERSION.
         options = cursor.string_multimap()
         return cls(options.pop("CQL_VERSION", []), options)
 
@@ -251,9 +249,9 @@ class SupportedMessage(MessageType):
 @public
 @register_class
 class RegisterMessage(MessageType):
-    """REGISTER: asks for events.
+    """REGISTER: asks the server to send events over this connection.
 
-    :param event_list: names out of `known_event_types`.
+    :param event_list: the types of events, from `known_event_types`.
     """
 
     opcode = opcodes.REGISTER

@@ -1,4 +1,4 @@
-"""From an envelope to a message: the one entrance for responses."""
+"""Decodes responses: `decode_response` turns an envelope's fields into a message object."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ from cassandra.protocol.primitives import Cursor
 
 _new = object.__new__
 
+# The flags that announce fields before the message: see `read_extras`.
 _EXTRAS = TRACING_FLAG | WARNING_FLAG | CUSTOM_PAYLOAD_FLAG
 
 _READERS: dict[int, Callable[[Cursor], MessageType]] = {
@@ -55,28 +56,31 @@ def decode_response(
     user_types: UserTypes | None = None,
     cached: ResultMetadata | None = None,
 ) -> Any:
-    """Return the message in one envelope.
+    """Return the message in an envelope.
 
-    Rows are not decoded. Bytes after a complete message are ignored (section 2.4).
+    The rows of a result are not decoded yet. Bytes after the message are ignored, as
+    native_protocol_v5.spec, section 2.4, requires.
 
+    :param opcode: the envelope's opcode.
+    :param flags: the flags of the envelope's header.
     :param body: the decompressed body.
     :param version: protocol version of the envelope.
     :param features: the extensions of the connection.
     :param user_types: classes registered for UDTs, by keyspace and name.
-    :param cached: the result metadata kept for the prepared statement that was executed.
-    :raises ProtocolError: for a message that does not follow the specification.
+    :param cached: the result metadata that the client has for the executed prepared statement.
+    :raises ProtocolError: if the message does not follow the specification.
     """
     try:
-        # The usual case first: no trace, warning or payload in front of a result.
+        # The usual case: a result without a trace id, warnings or payload.
         if opcode == RESULT and not flags & _EXTRAS:
             if body == VOID_BODY:
-                # The answer to most writes.
+                # The response to most writes.
                 message = _new(ResultMessage)
                 message.kind = RESULT_KIND_VOID
                 return message
             return read_result(body, 0, version, features, user_types, cached)
         return _decode(opcode, flags, body, version, features, user_types, cached)
-    # First, because it is a DriverException too and already says what is wrong.
+    # ProtocolError is a DriverException too, but needs no class name in the message.
     except ProtocolError as error:
         raise ProtocolError(
             f"a malformed {OPCODE_NAMES.get(opcode, opcode)} message: {error}"
@@ -89,7 +93,8 @@ def decode_response(
         OverflowError,
         DriverException,
     ) as error:
-        # Whatever damaged bytes lead to must close the connection, not reach a caller as a bug.
+        # Damaged bytes may lead to any of these errors. As a ProtocolError, they close the
+        # connection; otherwise callers would take them for bugs of the driver.
         raise ProtocolError(
             f"a malformed {OPCODE_NAMES.get(opcode, opcode)} message: {type(error).__name__}: "
             f"{error}"
@@ -99,10 +104,14 @@ def decode_response(
 def read_extras(
     flags: int, body: bytes
 ) -> tuple[UUID | None, list[str] | None, dict[str, Any] | None, int]:
-    """Return (trace id, warnings, custom payload) in front of a message, and where it begins."""
+    """Read the optional fields before the message in `body`.
+
+    :returns: (trace id, warnings, custom payload, offset of the message). A field is None if
+        `flags` do not announce it.
+    """
     trace_id = warnings = payload = None
     cursor = Cursor(body)
-    # Section 4: [<tracing_id>][<warnings>][<custom_payload>]<message>
+    # native_protocol_v5.spec, section 4: [<tracing_id>][<warnings>][<custom_payload>]<message>
     if flags & TRACING_FLAG:
         trace_id = cursor.uuid()
     if flags & WARNING_FLAG:

@@ -1,6 +1,7 @@
-"""From a message object to an envelope's opcode, flags and body.
+"""Encodes a request's message object into the opcode, flags and body of an envelope.
 
-Requests that a program has changed or subclassed go this way.
+The engine usually encodes requests without a message object. This module is for message objects
+that an application created or changed, and for those of its own classes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from cassandra.protocol.messages.base import MessageType
 def takes_features(method: Callable[..., Any]) -> bool:
     """Return True if a handler's method has the parameter `protocol_features`.
 
-    Handlers of programs that were written for other drivers do not have it.
+    Handlers that were written for other drivers may lack this parameter.
     """
     code = getattr(getattr(method, "__func__", method), "__code__", None)
     return code is not None and "protocol_features" in code.co_varnames[: code.co_argcount]
@@ -28,9 +29,9 @@ def encode_request(
     features: ProtocolFeatures | None = None,
     allow_beta: bool = False,
 ) -> tuple[int, int, bytes]:
-    """Return (opcode, flags, body) of a request.
+    """Return (opcode, flags, body) of a request. The body is not compressed yet.
 
-    The custom payload stands in front of the body, which is neither compressed nor framed.
+    If the message has a custom payload, the returned body begins with it.
     """
     flags, extras = request_extras(version, message.tracing, message.custom_payload, allow_beta)
     body = message.body(version, features)

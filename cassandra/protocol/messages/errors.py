@@ -1,8 +1,8 @@
-"""ERROR: a class for each code of native_protocol_v5.spec, section 8.
+"""ERROR messages: a class for each error code of native_protocol_v5.spec, section 8.
 
-The classes hold the fields that follow the message. An error message is also an exception, so it
-can be raised as it is; `to_exception` returns the public class of `cassandra.errors` if there is
-one.
+Each class reads the fields that come after the error's text. The classes are also exceptions, so an
+instance can be raised. If `cassandra.errors` has a public exception for the code, `to_exception`
+returns an instance of that; otherwise it returns the message itself.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ error_classes: dict[int, type[ErrorMessage]] = {}
 @public
 @register_class
 class ErrorMessage(MessageType, DriverException):
-    """An ERROR.
+    """An ERROR from the server.
 
-    :param code: the code as it was sent.
+    :param code: the error code.
     :param message: the server's text.
-    :param info: the fields of this kind of error as a dict, or None.
+    :param info: the further fields, usually as a dict, or None if this code has no further fields.
     """
 
     opcode = opcodes.ERROR
@@ -39,10 +39,10 @@ class ErrorMessage(MessageType, DriverException):
         DriverException.__init__(self, code, message, info)
         self.code = code
         self.message = message
-        self.info: Any = info  # its form depends on the code
+        self.info: Any = info  # its type depends on the code
 
     def summary_msg(self) -> str:
-        """Return one line: code, kind and the server's text."""
+        """Return one line with the code, the kind of error and the server's text."""
         return f'Error from server: code={self.code:04x} [{self.summary}] message="{self.message}"'
 
     def __str__(self) -> str:
@@ -51,14 +51,14 @@ class ErrorMessage(MessageType, DriverException):
     __repr__ = __str__
 
     def to_exception(self) -> Exception:
-        """Return the exception for the caller of the request."""
+        """Return the exception that the driver raises to the application."""
         return self
 
     @classmethod
     def read_info(cls, cursor: Cursor, protocol_version: int) -> Any:
-        """Read the fields after the message; classes with such fields override this.
+        """Read the fields after the error's text. Classes with such fields override this.
 
-        :param cursor: the reader of the body, behind the message.
+        :param cursor: a cursor after the error's text.
         :param protocol_version: the version of the connection.
         """
         return None
@@ -67,15 +67,15 @@ class ErrorMessage(MessageType, DriverException):
     def decode(
         cls, cursor: Cursor, protocol_version: int, features: ProtocolFeatures | None = None
     ) -> ErrorMessage:
-        """Return the error at `cursor`, as an instance of the class of its code.
+        """Decode an ERROR; returns an instance of the class for its code.
 
-        :param cursor: the reader of the body, at its [int] code.
+        :param cursor: a cursor at the beginning of the body, which is the [int] code.
         :param protocol_version: the version of the connection.
-        :param features: the extensions of the connection; None for none.
+        :param features: the extensions of the connection, or None.
         """
         code = cursor.int32()
         message = cursor.string()
-        # An unknown code is not damage: newer servers have more codes, and their text is enough.
+        # Accept unknown codes: newer servers have more codes, and their text says what is wrong.
         error_class: type[ErrorMessage] | None = error_classes.get(code)
         if (
             features is not None
@@ -83,7 +83,7 @@ class ErrorMessage(MessageType, DriverException):
             and code == features.rate_limit_error
         ):
             error_class = RateLimitReachedException
-        # No class, no fields: bytes behind the message are ignored, since their form is not known.
+        # We do not know the further fields of an unknown code, so ignore them.
         if error_class is None:
             return cls(code, message)
         return error_class(code, message, error_class.read_info(cursor, protocol_version))
@@ -94,55 +94,56 @@ class ErrorMessageSubclass(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
         super().__init__(name, bases, namespace)
-        # From the namespace, not by attribute: a subclass of a program must not take its base's
-        # code.
+        # Look into the namespace, because `cls.error_code` would also find the code of the base: an
+        # application's subclass must not replace its base in `error_classes`.
         if namespace.get("error_code") is not None:
             error_classes[namespace["error_code"]] = cls  # type: ignore[assignment]
 
 
 class ErrorMessageSub(ErrorMessage, metaclass=ErrorMessageSubclass):
-    """Base of the error classes with a code of their own."""
+    """Base of the error classes that are registered in `error_classes` under their code."""
 
 
 class RequestExecutionException(ErrorMessageSub, errors.RequestExecutionException):
-    """The server tried the request and failed."""
+    """The server failed while it executed the request."""
 
 
 class RequestValidationException(ErrorMessageSub, errors.RequestValidationException):
-    """The server refused the request as not valid."""
+    """The server rejected the request as invalid, and did not execute it."""
 
 
 class ServerError(ErrorMessageSub):
-    """Something unexpected happened in the server."""
+    """The server had an unexpected internal error."""
 
     summary = "Server error"
     error_code = 0x0000
 
 
 class ProtocolException(ErrorMessageSub):
-    """The server considers one of our messages a breach of the protocol."""
+    """The server says that one of our messages violates the protocol."""
 
     summary = "Protocol error"
     error_code = 0x000A
 
     @property
     def is_beta_protocol_error(self) -> bool:
-        """True if the protocol version is a beta that the client did not opt in to."""
-        # The protocol has no code of its own for it: only the text of the server tells.
+        """True if the protocol version is a beta, and our message lacked the flag USE_BETA."""
+        # The protocol has no separate code for this error, so look at the server's text.
         return "USE_BETA flag is unset" in str(self.message)
 
     def to_exception(self) -> Exception:
-        # Web services hand the paging state out, and get back whatever a client makes of it.
+        # Web services send paging states to their clients, which may send back anything. So an
+        # invalid one gets its own class, which the application can catch.
         if "paging state" in str(self.message).lower():
             return InvalidPagingState(self.code, self.message, self.info)
         return self
 
 
 class InvalidPagingState(ProtocolException, ValueError):
-    """The server cannot read the paging state of a request: it was changed, or cut off.
+    """The server cannot read the paging state of a request, because it was changed or truncated.
 
-    It is a ValueError, since such a text mostly comes from a client of the program's. The server
-    does not notice a paging state of another query.
+    This is also a ValueError, because paging states usually come from an application's client. If
+    you pass the paging state of another query, the server may not notice.
     """
 
 
@@ -157,7 +158,7 @@ class BadCredentials(ErrorMessageSub):
 
 
 class UnavailableErrorMessage(RequestExecutionException):
-    """Too few live replicas."""
+    """Too few replicas are alive for the consistency level."""
 
     summary = "Unavailable exception"
     error_code = 0x1000
@@ -196,7 +197,8 @@ class TruncateError(RequestExecutionException):
 
 
 def _read_responses(cursor: Cursor) -> dict[str, Any]:
-    # The keys are names of parameters: `to_exception` hands `info` on to the public classes.
+    """Read the fields with which timeouts and failures begin."""
+    # The keys must be the parameters of the public exceptions, to which `to_exception` passes them.
     return {
         "consistency": cursor.short(),
         "received_responses": cursor.int32(),
@@ -205,15 +207,16 @@ def _read_responses(cursor: Cursor) -> dict[str, Any]:
 
 
 def _read_failures(cursor: Cursor, protocol_version: int) -> dict[str, Any]:
-    """Read the common beginning of both failures.
+    """Read the fields with which ReadFailure and WriteFailure begin.
 
-    It is a count before version 5, and the reason of each replica since (section 9 of v5).
+    Before version 5, they end with the number of failed replicas. Since version 5, the address of
+    each failed replica and the reason follow (native_protocol_v5.spec, section 9).
     """
     info = _read_responses(cursor)
     info["failures"] = cursor.int32()
     if protocol_version >= 5:
         count = info["failures"]
-        # An entry takes 7 bytes at least: the address's size, 4 bytes of it, the code.
+        # Each replica has at least 7 bytes: the address's size (1), the address (4), the code (2).
         if count < 0 or count * 7 > len(cursor.data) - cursor.pos:
             raise ProtocolError(f"a map of {count} failure reasons is longer than the message")
         reasons = {}
@@ -225,7 +228,7 @@ def _read_failures(cursor: Cursor, protocol_version: int) -> dict[str, Any]:
 
 
 def _write_type(text: str) -> Any:
-    # A kind of write that is newer than this driver stays as it came.
+    # If the server knows a write type that this driver does not, keep its name.
     return WriteType.name_to_value.get(text, text)
 
 
@@ -242,7 +245,7 @@ class WriteTimeoutErrorMessage(RequestExecutionException):
         if (
             protocol_version >= 5
             and info["write_type"] == WriteType.CAS
-            # A server that leaves the field out must not turn a timeout into a protocol error.
+            # Some servers may leave out this field. That must not become a protocol error.
             and len(cursor.data) - cursor.pos >= 2
         ):
             info["contentions"] = cursor.short()
@@ -267,7 +270,7 @@ class ReadTimeoutErrorMessage(RequestExecutionException):
 
 
 class ReadFailureMessage(RequestExecutionException):
-    """Replicas failed a read."""
+    """A read failed on a replica."""
 
     summary = "Replica(s) failed to execute read"
     error_code = 0x1300
@@ -299,7 +302,7 @@ class FunctionFailureMessage(RequestExecutionException):
 
 
 class WriteFailureMessage(RequestExecutionException):
-    """Replicas failed a write."""
+    """A write failed on a replica."""
 
     summary = "Replica(s) failed to execute write"
     error_code = 0x1500
@@ -316,9 +319,10 @@ class WriteFailureMessage(RequestExecutionException):
 
 
 class CDCWriteException(RequestExecutionException, errors.CDCWriteFailure):
-    """The change-data-capture space is full.
+    """A write failed because the space for change data capture (CDC) is full.
 
-    Raised as it is, so that programs catch it by the name of either module.
+    The driver raises this class itself. Applications may catch it by this name or as
+    `cassandra.errors.CDCWriteFailure`.
     """
 
     summary = "Failed to execute write due to CDC space exhaustion."
@@ -326,7 +330,7 @@ class CDCWriteException(RequestExecutionException, errors.CDCWriteFailure):
 
 
 class CASWriteUnknownMessage(RequestExecutionException):
-    """A contended lightweight transaction may or may not complete."""
+    """It is unknown whether a contended lightweight transaction was applied."""
 
     summary = "CAS write result unknown"
     error_code = 0x1700
@@ -344,7 +348,7 @@ class SyntaxException(RequestValidationException):
 
 
 class UnauthorizedErrorMessage(RequestValidationException):
-    """The role may not do this."""
+    """The user's role lacks the permission for the request."""
 
     summary = "Unauthorized"
     error_code = 0x2100
@@ -354,7 +358,7 @@ class UnauthorizedErrorMessage(RequestValidationException):
 
 
 class InvalidRequestException(RequestValidationException):
-    """The statement is well formed, but invalid."""
+    """The statement has no syntax error, but is invalid."""
 
     summary = "Invalid query"
     error_code = 0x2200
@@ -364,9 +368,10 @@ class InvalidRequestException(RequestValidationException):
 
 
 class ConfigurationException(RequestValidationException, errors.ConfigurationException):
-    """The server cannot do this as it is configured.
+    """The server's configuration does not allow the request.
 
-    Raised as it is, so that programs catch it by the name of either module.
+    The driver raises this class itself. Applications may catch it by this name or as
+    `cassandra.errors.ConfigurationException`.
     """
 
     summary = "Query invalid because of configuration issue"
@@ -374,14 +379,14 @@ class ConfigurationException(RequestValidationException, errors.ConfigurationExc
 
 
 class AlreadyExistsException(ConfigurationException):
-    """The keyspace or table exists."""
+    """The keyspace or table to create already exists."""
 
     summary = "Item already exists"
     error_code = 0x2400
 
     @classmethod
     def read_info(cls, cursor: Cursor, protocol_version: int) -> dict[str, Any]:
-        # For a keyspace the table is an empty string (section 8).
+        # The table is an empty string if the keyspace already exists (section 8).
         return {"keyspace": cursor.name(), "table": cursor.name()}
 
     def to_exception(self) -> Exception:
@@ -389,7 +394,10 @@ class AlreadyExistsException(ConfigurationException):
 
 
 class PreparedQueryNotFound(RequestValidationException):
-    """The host does not know the statement's id (`info`, bytes): prepare it again."""
+    """The host does not know a prepared statement, so it must be prepared again.
+
+    `info` is the statement's id (bytes).
+    """
 
     summary = "Matching prepared statement not found on this node"
     error_code = 0x2500
@@ -400,14 +408,17 @@ class PreparedQueryNotFound(RequestValidationException):
 
 
 class ClientWriteError(RequestExecutionException):
-    """A write by a client of DSE failed."""
+    """A client write failed; an error code of DataStax Enterprise (DSE)."""
 
     summary = "Client write failure."
     error_code = 0x8000
 
 
 class RateLimitReachedException(RequestExecutionException):
-    """ScyllaDB's rate limit; its code is agreed on with each connection."""
+    """The request exceeded ScyllaDB's rate limit for a partition.
+
+    This class has no `error_code`: the server tells each connection the code in SUPPORTED.
+    """
 
     summary = "Rate limit was exceeded for a partition affected by the request"
 
@@ -417,7 +428,7 @@ class RateLimitReachedException(RequestExecutionException):
         try:
             op_type = OperationType(op_type)
         except ValueError:
-            pass  # a kind that is newer than this driver stays a number
+            pass  # the server knows a type that this driver does not; keep the number
         return {"op_type": op_type, "rejected_by_coordinator": cursor.byte() != 0}
 
     def to_exception(self) -> Exception:
@@ -425,11 +436,11 @@ class RateLimitReachedException(RequestExecutionException):
 
 
 class NotSupportedError(Exception):
-    """Something that this driver or server cannot do."""
+    """The driver or server does not support something."""
 
 
 class InternalError(Exception):
-    """A state that should not be possible."""
+    """The driver is in a state that should not be possible."""
 
 
 for _public_class in list(vars().values()):

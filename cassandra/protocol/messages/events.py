@@ -1,4 +1,7 @@
-"""EVENT, and the content of a schema change (native_protocol_v5.spec, 4.2.5.5 and 4.2.6)."""
+"""EVENT messages, and the fields of a schema change.
+
+See native_protocol_v5.spec, sections 4.2.5.5 (schema change) and 4.2.6 (EVENT).
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,19 @@ from cassandra.protocol.primitives import Cursor
 from cassandra.versions import SchemaTargetType, UserAggregateDescriptor, UserFunctionDescriptor
 
 GRACEFUL_DISCONNECT = "GRACEFUL_DISCONNECT"
-"""The event of a server that will close the connection soon, and its option in SUPPORTED."""
+"""The event by which a server announces that it will close the connection.
+
+The option in SUPPORTED that offers this event has the same name.
+"""
 
 
 def read_schema_change(cursor: Cursor) -> dict[str, Any]:
-    """Read <change_type><target><options> into a dict.
+    """Read <change_type><target><options> of a schema change; returns them as a dict.
 
-    Its keys are change_type, target_type, keyspace, and the target's name in small letters for the
-    changed object. A table or type is its name; a function or aggregate is its descriptor
-    (`UserFunctionDescriptor`, `UserAggregateDescriptor`).
+    The dict has the keys "change_type", "target_type" and "keyspace". Unless the keyspace itself
+    changed, the changed object is under the key "table", "type", "function" or "aggregate". A table
+    or type is given by its name. A function or aggregate is given as a `UserFunctionDescriptor` or
+    `UserAggregateDescriptor`.
     """
     change_type = cursor.string()
     target = cursor.string()
@@ -32,11 +39,12 @@ def read_schema_change(cursor: Cursor) -> dict[str, Any]:
     if target in (SchemaTargetType.TABLE, SchemaTargetType.TYPE):
         event[target.lower()] = cursor.name()
     elif target == SchemaTargetType.FUNCTION:
-        # Overloads share a name, so argument types are part of the target (section 4.2.5.5).
+        # Functions may be overloaded, so the argument types follow the name (section 4.2.5.5).
         event["function"] = UserFunctionDescriptor(cursor.name(), cursor.name_list())
     elif target == SchemaTargetType.AGGREGATE:
         event["aggregate"] = UserAggregateDescriptor(cursor.name(), cursor.name_list())
-    # Not skipped: whoever reads metadata would believe that it is up to date.
+    # Raise an error for an unknown target. If we ignored the change, the driver's schema metadata
+    # would be wrong without notice.
     elif target != SchemaTargetType.KEYSPACE:
         raise ProtocolError(f"a schema change of the unknown kind {target!r}")
     return event
@@ -47,7 +55,7 @@ def _read_address_change(cursor: Cursor) -> dict[str, Any]:
 
 
 def _read_client_routes_change(cursor: Cursor) -> dict[str, Any]:
-    # ScyllaDB's protocol extensions.
+    # An event of ScyllaDB's protocol extensions.
     return {
         "change_type": cursor.string(),
         "connection_ids": cursor.string_list(),
@@ -56,7 +64,7 @@ def _read_client_routes_change(cursor: Cursor) -> dict[str, Any]:
 
 
 def _read_nothing(cursor: Cursor) -> dict[str, Any]:
-    # GRACEFUL_DISCONNECT is about the connection that it comes over, and says no more (CEP-59).
+    # GRACEFUL_DISCONNECT has no fields: it is about the connection over which it comes (CEP-59).
     return {}
 
 
@@ -74,10 +82,10 @@ known_event_types = frozenset(_READERS)
 @public
 @register_class
 class EventMessage(MessageType):
-    """EVENT: a change that the server reports.
+    """EVENT: the server reports a change.
 
     :param event_type: one of `known_event_types`.
-    :param event_args: its details; the keys depend on the type.
+    :param event_args: the fields of the event by name; the names depend on the type.
     """
 
     opcode = opcodes.EVENT
@@ -89,13 +97,13 @@ class EventMessage(MessageType):
 
     @classmethod
     def decode(cls, cursor: Cursor) -> EventMessage:
-        """Return the message that a body holds.
+        """Decode the body of this message.
 
-        :param cursor: the reader of the body, at its beginning.
+        :param cursor: a cursor at the beginning of the body.
         """
         event_type = cursor.string()
         reader = _READERS.get(event_type)
-        # Servers send only types that REGISTER named, so an unknown one means a damaged message.
+        # Servers send only the types that our REGISTER named, so an unknown type means damage.
         if reader is None:
             raise ProtocolError(f"an event of the unknown type {event_type!r}")
         return cls(event_type, reader(cursor))

@@ -1,7 +1,8 @@
 """QUERY, PREPARE, EXECUTE and BATCH (native_protocol_v5.spec, sections 4.1.4 to 4.1.7).
 
-`cassandra.protocol.bodies` or its compiled twin builds the bodies. A subclass may override
-`_write_query_params(f, protocol_version)`: its messages are then written through that method.
+`cassandra.protocol.bodies` or its compiled twin encodes the bodies. An application's subclass may
+override `_write_query_params(f, protocol_version)`. That method then writes the query parameters of
+its messages.
 """
 
 from __future__ import annotations
@@ -24,30 +25,31 @@ else:
 
 
 class Numbered(Protocol):
-    """A `BatchType`, or another object with its number."""
+    """A `BatchType`, or another object with the number of a batch type in `value`."""
 
     value: int
 
 
 def _batch_kind(batch_type: Numbered | int) -> int:
-    # By attribute, not by class: programs pass enums of their own with the same values.
+    # Do not check the class: applications pass enums of their own with the same values.
     number: Any = getattr(batch_type, "value", batch_type)
     return int(number)
 
 
 class _QueryMessage(MessageType):
-    """The common part of QUERY and EXECUTE: values, and how they are executed.
+    """Base of QUERY and EXECUTE, with the <query_parameters> that both have.
 
-    :param query_params: the values of the markers; None for none.
-    :param consistency_level: a number of `ConsistencyLevel`.
-    :param serial_consistency_level: SERIAL or LOCAL_SERIAL for lightweight transactions; None for
+    :param query_params: the values of the bind markers, or None.
+    :param consistency_level: a constant of `ConsistencyLevel`.
+    :param serial_consistency_level: SERIAL or LOCAL_SERIAL for lightweight transactions. None uses
         the server's default.
-    :param fetch_size: rows in a page; None for no paging.
-    :param paging_state: where the page begins, from the page before; None for the first page.
-    :param timestamp: microseconds since 1970; None for the server's time.
-    :param skip_meta: ask the server to leave the columns of the result out.
-    :param continuous_paging_options: must be None: it belongs to the DSE protocol versions.
-    :param keyspace: for names without one (version 5); None for the connection's.
+    :param fetch_size: the number of rows in a page. None means no paging.
+    :param paging_state: the paging state of the previous page's result. None asks for the first
+        page.
+    :param timestamp: microseconds since 1970. None uses the server's time.
+    :param skip_meta: ask the server not to send the result's columns.
+    :param continuous_paging_options: must be None, since only the DSE protocol versions have it.
+    :param keyspace: the keyspace for tables without one (version 5). None uses the connection's.
     """
 
     def __init__(
@@ -72,15 +74,15 @@ class _QueryMessage(MessageType):
         self.continuous_paging_options = continuous_paging_options
         self.keyspace = keyspace
 
-    # Not a parameter: the constructors' positions are public, and programs' subclasses call them.
+    # Not a parameter of the constructor: applications' subclasses pass its arguments by position.
     now_in_seconds: int | None = None
 
     def _write_query_params(self, f: BinaryIO, protocol_version: int) -> None:
-        """Write <query_parameters> to `f`; a subclass may override this."""
+        """Write <query_parameters> to `f`. Subclasses may override this."""
         f.write(bodies.query_params_body(params_of(self), protocol_version))
 
     def _through_override(self, head: bytes, protocol_version: int) -> bytes:
-        """Return a body whose query parameters an overriding method writes."""
+        """Return `head` and the query parameters that a subclass's `_write_query_params` writes."""
         target = BytesIO()
         target.write(head)
         self._write_query_params(target, protocol_version)
@@ -88,26 +90,28 @@ class _QueryMessage(MessageType):
 
 
 public(_QueryMessage)
-# Kept now: a program may also replace the method on the class, and that counts as an override.
+# Stored here, because an application may also assign another method to `_QueryMessage` itself. That
+# counts as an override too.
 _stock_write_query_params = _QueryMessage._write_query_params
 
 
 @public
 @register_class
 class QueryMessage(_QueryMessage):
-    """QUERY: a statement as text.
+    """QUERY: executes a statement that is not prepared.
 
-    :param query: the text.
-    :param consistency_level: a number of `ConsistencyLevel`.
-    :param serial_consistency_level: SERIAL or LOCAL_SERIAL for lightweight transactions; None for
+    :param query: the statement in CQL.
+    :param consistency_level: a constant of `ConsistencyLevel`.
+    :param serial_consistency_level: SERIAL or LOCAL_SERIAL for lightweight transactions. None uses
         the server's default.
-    :param fetch_size: rows in a page; None for no paging.
-    :param paging_state: where the page begins, from the page before; None for the first page.
-    :param timestamp: microseconds since 1970; None for the server's time.
-    :param continuous_paging_options: must be None: it belongs to the DSE protocol versions.
-    :param keyspace: for names without one (version 5); None for the connection's.
-    :param query_params: bytes, None (null) or UNSET_VALUE for each marker in the text; None for no
-        values.
+    :param fetch_size: the number of rows in a page. None means no paging.
+    :param paging_state: the paging state of the previous page's result. None asks for the first
+        page.
+    :param timestamp: microseconds since 1970. None uses the server's time.
+    :param continuous_paging_options: must be None, since only the DSE protocol versions have it.
+    :param keyspace: the keyspace for tables without one (version 5). None uses the connection's.
+    :param query_params: for each bind marker in the statement: bytes, None (null) or UNSET_VALUE.
+        Or None if the statement has no bind markers.
     """
 
     opcode = opcodes.QUERY
@@ -133,7 +137,7 @@ class QueryMessage(_QueryMessage):
             fetch_size,
             paging_state,
             timestamp,
-            False,
+            False,  # skip_meta
             continuous_paging_options,
             keyspace,
         )
@@ -149,10 +153,10 @@ class QueryMessage(_QueryMessage):
 @public
 @register_class
 class PrepareMessage(MessageType):
-    """PREPARE: a statement to prepare.
+    """PREPARE: prepares a statement.
 
-    :param query: the text.
-    :param keyspace: for names without one (version 5); None for the connection's.
+    :param query: the statement in CQL.
+    :param keyspace: the keyspace for tables without one (version 5). None uses the connection's.
     """
 
     opcode = opcodes.PREPARE
@@ -174,26 +178,28 @@ class ExecuteMessage(_QueryMessage):
     """EXECUTE: executes a prepared statement.
 
     :param query_id: the server's id of the statement.
-    :param query_params: a `ValuesBlock`, or bytes, None (null) or UNSET_VALUE for each marker.
-    :param consistency_level: a number of `ConsistencyLevel`.
-    :param serial_consistency_level: SERIAL or LOCAL_SERIAL for lightweight transactions; None for
+    :param query_params: a `ValuesBlock`; or, for each bind marker, bytes, None (null) or
+        UNSET_VALUE.
+    :param consistency_level: a constant of `ConsistencyLevel`.
+    :param serial_consistency_level: SERIAL or LOCAL_SERIAL for lightweight transactions. None uses
         the server's default.
-    :param fetch_size: rows in a page; None for no paging.
-    :param paging_state: where the page begins, from the page before; None for the first page.
-    :param timestamp: microseconds since 1970; None for the server's time.
-    :param skip_meta: ask the server to leave the columns of the result out.
-    :param continuous_paging_options: must be None: it belongs to the DSE protocol versions.
-    :param result_metadata_id: the id of the columns that the client knows (version 5, or ScyllaDB's
-        extension); None or empty makes the server send them.
-    :param tablet_version_block: the client's knowledge of the tablet, a byte of ScyllaDB's
-        TABLETS_ROUTING_V2; None for nothing.
+    :param fetch_size: the number of rows in a page. None means no paging.
+    :param paging_state: the paging state of the previous page's result. None asks for the first
+        page.
+    :param timestamp: microseconds since 1970. None uses the server's time.
+    :param skip_meta: ask the server not to send the result's columns.
+    :param continuous_paging_options: must be None, since only the DSE protocol versions have it.
+    :param result_metadata_id: the id of the result metadata that the client knows (version 5, or
+        ScyllaDB's extension). If it is None or empty, the server sends the metadata.
+    :param tablet_version_block: the version of the tablet that the client knows, a byte of
+        ScyllaDB's TABLETS_ROUTING_V2. None if the client knows no tablet.
     """
 
     opcode = opcodes.EXECUTE
     name = "EXECUTE"
 
-    # The extensions of the connection that it is encoded for. A program's handler may lack the
-    # parameter for them, and the server wants the fields all the same.
+    # The extensions of the connection. They are used if `body` gets none, because an application's
+    # handler lacks the parameter: the server requires the extensions' fields in any case.
     agreed_features: ProtocolFeatures | None = None
 
     def __init__(
@@ -233,18 +239,17 @@ class ExecuteMessage(_QueryMessage):
         if protocol_version >= 5 or (
             protocol_features is not None and protocol_features.use_metadata_id
         ):
-            # An empty id never matches, so the server sends the metadata with the rows (section
-            # 4.1.6).
+            # The field is required (native_protocol_v5.spec, section 4.1.6). An empty id matches no
+            # metadata, so the server sends the metadata with the rows.
             metadata_id = self.result_metadata_id or b""
         if protocol_features is not None and protocol_features.tablets_routing_v2:
-            # ScyllaDB's protocol extensions: a driver that holds no version yet sends a byte all
-            # the same.
+            # With this extension the byte is required, even if the client knows no version yet.
             block = self.tablet_version_block or 0
         if type(self)._write_query_params is not _stock_write_query_params:
             body = self._through_override(
                 bodies.execute_head(self.query_id, metadata_id), protocol_version
             )
-            # The byte belongs behind the query parameters, whoever has written those.
+            # The byte comes after the query parameters.
             return body if block is None else body + bytes((block,))
         return bodies.execute_of_message(self.query_id, metadata_id, self, protocol_version, block)
 
@@ -252,21 +257,21 @@ class ExecuteMessage(_QueryMessage):
 @public
 @register_class
 class BatchMessage(MessageType):
-    """BATCH: executes many statements.
+    """BATCH: executes several statements.
 
     :param batch_type: a `BatchType` or its number.
-    :param queries: (is prepared, query or id, values) each.
-    :param consistency_level: a number of `ConsistencyLevel`.
-    :param serial_consistency_level: SERIAL or LOCAL_SERIAL for lightweight transactions; None for
+    :param queries: a tuple (is prepared, query or id, values) for each statement.
+    :param consistency_level: a constant of `ConsistencyLevel`.
+    :param serial_consistency_level: SERIAL or LOCAL_SERIAL for lightweight transactions. None uses
         the server's default.
-    :param timestamp: microseconds since 1970; None for the server's time.
-    :param keyspace: for names without one (version 5); None for the connection's.
+    :param timestamp: microseconds since 1970. None uses the server's time.
+    :param keyspace: the keyspace for tables without one (version 5). None uses the connection's.
     """
 
     opcode = opcodes.BATCH
     name = "BATCH"
 
-    # As in `_QueryMessage`: the positions of the constructor are public.
+    # Not a parameter of the constructor, as in `_QueryMessage`.
     now_in_seconds: int | None = None
 
     def __init__(
@@ -290,11 +295,11 @@ class BatchMessage(MessageType):
     ) -> bytes:
         params = QueryParams(
             self.consistency_level,
-            None,
-            None,
-            False,
-            None,
-            None,
+            None,  # values
+            None,  # value_names
+            False,  # skip_metadata
+            None,  # page_size
+            None,  # paging_state
             self.serial_consistency_level,
             self.timestamp,
         )
@@ -310,9 +315,9 @@ class BatchMessage(MessageType):
 class ReviseRequestMessage(MessageType):
     """REVISE_REQUEST of the DSE protocol versions, which this driver does not speak.
 
-    :param op_type: a number of `RevisionType`.
-    :param op_id: the stream of the request that is revised.
-    :param next_pages: how many further pages are wanted.
+    :param op_type: a constant of `RevisionType`.
+    :param op_id: the stream of the request to revise.
+    :param next_pages: the number of further pages that the client asks for.
     """
 
     opcode = opcodes.REVISE_REQUEST

@@ -1,7 +1,8 @@
-"""RESULT of all five kinds (native_protocol_v5.spec, section 4.2.5).
+"""RESULT messages of all five kinds (native_protocol_v5.spec, section 4.2.5).
 
-Everything before a result's rows is parsed when the message arrives. The rows stay bytes until a
-caller reads them, and are decoded once. An error in them is kept and raised at each access.
+When a RESULT arrives, everything before its rows is parsed. The rows stay bytes until the
+application accesses them. They are then decoded once, and the decoded rows are kept. If that fails,
+the error is kept, and each access raises it again.
 """
 
 from __future__ import annotations
@@ -54,26 +55,30 @@ _one_int = struct.Struct(">i").unpack_from
 VOID_BODY = struct.pack(">i", RESULT_KIND_VOID)
 _new = object.__new__
 
-# Metadata of results by their bytes, for results of statements that were not prepared.
-_COLUMN_BYTES = 500
+# A cache for results of statements that were not prepared: the metadata for the bytes of their
+# column specs.
+_COLUMN_BYTES = 500  # estimated memory of a column, for the cache's limit
 _of_specs: Bounded[tuple[int, int, bytes], ResultMetadata] = Bounded(256, 1 << 22)
 
 
 @public
 @register_class
 class ResultMessage(StreamedResult):
-    """A RESULT; `kind`, one of the ``RESULT_KIND_`` numbers, says which attributes apply.
+    """A RESULT message. Its `kind`, a ``RESULT_KIND_`` constant, says which attributes are set.
 
-    * ROWS: metadata (`ResultMetadata`, maybe that of the prepared statement), row_count,
-      paging_state (None on the last page), result_metadata_id (bytes if the server sent a new one),
-      column_names, column_types, column_metadata, parsed_rows (tuples), `decode`.
-    * PREPARED: query_id, bind_metadata (list of `ColumnMetadata`), pk_indexes (None before version
+    * ROWS: metadata (a `ResultMetadata`, perhaps the prepared statement's), row_count, paging_state
+      (None on the last page), result_metadata_id (bytes if the server sent a new id, else None),
+      column_names, column_types, column_metadata, parsed_rows (a list of tuples); see also
+      `decode`.
+    * PREPARED: query_id, bind_metadata (a list of `ColumnMetadata`), pk_indexes (None before
+    * version
       4), result_metadata, result_metadata_id, is_lwt.
     * SET_KEYSPACE: new_keyspace.
     * SCHEMA_CHANGE: schema_change_event, a dict.
 
-    A subclass that a handler maps to this opcode may override `parsed_rows`, or set it and
-    `column_names`, `column_types` and `column_metadata` while it reads (see `recv_body`).
+    An application's handler may map the opcode of RESULT to a subclass. The subclass may override
+    `parsed_rows`. Or its `recv_body` may set `parsed_rows`, `column_names`, `column_types` and
+    `column_metadata`.
     """
 
     opcode = opcodes.RESULT
@@ -95,25 +100,26 @@ class ResultMessage(StreamedResult):
     continuous_paging_seq: int | None = None
     continuous_paging_last: bool | None = None
 
-    # For ROWS: the body, whose rows begin at _offset.
+    # For ROWS: the message's body. The rows begin at _offset.
     _body: bytes = b""
     _offset: int = 0
-    # (method of the row plan, or None for an error; the rows or the error), once it is decoded.
+    # None until the rows are decoded. Then (name of the row plan's method, the rows that it
+    # returned), or (None, error) if decoding failed.
     _page: tuple[str | None, Any] | None = None
-    # Held while a page is decoded, so that two threads never decode it at once. A message from the
-    # wire has its own lock; messages made by hand share this one.
+    # Held while the rows are decoded, so that two threads do not decode them at the same time. Each
+    # message from a server has its own lock. Messages that an application creates share this one.
     _guard = Lock()
 
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)
-        # Rows of a subclass are what its `parsed_rows` are. Set here, so that the stock class need
-        # not look which it is.
+        # A subclass may override `parsed_rows`, so its rows must come from there. `decode` is
+        # replaced here, so that `ResultMessage.decode` need not check for subclasses.
         if cls.decode is ResultMessage.decode:
             cls.decode = _decode_own  # type: ignore[method-assign]
 
     @property
     def column_names(self) -> list[str] | None:
-        """The names of a ROWS result's columns; None for another kind."""
+        """The names of the columns of a ROWS result; None for other kinds."""
         if "column_names" in self.__dict__:
             return self.__dict__["column_names"]  # type: ignore[no-any-return]
         return list(self.metadata.names) if self.kind == RESULT_KIND_ROWS else None
@@ -124,7 +130,7 @@ class ResultMessage(StreamedResult):
 
     @property
     def column_types(self) -> list[Any] | None:
-        """The `cassandra.cqltypes` classes of a ROWS result's columns; None for another kind."""
+        """The `cassandra.cqltypes` class of each column of a ROWS result; None for other kinds."""
         if "column_types" in self.__dict__:
             return self.__dict__["column_types"]  # type: ignore[no-any-return]
         return self.metadata.types if self.kind == RESULT_KIND_ROWS else None
@@ -135,7 +141,7 @@ class ResultMessage(StreamedResult):
 
     @property
     def column_metadata(self) -> list[ColumnMetadata] | None:
-        """The columns of a ROWS result, or the result's columns of a PREPARED one."""
+        """The columns of a ROWS result or, for PREPARED, those that an execution will return."""
         if "column_metadata" in self.__dict__:
             return self.__dict__["column_metadata"]  # type: ignore[no-any-return]
         if self.kind == RESULT_KIND_PREPARED:
@@ -154,7 +160,7 @@ class ResultMessage(StreamedResult):
 
     @property
     def parsed_rows(self) -> list[tuple[Any, ...]] | None:
-        """The page as tuples, decoded at the first access; None for another kind than ROWS.
+        """The rows as tuples, decoded at the first access; None if `kind` is not ROWS.
 
         :raises DecodeError: at each access, if a value cannot be decoded.
         """
@@ -172,7 +178,7 @@ class ResultMessage(StreamedResult):
 
     @property
     def has_own_rows(self) -> bool:
-        """True if a program's class has set `parsed_rows`: there are no bytes to read then."""
+        """True if an application's class has set `parsed_rows`, so that there are no row bytes."""
         return "parsed_rows" in self.__dict__
 
     def take_rows(self, body: bytes, count: int) -> None:
@@ -191,25 +197,26 @@ class ResultMessage(StreamedResult):
 
     @property
     def rows_body(self) -> tuple[bytes, int, int]:
-        """(body, offset of the first row, number of rows): the page as it came.
+        """The encoded rows: (body, offset of the first row in it, number of rows).
 
-        It is for callers that decode it in their own way.
+        This is for code that decodes the rows itself.
         """
         return self._body, self._offset, self.row_count
 
     def decode(self, row_factory: Callable[..., Any]) -> Any:
-        """Return the rows as `row_factory` makes them; [] for another kind than ROWS.
+        """Return the rows that `row_factory` makes, or [] if `kind` is not ROWS.
 
-        The four factories of `cassandra.query` make rows straight from the bytes. Another one is
-        called as ``row_factory(column_names, rows)`` with a list of tuples.
+        For the four row factories of `cassandra.query`, the row plan decodes the bytes directly to
+        their rows. Any other factory is called as ``row_factory(column_names, rows)`` with a list
+        of tuples.
 
         :param row_factory: a function of column names and rows.
         """
         if self.kind != RESULT_KIND_ROWS:
             return []
         method = getattr(row_factory, "row_plan_method", None)
-        # functools.wraps copies attributes to wrappers, which are other functions: their own code
-        # must run.
+        # functools.wraps copies the attribute to a wrapper of a factory, but the wrapper must be
+        # called. So check that the attribute belongs to this function.
         if method is not None and method[1] is row_factory:
             return self._decoded(method[0])
         typed = getattr(row_factory, "rows_of", None)
@@ -218,10 +225,9 @@ class ResultMessage(StreamedResult):
         return row_factory(self.column_names, self._decoded("tuples"))
 
     def columns(self, column_plan: ColumnPlan) -> ColumnArray:
-        """Return the page as columns; they are made anew at each call.
+        """Decode the page into columns; each call decodes it again.
 
-        If an earlier access to the rows failed, this raises the same error: rows and columns refuse
-        the same pages.
+        If an earlier access to the rows failed, this raises the same error.
 
         :param column_plan: a `ColumnPlan` of this metadata.
         """
@@ -231,17 +237,20 @@ class ResultMessage(StreamedResult):
         return column_plan.read(self._body, self._offset, self.row_count)
 
     def _decoded(self, method: str) -> Any:
-        """Return the page from one method of the row plan; asking for the same again is free."""
+        """Return the rows that the row plan's method `method` decodes.
+
+        The last rows are kept, with the name of the method. A call for the same method returns
+        them.
+        """
         guard = self._guard
-        guard.acquire()  # `with` would cost twice as much, which one row feels
+        guard.acquire()  # `with` takes twice as long, which is noticeable for pages of one row
         try:
             page = self._page
             if page is not None:
                 if page[0] == method:
                     return page[1]
                 if page[0] is None:
-                    # Without the frames of earlier accesses: a kept error would collect more of
-                    # them each time.
+                    # Reset the traceback: otherwise, each access would add its frames to it.
                     raise page[1].with_traceback(None)
             row_plan = self.metadata._row_plan or self.metadata.row_plan
             rows = getattr(row_plan, method)(self._body, self._offset, self.row_count)
@@ -255,14 +264,14 @@ class ResultMessage(StreamedResult):
 
 
 def _decode_own(self: ResultMessage, row_factory: Callable[..., Any]) -> Any:
-    """`ResultMessage.decode` of subclasses: rows are made of `parsed_rows`."""
+    """Replaces `ResultMessage.decode` in subclasses: passes `parsed_rows` to the row factory."""
     if self.kind != RESULT_KIND_ROWS:
         return []
     typed = getattr(row_factory, "rows_of", None)
     if typed is not None:
         return typed(self.metadata, self.parsed_rows)
     rows = row_factory(self.column_names, self.parsed_rows)
-    # Columns by name instead of rows: they stand in a list, as one row.
+    # If the factory returns a dict of columns instead of rows, it becomes the only item of a list.
     return [rows] if isinstance(rows, dict) else rows
 
 
@@ -271,7 +280,7 @@ def _renew_lock() -> None:
     ResultMessage._guard = Lock()
 
 
-# The answer to most writes. All of them share it, so nothing may be set on it.
+# The response to most writes. They share this object, so its attributes must never be set.
 VOID_RESULT = ResultMessage(RESULT_KIND_VOID)
 
 
@@ -283,22 +292,27 @@ def read_result(
     user_types: UserTypes | None = None,
     cached: ResultMetadata | None = None,
 ) -> ResultMessage:
-    """Return the RESULT at `pos` of `body`.
+    """Decode the RESULT at `pos` of `body`, except for its rows.
 
-    :param cached: the metadata kept for the prepared statement that was executed.
+    :param version: protocol version of the envelope.
+    :param features: the extensions of the connection.
+    :param user_types: classes registered for UDTs, by keyspace and name.
+    :param cached: the metadata that the client has for the executed prepared statement.
     """
     if cached is not None:
-        # The usual answer to a prepared statement: rows with the known metadata, or without any.
+        # The usual response to a prepared statement: rows with the metadata that we already have,
+        # or without metadata.
         rows = cached.rows_at(body, pos, user_types)
         if rows:
             return rows_result(cached, body, rows)
-    # Made without calling __init__, which would cost each request.
+    # Create the message without calling __init__, to save time in each request.
     message = _new(ResultMessage)
     message.kind = kind = _one_int(body, pos)[0]
     if kind == RESULT_KIND_ROWS:
         end = columns_end(body, pos) if cached is None else 0
         if end:
-            # The same bytes mean the same columns, as long as the rest of the key is the same.
+            # Look up the bytes of the metadata in the cache. The other parts of the key are
+            # settings on which the result of parsing depends.
             key = (rules_of_types(), limits.columns, body[pos:end])
             metadata = _of_specs.get(key)
             if metadata is not None:
@@ -320,7 +334,7 @@ def _read_kind(
     features: ProtocolFeatures | None,
     user_types: UserTypes | None,
 ) -> None:
-    """Read the rest behind the kind of a result that is not ROWS."""
+    """Read the fields after the <kind> of a RESULT that is not ROWS."""
     kind = message.kind
     if kind == RESULT_KIND_PREPARED:
         _read_prepared(message, cursor, version, features, user_types)
@@ -333,7 +347,7 @@ def _read_kind(
 
 
 def rows_result(metadata: ResultMetadata, body: bytes, pos: int) -> ResultMessage:
-    """Return a RESULT of rows with this metadata, whose row count is at `pos` of `body`."""
+    """Return a ROWS result with this metadata; its row count is at `pos` of `body`."""
     message = _new(ResultMessage)
     message.kind = RESULT_KIND_ROWS
     message.metadata = metadata
@@ -341,8 +355,9 @@ def rows_result(metadata: ResultMetadata, body: bytes, pos: int) -> ResultMessag
 
 
 def _at_rows(message: ResultMessage, body: bytes, pos: int) -> ResultMessage:
-    """Return `message` with <rows_count><rows_content> at `pos` of `body` (section 4.2.5.2)."""
-    # Only the count is read now. Rows are decoded in the thread that reads them, not on the loop.
+    """Set the rows of `message` to <rows_count><rows_content> at `pos` of `body`; returns it."""
+    # Read only the count now. The rows are decoded later, in the thread that accesses them, so that
+    # they do not keep the event loop busy.
     (row_count,) = _one_int(body, pos)
     if row_count < 0:
         raise ProtocolError(f"a result of {row_count} rows")
@@ -359,13 +374,13 @@ def read_result_metadata(
     user_types: UserTypes | None,
     cached: ResultMetadata | None,
 ) -> ResultMetadata:
-    """Read <metadata> of section 4.2.5.2.
+    """Read the <metadata> of a ROWS result (native_protocol_v5.spec, section 4.2.5.2).
 
-    Sets `paging_state` and `result_metadata_id` of `message`.
+    Also sets `paging_state` and `result_metadata_id` of `message`.
     """
     flags = cursor.int32()
     count = cursor.int32()
-    # In the order of the wire: the paging state comes before the new id (section 4.2.5.2).
+    # The paging state comes before the new id, although its flag has the lower value (4.2.5.2).
     if flags & ROWS_HAS_MORE_PAGES:
         message.paging_state = cursor.blob()
     if flags & ROWS_METADATA_CHANGED:
@@ -374,8 +389,8 @@ def read_result_metadata(
         return _skipped_metadata(count, user_types, cached)
     is_global = bool(flags & ROWS_GLOBAL_TABLES_SPEC)
     metadata_id = message.result_metadata_id
-    # A response that carries metadata is decoded by that metadata; the same bytes as last time need
-    # no parsing.
+    # The response has metadata, which we must use. If they have the same bytes as those that we
+    # already have, they need not be parsed.
     if cached is not None and cached.same_specs(
         cursor.data, cursor.pos, is_global, count, user_types
     ):
@@ -387,6 +402,7 @@ def read_result_metadata(
 def _skipped_metadata(
     count: int, user_types: UserTypes | None, cached: ResultMetadata | None
 ) -> ResultMetadata:
+    """Return the metadata of a ROWS result with the flag No_metadata and `count` columns."""
     if cached is None:
         if count:
             raise ProtocolError(
@@ -399,7 +415,7 @@ def _skipped_metadata(
             f"but {len(cached)} columns are remembered for it "
             f"({', '.join(cached.names)})"
         )
-    # A class may have been registered since the statement was prepared.
+    # The application may have registered a class for a UDT since it prepared the statement.
     return cached.for_user_types(user_types)
 
 
@@ -410,9 +426,10 @@ def _read_prepared(
     features: ProtocolFeatures | None,
     user_types: UserTypes | None,
 ) -> None:
-    """Read section 4.2.5.4.
+    """Read the fields of a PREPARED result (native_protocol_v5.spec, section 4.2.5.4).
 
-    Partition key indexes came with version 4, metadata ids with 5 (or ScyllaDB's extension).
+    Partition key indexes exist since version 4. The metadata id exists since version 5, and before
+    if both sides use ScyllaDB's extension for it.
     """
     message.query_id = cursor.short_bytes()
     metadata_id = None

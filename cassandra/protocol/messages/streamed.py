@@ -1,9 +1,12 @@
-"""Results that a program's own class reads: the documented methods of `ResultMessage`.
+"""The methods of `ResultMessage` with which an application's class reads a result from a file.
 
-A protocol handler may map an opcode to a class of the program, which overrides `recv_body`,
-`recv_results_rows`, `recv_results_metadata`, `type_codes` and the like. Each gets a file-like
-object at the beginning of its part, and leaves it behind that part. The engine itself never comes
-here: `cassandra.protocol.messages.results` reads bytes in place.
+An application's protocol handler may map the opcode of RESULT to its own class. This class may
+override `recv_body`, `recv_results_rows`, `recv_results_metadata`, `type_codes` and so on. Each
+method gets a file-like object that is positioned at the beginning of the fields that the method
+reads, and must leave it after the last of them.
+
+The engine does not use these methods for its own classes: `cassandra.protocol.messages.results`
+reads the bytes of the body directly.
 """
 
 from __future__ import annotations
@@ -38,9 +41,9 @@ if TYPE_CHECKING:
 
 __all__ = ["StreamedResult", "call_reader", "reads_by_itself"]
 
-_VAR_POSITIONAL = 0x04  # inspect.CO_VARARGS; importing inspect would cost every program
+_VAR_POSITIONAL = 0x04  # inspect.CO_VARARGS; the import of inspect would slow down every start
 
-# A class that has one of these of its own reads results by itself.
+# A subclass that overrides one of these must read its results itself.
 _READERS = frozenset(
     {
         "read_type",
@@ -58,7 +61,7 @@ _READERS = frozenset(
 
 
 def reads_by_itself(kind: type[Any]) -> bool:
-    """Return True if the message class `kind` reads its bytes in its own way."""
+    """Return True if the message class `kind` overrides a method that reads from a file."""
     if issubclass(kind, StreamedResult):
         return kind.reads_streams
     if not issubclass(kind, MessageType):
@@ -75,13 +78,13 @@ def call_reader(
     features: ProtocolFeatures | None,
     *rest: object,
 ) -> Any:
-    """Call a method of a program's class with as many arguments as it takes.
+    """Call a method of an application's class with as many arguments as it accepts.
 
-    Other drivers document ``(f, protocol_version, user_type_map, result_metadata,
-    column_encryption_policy)``; older programs lack the last, and some have `protocol_features`
-    behind the version.
+    cassandra-driver documents the parameters ``(f, protocol_version, user_type_map,
+    result_metadata, column_encryption_policy)``. Older applications lack the last one, and some
+    have `protocol_features` after the version.
     """
-    # A function in C, or a callable object, does not say what it takes: it gets everything.
+    # We cannot tell the parameters of a C function or a callable object, so pass all arguments.
     code = getattr(getattr(reader, "__func__", reader), "__code__", None)
     if code is None:
         return reader(f, version, *rest)
@@ -96,26 +99,28 @@ def call_reader(
 
 
 def _given(rest: Sequence[Any]) -> tuple[ProtocolFeatures | None, Any, Any, Any]:
-    """Return the arguments behind the version in a call.
+    """Interpret the arguments that came after the version in a call; see `call_reader`.
 
-    It is (features, user types, result metadata, policy of column encryption).
+    :returns: (features, user types, result metadata, column encryption policy); an argument that
+        was not passed is None.
     """
-    # With the features in front there are four: they, the types, the metadata and the policy.
+    # If there are four arguments, the first is the features. Otherwise the features were left out.
     features, rest = (rest[0], rest[1:]) if len(rest) > 3 else (None, rest)
     padded = (*rest, None, None, None)
     return features, padded[0], padded[1], padded[2]
 
 
 class StreamedResult(MessageType):
-    """The part of `ResultMessage` that reads from a file-like object.
+    """Base of `ResultMessage`, with its methods that read from a file-like object.
 
-    :param kind: the kind of result, its number in the protocol: 1 void, 2 rows, 3 a keyspace, 4 a
-        prepared statement, 5 a change of the schema.
+    :param kind: the kind of result, a number of the protocol: 1 void, 2 rows, 3 set keyspace, 4
+        prepared, 5 schema change.
     """
 
     type_codes: ClassVar[Mapping[int, Any]] = MappingProxyType(TYPE_CODES)
-    """The `cassandra.cqltypes` class of each type's code; a program may replace the mapping."""
+    """The `cassandra.cqltypes` class of each option id. A subclass may set another mapping."""
 
+    # True if a subclass overrides one of _READERS.
     reads_streams: ClassVar[bool] = False
 
     kind: int
@@ -135,10 +140,11 @@ class StreamedResult(MessageType):
 
     @classmethod
     def recv_body(cls, f: BinaryIO, protocol_version: int, *rest: Any) -> Any:
-        """Return the message whose body begins at `f`.
+        """Read the body of a RESULT from `f`; returns the message.
 
-        :param rest: the classes registered for user-defined types by keyspace and name, the result
-            metadata kept for a prepared statement, and the policy of column encryption.
+        :param rest: the classes registered for user-defined types, by keyspace and name; the result
+            metadata of the executed prepared statement, or None; and the column encryption policy,
+            or None.
         """
         message = cls(read_int(f))
         features, *others = _given(rest)
@@ -146,7 +152,7 @@ class StreamedResult(MessageType):
         return message
 
     def recv(self, f: BinaryIO, protocol_version: int, *rest: Any) -> None:
-        """Read the rest behind the kind of the result; see `recv_body`.
+        """Read the fields after the <kind> of the RESULT; `recv_body` calls this.
 
         :param f: a file-like reader.
         :param protocol_version: the version of the connection.
@@ -166,9 +172,9 @@ class StreamedResult(MessageType):
         features: ProtocolFeatures | None,
         user_types: UserTypes | None,
     ) -> None:
-        """Read a result of another kind than ROWS.
+        """Read a RESULT whose kind is not ROWS.
 
-        :param body: the body of the message.
+        :param body: the bytes after the <kind>.
         :param version: the version of the connection.
         :param features: the extensions of the connection.
         :param user_types: classes registered for UDTs, by keyspace and name.
@@ -176,21 +182,22 @@ class StreamedResult(MessageType):
         raise NotImplementedError
 
     def recv_results_rows(self, f: BinaryIO, protocol_version: int, *rest: Any) -> None:
-        """Read metadata and rows; the rows' values are decoded when they are asked for.
+        """Read the metadata and rows of a ROWS result. Values are decoded when they are accessed.
 
         :param f: a file-like reader.
         :param protocol_version: the version of the connection.
         :param rest: further arguments of `recv_body`.
         """
-        _, user_types, remembered, encryption = _given(rest)
+        _, user_types, cached, encryption = _given(rest)
         self.recv_results_metadata(f, user_types)
-        columns = self.column_metadata or remembered or ()
+        columns = self.column_metadata or cached or ()
         read = ResultMetadata([ColumnMetadata(*column[:4]) for column in columns])
         self.metadata = decrypting(read, encryption)
         count = read_int(f)
         if count < 0:
             raise ProtocolError(f"a result of {count} rows")
-        # A program's own recv_row moves the file by itself, so rows have to be read in turn.
+        # If the subclass overrides recv_row, only that method knows where a row ends. So read and
+        # decode the rows now, one after the other.
         if type(self).recv_row is not StreamedResult.recv_row:
             codecs = self.metadata.codecs
             self.parsed_rows = [
@@ -204,17 +211,17 @@ class StreamedResult(MessageType):
             self.take_rows(f.read(), count)
 
     def take_rows(self, body: bytes, count: int) -> None:
-        """Keep the bytes of `count` rows.
+        """Store the encoded rows, so that they are decoded when they are accessed.
 
         :param body: the bytes of the rows.
-        :param count: how many rows they are.
+        :param count: the number of rows.
         """
         raise NotImplementedError
 
     def recv_results_metadata(self, f: BinaryIO, user_type_map: UserTypes | None) -> None:
-        """Read <metadata>: sets `column_metadata`, `paging_state` and `result_metadata_id`.
+        """Read <metadata>; sets `column_metadata`, `paging_state` and `result_metadata_id`.
 
-        `column_metadata` is None if the server left the columns out.
+        If the server did not send the columns, `column_metadata` becomes None.
 
         :param f: a file-like reader.
         :param user_type_map: classes registered for UDTs, by keyspace and name.
@@ -228,6 +235,7 @@ class StreamedResult(MessageType):
             self.column_metadata = None
             return
         is_global = bool(flags & ROWS_GLOBAL_TABLES_SPEC)
+        # Unless the subclass overrides read_type, read all columns at once.
         if _function(type(self).read_type) is _READ_TYPE:
             with _Rest(f) as cursor:
                 metadata = read_columns(
@@ -247,7 +255,7 @@ class StreamedResult(MessageType):
 
     @classmethod
     def read_type(cls, f: BinaryIO, user_type_map: UserTypes | None) -> Any:
-        """Return the `cassandra.cqltypes` class whose description begins at `f`.
+        """Read the description of a type; returns its `cassandra.cqltypes` class.
 
         :param f: a file-like reader.
         :param user_type_map: classes registered for UDTs, by keyspace and name.
@@ -257,16 +265,19 @@ class StreamedResult(MessageType):
 
     @staticmethod
     def recv_row(f: BinaryIO, colcount: int) -> list[bytes | None]:
-        """Return the bytes of each value of a row; None for null.
+        """Read a row; returns the bytes of each value, or None if it is null.
 
         :param f: a file-like reader.
-        :param colcount: how many columns the row has.
+        :param colcount: the number of columns.
         """
         return [read_value(f) for _ in range(colcount)]
 
 
 class _Rest:
-    """The rest of a file-like object, as a cursor; bytes that were not read are given back."""
+    """Context manager that returns the rest of a file-like object as a `Cursor`.
+
+    On exit, it moves the file's position to the first byte that the cursor did not read.
+    """
 
     __slots__ = ("_cursor", "_f")
 
@@ -278,7 +289,7 @@ class _Rest:
         return self._cursor
 
     def __exit__(self, *_: object) -> None:
-        # Back to behind what was used: the program's next method goes on from there.
+        # Seek back, so that the application's next method continues where the cursor stopped.
         self._f.seek(self._cursor.pos - len(self._cursor.data), 1)
 
 
