@@ -1,4 +1,4 @@
-"""The types of CQL, as classes: what they are called, and how their values are read and written."""
+"""The types of CQL as classes. A class names its type, and encodes and decodes its values."""
 
 from __future__ import annotations
 

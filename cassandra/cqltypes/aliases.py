@@ -1,4 +1,4 @@
-"""Aliases of fields in classes of attrs and pydantic, found by looking at the class alone."""
+"""Finds the aliases of fields in attrs and pydantic classes, without importing these libraries."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import Any
 __all__ = ["attributes_by_alias"]
 
 
-# Neither library is imported: a class of theirs says by its attributes what it is.
+# We recognise a class of either library by its attributes, so we need not import the library.
 @lru_cache(maxsize=256)
 def attributes_by_alias(kind: type) -> dict[str, str]:
-    """Return the attribute that each alias stands for, in a class of attrs or pydantic."""
+    """Return a dict from each alias to its attribute, for an attrs or pydantic class.
+
+    The dict is empty for all other classes.
+    """
     attributes: dict[str, str] = {}
     for field in getattr(kind, "__attrs_attrs__", ()):
         alias = getattr(field, "alias", None)
@@ -27,10 +30,10 @@ def attributes_by_alias(kind: type) -> dict[str, str]:
 
 
 def _aliases_of(field: object) -> list[str]:
-    """Return the aliases of a field of pydantic.
+    """Return the aliases of a pydantic field.
 
-    There may be several, any of which may be given (AliasChoices). A path into a value is not an
-    alias.
+    A field may have several alternative aliases (AliasChoices). A path into a value (AliasPath)
+    does not count as an alias.
     """
     validation_alias = getattr(field, "validation_alias", None)
     choices = getattr(validation_alias, "choices", (validation_alias,))

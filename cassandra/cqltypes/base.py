@@ -1,16 +1,18 @@
-"""Base of all type classes: the registry by name, and the way from a class to its codec.
+"""The base class of all CQL types, their registry by name, and their codecs.
 
-A type is a class, never an instance. A class says what it is (`typename`, `cassname`, `subtypes`)
-and how its codec is built (`_build`, from a module of codec factories). `codec()` returns the
-codec, which is built once for each class:
+Each CQL type is a Python class; there are no instances. The class describes the type (`typename`,
+`cassname`, `subtypes`), and its method `_build` makes a codec with the functions of a codec module.
+The method `codec()` returns the codec of a class, which is made once and cached:
 
-- if the coding of a class is ours, the codec is the one of `_build`;
-- if a program's own class overrides serialize, deserialize, to_binary or from_binary, the codec
-  calls these, also for values inside a collection.
+- If the class does not override the serialization methods, it is the codec that `_build` makes.
+- If an application's class overrides serialize, deserialize, to_binary or from_binary, the codec
+  calls these methods. Values inside a collection are encoded and decoded by them too.
 
-Our own serialize and the others use the codec of `_build`, so ``super().serialize(...)`` works in a
-program's class. Setting a class attribute that codecs depend on (`support_empty_values`,
-`mapped_class`, ...) makes all of them be built anew at their next use.
+The serialization methods of `_CassandraType` always use the codec that `_build` makes. So an
+application's class may call ``super().serialize(...)``.
+
+If you set a class attribute that codecs depend on (`support_empty_values`, `mapped_class`, ...),
+all cached codecs become invalid, and are made again when they are next needed.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ DEFAULT_PROTOCOL_VERSION = 5
 _by_cassname: dict[str, CassandraTypeType] = {}
 _by_cqlname: dict[str, CassandraTypeType] = {}
 
-# Class attributes that a codec takes over when it is built.
+# The class attributes that a codec depends on. A change of one makes all cached codecs invalid.
 _PLAN_ATTRIBUTES = frozenset(
     {
         "support_empty_values",
@@ -50,13 +52,14 @@ _PLAN_ATTRIBUTES = frozenset(
 
 
 class _KnownCodecs:
-    """The codecs of one class, valid for one generation."""
+    """The cached codecs of one class. They are valid while `generation` equals `current`."""
 
     __slots__ = ("by_key", "generation")
 
-    # Counted up by each change that any codec may depend on: containers hold those of other types.
+    # A counter for all classes. Each change that a codec may depend on increments it. It is shared,
+    # because the codec of a container holds the codecs of other types.
     current = 0
-    # Counted up by each class that is registered by name.
+    # Incremented by each class that is registered by name.
     registered = 0
 
     def __init__(self) -> None:
@@ -65,43 +68,45 @@ class _KnownCodecs:
 
 
 def trim_if_startswith(s: str, prefix: str) -> str:
-    """Return `s` without `prefix`, if it begins with it.
+    """Return `s` without `prefix`, or `s` itself if it does not begin with `prefix`.
 
-    :param s: the text.
-    :param prefix: what it may begin with.
+    :param s: the string.
+    :param prefix: the prefix to remove.
     """
     return s[len(prefix) :] if s.startswith(prefix) else s
 
 
 class CassandraTypeType(type):
-    """The metaclass of types: registers them by name, and notices changes of class attributes."""
+    """The metaclass of types. It registers types by name, and detects changes of attributes."""
 
     cassname: str
     typename: str
 
     def __new__(mcs, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> CassandraTypeType:
-        """Make and register the class `name`.
+        """Create the class `name`, and register it under its names.
 
-        Classes with parameters, and those whose name begins with an underscore, are not registered.
+        Classes with parameters are not registered, nor are those whose name begins with "_".
         """
         dct.setdefault("cassname", name)
         cls = super().__new__(mcs, name, bases, dct)
-        # A user-defined type may have any name: registered, it could take the place of ours.
+        # The name of a user-defined type may equal that of one of our classes. If such a class were
+        # registered, it would replace ours.
         if not name.startswith("_") and name.isidentifier() and dct.get("_registered", True):
             _by_cassname[name] = cls
             _KnownCodecs.registered += 1
             if "typename" in dct and not cls.typename.startswith(apache_cassandra_type_prefix):
-                # The first class of a CQL name keeps it: several stand for timestamp.
+                # Several classes have the CQL name timestamp; the first one keeps it.
                 _by_cqlname.setdefault(cls.typename, cls)
         calls.protect(cls)
         return cls
 
     def __setattr__(cls, name: str, value: object) -> None:
-        # All codecs are made anew, not only this class's: containers hold those of their elements.
+        # Make all cached codecs invalid, not only this class's: other classes' codecs may hold it.
         if name in _PLAN_ATTRIBUTES:
             _KnownCodecs.current += 1
             calls.withdraw()
-            # A program that puts back what it had replaced leaves nothing of its own behind.
+            # If an application assigns the original method again, after it had replaced the method,
+            # remove the attribute from the class, so that the class inherits the original.
             if name in calls.NAMES and calls.is_stock(cls, value):
                 inherited = getattr(super(cls, cls), name, None)
                 if name in cls.__dict__ and calls.is_stock(cls, inherited):
@@ -123,9 +128,9 @@ class CassandraTypeType(type):
 
 
 class _CassandraType(metaclass=CassandraTypeType):
-    """Base of all types. A program's own type overrides `serialize` and `deserialize`.
+    """Base of all types. An application's own type overrides `serialize` and `deserialize`.
 
-    :param val: the value, which `validate` checks; kept as the attribute `val`.
+    :param val: a value. The attribute `val` becomes what `validate` returns for it.
     """
 
     subtypes: ClassVar[tuple[Any, ...]] = ()
@@ -134,10 +139,11 @@ class _CassandraType(metaclass=CassandraTypeType):
     typename: ClassVar[str] = ""
     cassname: ClassVar[str] = ""
 
-    # Zero bytes are a value of the type (text, blob), not a legacy empty.
+    # True if zero bytes are an ordinary value of the type, as for text and blob. For other types,
+    # zero bytes are a "legacy empty value", which is neither null nor a valid value.
     empty_binary_ok: ClassVar[bool] = False
 
-    # True reads a legacy empty value as EMPTY, False as None. Most programs expect None.
+    # True decodes such an empty value as EMPTY, False as None. Most applications expect None.
     support_empty_values: ClassVar[bool] = False
 
     _factory: ClassVar[str] = "blob"
@@ -151,7 +157,7 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @staticmethod
     def validate(val: Any) -> Any:
-        """Return `val`. Types of a program may check or convert it.
+        """Return `val`. An application's type may override this to check or convert the value.
 
         :param val: the value.
         """
@@ -161,9 +167,9 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def from_binary(cls, byts: bytes | None, protocol_version: int) -> Any:
-        """Return the value of a [bytes], by the rules for null and for empty values.
+        """Decode a [bytes], which may be null or empty.
 
-        :param byts: None for null.
+        :param byts: the bytes, or None for null.
         :param protocol_version: the version that it was encoded for.
         :raises DecodeError: if the bytes are not valid for the type.
         """
@@ -176,11 +182,11 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def to_binary(cls, val: Any, protocol_version: int) -> bytes:
-        """Return the bytes of `val`, or no bytes for None.
+        """Encode `val`; returns b"" for None.
 
         :param val: the value, or None.
         :param protocol_version: the version to encode it for.
-        :raises TypeError: if `val` is of a class that the type does not take.
+        :raises TypeError: if the type does not accept the class of `val`.
         :raises ValueError: if `val` is out of range or badly formed.
         """
         cls._settle_calls()
@@ -188,20 +194,20 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
-        """Return the value of a body that is neither null nor empty.
+        """Decode bytes that are neither null nor empty.
 
-        :param byts: the body.
+        :param byts: the bytes.
         :param protocol_version: the version that it was encoded for.
         :raises DecodeError: if the bytes are not valid for the type.
         """
         cls._settle_calls()
-        # A value that is decoded by itself counts as a page, for `limits.null_cells`.
+        # For `limits.null_cells`, a value that is decoded by itself counts as a page.
         begin_page()
         return cls._native_codec(protocol_version, "list").decode(byts)
 
     @classmethod
     def serialize(cls, val: Any, protocol_version: int) -> bytes:
-        """Return the body of `val`, which is not None. Raises the errors of `to_binary`.
+        """Encode `val`, which must not be None. Raises the errors of `to_binary`.
 
         :param val: the value.
         :param protocol_version: the version to encode it for.
@@ -212,8 +218,9 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def _settle_calls(cls) -> None:
-        """Let further calls take the fast way, if the coding is ours: see `calls`."""
-        # Once for each change: a class of a program comes here with each value.
+        """Install faster methods for later calls, unless the class overrides them: see `calls`."""
+        # Do this once, and again after a change. (In an application's class, the methods are not
+        # replaced, so they call this for each value.)
         if cls.__dict__.get("_calls_settled") != _KnownCodecs.current:
             settled = _KnownCodecs.current
             calls.install(cls, _generation)
@@ -221,7 +228,7 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def serial_size(cls) -> int | None:
-        """Return the size of each value if a vector packs them without lengths, else None."""
+        """Return the size in bytes of a value in a vector, or None if each has a length there."""
         size: int = (
             cls.codec().fixed_size
             if not cls._overridden()
@@ -233,10 +240,11 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def codec(cls, protocol_version: int = DEFAULT_PROTOCOL_VERSION, vectors: str = "list") -> Any:
-        """Return the codec of this type, in the implementation in use. It is made once.
+        """Return the codec of this type, compiled or Python as the driver uses. It is cached.
 
-        :param protocol_version: what the coding of a program's own type is called with.
-        :param vectors: how vectors of numbers are read: "list", "array" (array.array) or "numpy".
+        :param protocol_version: passed to the methods of an application's type.
+        :param vectors: how vectors of numbers are decoded: "list", "array" (array.array) or
+            "numpy".
         """
         cache = cls._known_codecs("_codecs")
         key = (protocol_version, vectors)
@@ -254,11 +262,11 @@ class _CassandraType(metaclass=CassandraTypeType):
         protocol_version: int = DEFAULT_PROTOCOL_VERSION,
         vectors: str = "list",
     ) -> Any:
-        """Return a codec of this type, made by the factories of `codecs`, a twin module.
+        """Make a codec of this type with the functions of `codecs`.
 
-        :param codecs: the module of codecs, compiled or not.
+        :param codecs: `cassandra.cqltypes.codecs` or its compiled twin.
         :param protocol_version: the version that values are encoded for.
-        :param vectors: what vectors of numbers are read as: "list", "array" or "numpy".
+        :param vectors: how vectors of numbers are decoded: "list", "array" or "numpy".
         """
         if cls._overridden():
             return codecs.from_class(
@@ -271,6 +279,7 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def _native_codec(cls, protocol_version: int, vectors: str) -> Any:
+        """Return the codec that `_build` makes, even if the class overrides the methods."""
         cache = cls._known_codecs("_native_codecs")
         key = (protocol_version, vectors)
         codec = cache.by_key.get(key)
@@ -282,7 +291,8 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def _known_codecs(cls, attribute: str) -> _KnownCodecs:
-        # Of this very class: getattr would find a parent's codecs, whose rules may differ.
+        """Return the valid cache in the attribute `attribute`; create one if necessary."""
+        # Not getattr(), which would also find the cache of a parent class.
         cache: _KnownCodecs | None = cls.__dict__.get(attribute)
         if cache is None or cache.generation != _KnownCodecs.current:
             cache = _KnownCodecs()
@@ -291,7 +301,7 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def _overridden(cls) -> bool:
-        """Return True if a program's class has taken over the coding."""
+        """Return True if the class overrides how values are encoded or decoded."""
         return not (
             calls.is_stock(cls, cls.serialize)
             and calls.is_stock(cls, cls.deserialize)
@@ -305,7 +315,7 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
-        """Return the codec of our own coding of this type."""
+        """Make the type's codec with the functions of `codecs`; it calls no overridden methods."""
         return getattr(codecs, cls._factory)(cls.typename or cls.cassname, empty=cls._empty())
 
     # -- names and parameters ----------------------------------------------------------------------
@@ -315,7 +325,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         """Return the server's class name with `subtypes` as parameters.
 
         :param subtypes: the types of the elements or fields.
-        :param full: True puts the package before each name.
+        :param full: True writes each name with its Java package.
         """
         cname = cls.cassname
         if full and "." not in cname:
@@ -329,11 +339,11 @@ class _CassandraType(metaclass=CassandraTypeType):
     def apply_parameters(cls, subtypes: Sequence[Any], names: Sequence[Any] | None = None) -> Any:
         """Return the subclass of this type with `subtypes` as parameters.
 
-        Equal parameters give the same class.
+        Calls with equal parameters return the same class.
 
         :param subtypes: the types of the elements or fields, classes of `cassandra.cqltypes`.
-        :param names: the names of fields, if the type has any.
-        :raises ValueError: if their number is wrong.
+        :param names: the names of the fields, if the type has fields.
+        :raises ValueError: if the number of subtypes is wrong.
         """
         subtypes = tuple(subtypes)
         if cls.num_subtypes != "UNKNOWN" and len(subtypes) != cls.num_subtypes:
@@ -348,7 +358,7 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
-        """Return the type as CQL has it, like ``map<text, int>``."""
+        """Return the type's name in CQL, for example ``map<text, int>``."""
         name = cls.typename or f"'{cls.cass_parameterized_type(full=True)}'"
         if not cls.subtypes or not cls.typename:
             return name
@@ -356,9 +366,9 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def cass_parameterized_type(cls, full: bool = False) -> str:
-        """Return the server's class name of the type, like ``MapType(UTF8Type, Int32Type)``.
+        """Return the name of the server's class, for example ``MapType(UTF8Type, Int32Type)``.
 
-        :param full: True puts the package before each name.
+        :param full: True writes each name with its Java package.
         """
         return cls.cass_parameterized_type_with(cls.subtypes, full=full)
 
@@ -368,16 +378,19 @@ def _generation() -> int:
 
 
 def rules_of_types() -> int:
-    """Return a number that changes whenever a type's name or coding may stand for another one."""
+    """Return a number that changes when a class is registered or a codec may have changed.
+
+    It is for caches of what was made from types: if the number changed, they are out of date.
+    """
     return _KnownCodecs.current + _KnownCodecs.registered
 
 
 calls.stock_methods.update({name: _CassandraType.__dict__[name] for name in calls.NAMES})
 _EMPTY_IS_VALUE = frozenset({"text", "ascii_text", "blob", "nothing"})
 
-# Classes with parameters are kept, so that equal types are one class with one codec. A schema has
-# few of them; the limit is for hostile or generated ones.
-_CLASS_BYTES = 2000
+# A cache of the classes with parameters, so that equal types are the same class with the same
+# codec. A schema has few of them. The limit is for hostile servers and generated schemas.
+_CLASS_BYTES = 2000  # estimated memory of a class, for the cache's limit
 _parameterized: Bounded[Any, Any] = Bounded(10_000, 1 << 25)
 
 
@@ -387,10 +400,7 @@ def parameterized(
     fieldnames: tuple[Any, ...] | None,
     **attributes: Any,
 ) -> Any:
-    """Return the subclass of `cls` with `subtypes` and further class `attributes`.
-
-    It comes from the cache if it was made before.
-    """
+    """Return the subclass of `cls` with `subtypes` and further class `attributes`; it is cached."""
     key = (cls, subtypes, fieldnames, *attributes.values())
     subclass = _parameterized.get(key)
     if subclass is None:
@@ -419,9 +429,9 @@ def parameterized(
 def sub_codec(
     cls: type[_CassandraType], codecs: ModuleType, protocol_version: int, vectors: str
 ) -> Codec:
-    """Return the codec of a type inside another.
+    """Return the codec of a type that is inside another type.
 
-    It is the shared one if `codecs` is the implementation in use.
+    If `codecs` is the codec module that the driver uses, this is the cached codec; else a new one.
     """
     codec: Codec = (
         cls.codec(protocol_version, vectors)
@@ -432,7 +442,7 @@ def sub_codec(
 
 
 def public(*classes: Any) -> None:
-    """Give classes and functions their public path."""
+    """Set the module of classes and functions to the one from which users import them."""
     for public_object in classes:
         public_object.__module__ = "cassandra.cqltypes"
 

@@ -1,18 +1,20 @@
-"""The fast way of `serialize`, `deserialize`, `to_binary` and `from_binary` of type classes.
+"""Makes `serialize`, `deserialize`, `to_binary` and `from_binary` of type classes faster.
 
-The four are class methods of `_CassandraType`, which find the class's codec at each call. The first
-call of a class puts the methods of a `TypeCalls` into the class itself, which hold its codec; the
-calls that follow find them there. Compiled, they are built-in functions.
+These four are class methods of `_CassandraType`, which look up the class's codec in each call. The
+first call on a class replaces them in that class by the methods of a `TypeCalls` object, which
+holds the codec (`install`). Later calls use these fast methods directly. In the compiled
+implementation they are built-in functions.
 
-What is put into a class must not be seen by classes below it, which have other codecs, and must not
-outlive a change that it depends on. So:
+A subclass has another codec, so it must not inherit the fast methods. Nor may they stay after a
+change that the codec depends on. Therefore:
 
-- a class that would inherit such a method gets the class method of `_CassandraType` in its place,
-  when it is made (`protect`) or when its parent's methods are installed;
-- a change of any class attribute that codecs depend on takes all of them out again (`withdraw`):
-  then every class has what its author wrote, and nothing else.
+- A subclass that would inherit a fast method gets the class method of `_CassandraType` as its own
+  attribute. This happens when the subclass is created (`protect`), or when its parent gets the fast
+  methods.
+- If a class attribute that codecs depend on is changed, the fast methods are removed from all
+  classes (`withdraw`). Every class then has only what its author wrote.
 
-A class whose coding, or that of a type inside it, is a program's own keeps the class methods.
+A class gets no fast methods if it overrides one of the four, or if a type inside it does.
 """
 
 from __future__ import annotations
@@ -33,13 +35,14 @@ __all__ = ["NAMES", "install", "is_stock", "protect", "stock_methods", "withdraw
 NAMES = ("serialize", "deserialize", "to_binary", "from_binary")
 
 stock_methods: dict[str, Any] = {}
-"""The class methods of `_CassandraType` by name, as they stand in its namespace."""
+"""The class methods of `_CassandraType` by name: the `classmethod` objects in its namespace."""
 
 _NOTHING = object()
-# What stood in a class, by name, where something was put.
+# For each class that we changed: the original attribute by method name, or _NOTHING if the class
+# did not define it.
 _replaced: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
 _lock = RLock()
-# Not CassandraTypeType's own, which withdraws at each change.
+# We cannot use setattr and delattr: CassandraTypeType overrides both, and calls `withdraw` there.
 _set, _delete = type.__setattr__, type.__delattr__
 
 
@@ -50,14 +53,18 @@ def _renew_lock() -> None:
 
 
 def _put(cls: type[Any], name: str, method: object) -> None:
+    """Set an attribute of `cls`, and remember the original in `_replaced`."""
     _replaced.setdefault(cls, {}).setdefault(name, cls.__dict__.get(name, _NOTHING))
     _set(cls, name, method)
 
 
 def is_stock(cls: type[Any], method: object) -> bool:
-    """Return True if `method`, as `cls` gives or holds it, is its own and not a program's.
+    """Return True if `method` is a method of `_CassandraType` or a fast method of `cls`.
 
-    A method of another type class is a program's choice: ``serialize = UTF8Type.serialize``.
+    Otherwise it is an application's method. A method that is bound to another type class also
+    counts as an application's, since only an application writes ``serialize = UTF8Type.serialize``.
+
+    :param method: the attribute, either looked up on `cls` or from its namespace.
     """
     bound_to: Any = getattr(method, "__self__", None)
     if type(bound_to) is implementations.codecs.TypeCalls:
@@ -65,12 +72,15 @@ def is_stock(cls: type[Any], method: object) -> bool:
     function = getattr(method, "__func__", None)
     if not any(function is stock.__func__ for stock in stock_methods.values()):
         return False
-    # A class method as it stands in a namespace is bound to nothing.
+    # A `classmethod` object from a namespace is not bound to a class.
     return bound_to is cls or isinstance(method, classmethod)
 
 
 def _versions_matter(cls: type[Any]) -> bool:
-    """Return True if the coding is a program's own: it is called with the protocol version."""
+    """Return True if `cls` or a type inside it overrides how values are encoded or decoded.
+
+    Such methods get the protocol version, so one codec for all versions is not enough.
+    """
     return cls._overridden() or any(
         isinstance(part, type) and _versions_matter(part)
         for part in cls.subtypes
@@ -79,12 +89,12 @@ def _versions_matter(cls: type[Any]) -> bool:
 
 
 def install(cls: type[Any], generation: Callable[[], int]) -> None:
-    """Put the fast methods into `cls`, if its coding allows it.
+    """Set the fast methods in `cls`, unless it, or a type inside it, overrides the methods.
 
     :param generation: returns the number of changes so far (see `_KnownCodecs`).
     """
     with _lock:
-        began = generation()
+        initial_generation = generation()
         if _versions_matter(cls):
             return
         codec = cls._native_codec(5, "list")
@@ -93,26 +103,27 @@ def install(cls: type[Any], generation: Callable[[], int]) -> None:
             _keep_stock(child)
         for name in NAMES:
             _put(cls, name, getattr(methods, name))
-        # A change that came meanwhile has not seen these.
-        if generation() != began:
+        # If another thread made a change meanwhile, its `withdraw` did not remove these methods.
+        if generation() != initial_generation:
             withdraw()
 
 
 def _keep_stock(cls: type[Any]) -> None:
-    """Let `cls` have the class methods itself wherever it inherits them."""
+    """Set the class methods that `cls` inherits from `_CassandraType` in `cls` itself."""
     for name in NAMES:
         if name not in cls.__dict__ and is_stock(cls, getattr(cls, name)):
             _put(cls, name, stock_methods[name])
 
 
 def protect(cls: type[Any]) -> None:
-    """Take the fast methods of its parents away from the new class `cls`."""
+    """Prevent the new class `cls` from inheriting the fast methods of its parents."""
     for name in NAMES:
         holder = next((base for base in cls.__mro__ if name in base.__dict__), None)
         if holder is None or holder is cls:
             continue
         calls = getattr(holder.__dict__[name], "__self__", None)
-        # None while the package's own types are made, before an implementation is chosen.
+        # It is None for a method that is not bound. Return early then: while the package's own
+        # types are created, `implementations.codecs` is not known yet.
         if calls is None:
             continue
         if type(calls) is implementations.codecs.TypeCalls and calls.owner is holder:
@@ -121,10 +132,11 @@ def protect(cls: type[Any]) -> None:
 
 
 def withdraw() -> None:
-    """Take out of all classes what was put into them, and put back what stood there."""
+    """Restore the original methods of all classes that this module changed."""
     with _lock:
-        for cls, before in list(_replaced.items()):
-            for name, method in before.items():
+        for cls, originals in list(_replaced.items()):
+            for name, method in originals.items():
+                # Keep a method that an application has set since.
                 if name not in cls.__dict__ or not is_stock(cls, cls.__dict__[name]):
                     continue
                 if method is _NOTHING:

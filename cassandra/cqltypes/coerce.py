@@ -1,8 +1,10 @@
-"""Conversion of values of all kinds to the few numbers on the wire, off the fast path.
+"""Converts the values that applications bind to the few classes that codecs can encode.
 
-Each function takes a value that a program passed, and returns the form that the codec writes. It
-raises `EncodeTypeError` or `EncodeValueError` with a text that names the value. Both twins call
-these functions, so their messages and rules cannot drift apart.
+The codecs handle the common classes themselves, and call these functions for all other values. Each
+function returns what the codec encodes, for example a number of milliseconds. If the value is not
+suitable, it raises `EncodeTypeError` or `EncodeValueError` with a message that shows the value. The
+Python codecs and the compiled ones call the same functions, so they accept the same values and
+raise the same errors.
 """
 
 from __future__ import annotations
@@ -46,8 +48,9 @@ from cassandra.util.temporal import (
     ms_timestamp_from_datetime,
 )
 
-DATE_OFFSET = 1 << 31  # native_protocol_v5.spec 5.5: the epoch lies in the centre of the range
-_EPOCH_ORDINAL = 719163  # of 1970-01-01
+# The number that encodes 1970-01-01 as a date (native_protocol_v5.spec, section 5.5).
+DATE_OFFSET = 1 << 31
+_EPOCH_ORDINAL = 719163  # date(1970, 1, 1).toordinal()
 _SECONDS_OF_2001, _SECONDS_OF_2100 = 1_000_000_000, 4_102_444_800
 _MICROS_OF_2001 = 1_000_000 * _SECONDS_OF_2001
 _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
@@ -55,9 +58,13 @@ _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
 
 
 def member_or_refuse(convert: Callable[..., Any], value: object, what: str, *rest: object) -> Any:
-    """Return `convert` of an enum member's own value.
+    """Convert the value of an enum member.
 
-    :raises EncodeTypeError: for anything else: `value` is not `what`.
+    :param convert: the function that converts the member's value.
+    :param value: the enum member.
+    :param what: what `value` should be, for the error's message.
+    :param rest: further arguments for `convert`.
+    :raises EncodeTypeError: if `value` is not an enum member.
     """
     if not isinstance(value, enum.Enum):
         refuse_type(value, what)
@@ -74,7 +81,10 @@ def is_member(value: object) -> bool:
 
 
 def integer_out_of_place(value: object, name: str, low: int, high: int) -> NoReturn:
-    """Raise the error that says why `value` is not an integer from `low` to `high`."""
+    """Raise the error for a value that is out of range or not an integer.
+
+    :param name: the CQL type.
+    """
     if hasattr(type(value), "__index__"):
         refuse_value(value, f"is out of the range of {name} ({low} to {high})")
     refuse_type(value, "an integer")
@@ -83,7 +93,7 @@ def integer_out_of_place(value: object, name: str, low: int, high: int) -> NoRet
 def index_failed(value: object, error: TypeError) -> NoReturn:
     """Raise the error for a value whose ``__index__`` has raised `error`.
 
-    NumPy's arrays have one, which says neither the value nor its class.
+    That is `error` itself, except for NumPy arrays: their error does not name the value or class.
     """
     if hasattr(type(value), "ndim"):
         refuse_type(value, "an integer")
@@ -91,11 +101,11 @@ def index_failed(value: object, error: TypeError) -> NoReturn:
 
 
 def real_number(value: Any, name: str) -> float:
-    """Return the float of a number. Errors of the number's own conversion are passed on."""
+    """Convert a number to a float. Errors that its own ``__float__`` raises are not changed."""
     refuse_missing(value, "a number")
     kind = type(value)
-    # NumPy's text has a __float__ that parses, its arrays one that fails without saying at which
-    # element.
+    # Reject NumPy's strings and arrays, although they have `__float__`: a string's parses the text,
+    # and an array's raises an error that does not help.
     if (
         isinstance(value, (str, bytes))
         or getattr(value, "ndim", False)
@@ -110,24 +120,24 @@ def real_number(value: Any, name: str) -> float:
     except TypeError:
         if not hasattr(kind, "ndim"):
             raise
-        refuse_type(value, "a number")  # an array of no dimension, of dates say
+        refuse_type(value, "a number")  # for example a NumPy array without dimensions, of dates
 
 
 def boolean(value: object) -> bool:
-    """Return the truth of a bool, or of an integer: flags are often bits of a mask."""
+    """Convert a bool or an integer to a bool. Integers are accepted since flags are often bits."""
     if value is True or value is False:
         return bool(value)
-    # By name: NumPy is not imported here, and its bool is neither a bool nor an int.
+    # Recognise NumPy's bool (neither a bool nor an int) by its name, so as not to import NumPy.
     if type(value).__name__ in ("bool_", "bool") and type(value).__module__ == "numpy":
         return bool(value)
     if not isinstance(value, enum.Enum) and isinstance(value, numbers.Integral):
-        return bool(value)  # NumPy's integers, too
+        return bool(value)  # including NumPy's integers
     truth: bool = member_or_refuse(boolean, value, "a boolean")
     return truth
 
 
 def uuid_bytes(value: object) -> bytes:
-    """Return the 16 bytes of a UUID, or of a string that spells one."""
+    """Return the 16 bytes of a UUID, which may be given as a string."""
     if isinstance(value, uuid_module.UUID):
         return value.bytes
     if isinstance(value, str):
@@ -140,14 +150,14 @@ def uuid_bytes(value: object) -> bytes:
 
 
 def inet_bytes(value: object) -> bytes:
-    """Return the 4 or 16 bytes of an address: a string, or an object of the `ipaddress` module."""
+    """Return the 4 or 16 bytes of an address: a string or an object of the module `ipaddress`."""
     if isinstance(value, str):
         try:
             return socket.inet_pton(socket.AF_INET6 if ":" in value else socket.AF_INET, value)
         except (OSError, ValueError):
             refuse_value(value, "is not an IPv4 or IPv6 address")
     refuse_zone(value)
-    # By attribute: importing `ipaddress` would cost every program, and few use it.
+    # Recognise objects of `ipaddress` by an attribute, so as not to import the module.
     packed = getattr(value, "packed", None)
     if isinstance(packed, bytes) and len(packed) in (4, 16):
         return packed
@@ -156,13 +166,13 @@ def inet_bytes(value: object) -> bytes:
 
 
 def refuse_zone(value: object) -> None:
-    """Raise `EncodeValueError` for an address of the `ipaddress` module with a zone."""
+    """Raise `EncodeValueError` if `value` is an address of the module `ipaddress` with a zone."""
     if getattr(value, "scope_id", None) is not None:
         refuse_value(value, "has a zone (the part behind %), which inet has no place for")
 
 
 def inet_text(data: bytes) -> str:
-    """Return the text of the address in 4 or 16 bytes."""
+    """Return an address of 4 or 16 bytes as text."""
     if len(data) == 4:
         return socket.inet_ntop(socket.AF_INET, data)
     if len(data) == 16:
@@ -171,13 +181,13 @@ def inet_text(data: bytes) -> str:
 
 
 def truncated(why: str) -> NoReturn:
-    """Raise `DecodeError` for an item of a container, which puts the item's place before `why`."""
+    """Raise `DecodeError` for an item of a container. The container adds which item it is."""
     raise DecodeError(why)
 
 
 # -- time ------------------------------------------------------------------------------------------
 
-# The forms of CQL's timestamp literals. A zone may be hours alone.
+# Matches CQL's timestamp literals. A time zone may have hours only, such as "+02".
 _TIMESTAMP_PATTERN = pattern(
     r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
     r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?)?"
@@ -186,6 +196,7 @@ _TIMESTAMP_PATTERN = pattern(
 
 
 def _timestamp_of_text(text: str) -> int:
+    """Return the milliseconds since 1970 of a timestamp literal."""
     match = _TIMESTAMP_PATTERN.fullmatch(text.strip())
     if match is None:
         refuse_value(text, "is not a timestamp of the form YYYY-MM-DD[ HH:MM[:SS[.fff]]][+HHMM]")
@@ -205,17 +216,18 @@ def _timestamp_of_text(text: str) -> int:
     if zone and zone != "Z":
         digits = zone[1:].replace(":", "").ljust(4, "0")
         minutes = int(digits[:2]) * 60 + int(digits[2:])
-        # East of UTC clocks are ahead, so the offset is taken off.
+        # Local time is UTC plus the zone's offset, so subtract the offset.
         millis += -minutes * 60_000 if zone[0] == "+" else minutes * 60_000
     return millis
 
 
 def timestamp_millis(value: object) -> int:
-    """Return the milliseconds since 1970 of `value`.
+    """Return the milliseconds since 1970 of a timestamp.
 
-    It is a datetime (UTC if it is naive), a date, a `Date`, a number of milliseconds, or a string.
+    :param value: a datetime (in UTC if it is naive), a date, a `Date`, a number of milliseconds, or
+        a string.
     """
-    # A datetime is a date too: it is asked about first, and pandas' NaT is a datetime.
+    # Check datetime before date, its base class. pandas' NaT is also a datetime, but is missing.
     if isinstance(value, datetime.datetime):
         refuse_missing(value, "a datetime, a date or a number of milliseconds")
         return ms_timestamp_from_datetime(value)
@@ -227,7 +239,7 @@ def timestamp_millis(value: object) -> int:
         millis = _timestamp_of_text(value)
     elif hasattr(type(value), "__index__"):
         millis = _index(value)
-        if not isinstance(value, MillisTimestamp):  # which says its unit
+        if not isinstance(value, MillisTimestamp):  # this class is always in milliseconds
             _warn_of_unit(millis)
     elif isinstance(value, float):
         try:
@@ -245,8 +257,8 @@ def timestamp_millis(value: object) -> int:
 
 
 def _warn_of_unit(millis: int) -> None:
-    """Warn if a number of milliseconds was probably meant as another unit."""
-    # Milliseconds of 2100 to 9999 are between the two ranges of other units.
+    """Warn if a number of milliseconds is probably a number of another unit."""
+    # A quick check: only numbers outside this range can be a recent time in another unit.
     if millis <= _SECONDS_OF_2100 or millis >= _MICROS_OF_2001:
         if probable_timestamp_unit(millis) is None:
             return
@@ -260,9 +272,10 @@ def _warn_of_unit(millis: int) -> None:
 
 
 def probable_timestamp_unit(millis: int) -> str | None:
-    """Return advice if milliseconds since 1970 were probably meant as another unit, or None.
+    """Return advice if a number of milliseconds is probably a number of another unit, else None.
 
-    `time.time()` has seconds, `time.time_ns()` and pandas have nanoseconds.
+    For example, `time.time()` returns seconds, and `time.time_ns()` and pandas nanoseconds. We
+    assume another unit if the number is a time from 2001 to 2100 in that unit.
 
     :param millis: milliseconds since 1970.
     """
@@ -305,9 +318,9 @@ _DAYS_OF_2000, _DAYS_OF_2100 = 10_957, 47_482
 
 
 def date_number(value: object) -> int:
-    """Return the unsigned 32 bits of a day.
+    """Return the unsigned 32-bit number that encodes a date.
 
-    It is a `Date`, date, datetime or string, or an int that is taken as it is on the wire.
+    :param value: a `Date`, date, datetime or string; or an int, which is already that number.
     """
     if isinstance(value, Date):
         number = operator.index(value.days_from_epoch) + DATE_OFFSET
@@ -331,7 +344,7 @@ def date_number(value: object) -> int:
 
 
 def time_nanos(value: object) -> int:
-    """Return the nanoseconds since midnight of a `Time`, a `datetime.time`, a string, or an int."""
+    """Return the nanoseconds since midnight of a time: a `Time`, `datetime.time`, str or int."""
     if isinstance(value, Time):
         nanos = operator.index(value.nanosecond_time)
     elif isinstance(value, (datetime.time, str)):
@@ -351,7 +364,8 @@ def time_nanos(value: object) -> int:
 def duration_parts(value: object) -> tuple[int, int, int]:
     """Return (months, days, nanoseconds) of a `Duration`.
 
-    They must fit int32, int32 and int64, and have one sign.
+    Raises an error if they do not fit int32, int32 and int64, or if some are positive and others
+    negative.
     """
     if not isinstance(value, Duration):
         parts: tuple[int, int, int] = member_or_refuse(
@@ -366,7 +380,7 @@ def duration_parts(value: object) -> tuple[int, int, int]:
         refuse_value(value, "has months or days out of the range of 32 bits")
     if not _INT64_MIN <= nanos <= _INT64_MAX:
         refuse_value(value, "has nanoseconds out of the range of 64 bits")
-    # native_protocol_v5.spec 5.8: the three are all positive (or zero), or all negative (or zero).
+    # native_protocol_v5.spec, section 5.8, forbids different signs.
     if (months < 0 or days < 0 or nanos < 0) and (months > 0 or days > 0 or nanos > 0):
         refuse_value(value, "mixes positive and negative parts")
     return months, days, nanos
@@ -376,12 +390,15 @@ def duration_parts(value: object) -> tuple[int, int, int]:
 
 
 def varint_bytes(value: object) -> bytes:
-    """Return the shortest two's complement of an integer (native_protocol_v5.spec 5.24)."""
+    """Encode an integer as a varint: its shortest form in two's complement.
+
+    See native_protocol_v5.spec, section 5.24.
+    """
     if not hasattr(type(value), "__index__"):
         data: bytes = member_or_refuse(varint_bytes, value, "an integer")
         return data
     number = _index(value)
-    # The sign takes a bit too, so a number of 8 * n bits needs n + 1 bytes.
+    # There must be one more bit for the sign, so a number of 8 * n bits needs n + 1 bytes.
     magnitude = number if number >= 0 else ~number
     size: int = (magnitude.bit_length() >> 3) + 1
     encoded: bytes = number.to_bytes(size, "big", signed=True)
@@ -391,8 +408,8 @@ def varint_bytes(value: object) -> bytes:
 def decimal_parts(value: object) -> tuple[int, int]:
     """Return (unscaled integer, scale) of a Decimal, an int, a float, a string or a tuple.
 
-    A float counts with exactly its binary value. A tuple or list has the sign, the digits and the
-    exponent, as `decimal.Decimal.as_tuple` gives them.
+    A float is converted exactly, with all digits of its binary value. A tuple or list consists of
+    the sign, the digits and the exponent, as `decimal.Decimal.as_tuple` returns them.
     """
     if not isinstance(value, decimal.Decimal):
         if not (
@@ -403,13 +420,13 @@ def decimal_parts(value: object) -> tuple[int, int]:
         if not isinstance(value, (float, str, tuple, list)):
             return _index(value), 0
         try:
-            # In a context of our own: the thread's may trap signals that are not errors here.
+            # Use our own context: the thread's context may raise errors, for example for a float.
             value = decimal.Decimal(cast("tuple[int, Sequence[int], int]", value), WIDE_CONTEXT)
         except (decimal.InvalidOperation, ValueError, TypeError):
             refuse_value(value, "is not a decimal number")
     if not value.is_finite():
         refuse_value(value, "has no decimal form in CQL (it is not finite)")
-    # Its scientific text has all its digits and its exponent; as_tuple() makes an object for each
+    # Take the digits and exponent from the number's text. as_tuple() would make an object for each
     # digit.
     mantissa, _, power = WIDE_CONTEXT.to_sci_string(value).partition("E")
     integer, _, fraction = mantissa.lstrip("-").partition(".")
@@ -417,7 +434,7 @@ def decimal_parts(value: object) -> tuple[int, int]:
     if not _INT32_MIN <= -exponent <= _INT32_MAX:
         refuse_value(value, "has an exponent out of the range of 32 bits")
     digits = integer + fraction
-    # Looked at before the conversion, which takes more than linear time.
+    # Check the size before the conversion, which takes more than linear time.
     if len(digits) > digits_limit():
         raise EncodeValueError(
             f"a decimal of {len(digits)} digits; limits.decimal_bytes allows {digits_limit()} "
@@ -428,7 +445,7 @@ def decimal_parts(value: object) -> tuple[int, int]:
 
 
 def decimal_of(unscaled: int, scale: int) -> decimal.Decimal:
-    """Return `unscaled` * 10 ** -`scale`, exactly.
+    """Return `unscaled` * 10 ** -`scale` as a Decimal, without rounding.
 
     :raises DecodeError: if `unscaled` is larger than `limits.decimal_bytes` allows.
     """
@@ -436,11 +453,12 @@ def decimal_of(unscaled: int, scale: int) -> decimal.Decimal:
 
 
 def shown_number(number: int, name: str) -> decimal.Decimal:
-    """Return `number`, of the CQL type `name`, in a form that can show its digits.
+    """Convert an int to a Decimal, which, unlike an int, can always be converted to text.
 
-    :raises DecodeError: if it is larger than `limits.decimal_bytes` allows.
+    :param name: the CQL type, for the error's message.
+    :raises DecodeError: if the number is larger than `limits.decimal_bytes` allows.
     """
-    # Smaller ones are within every limit that can be set, and need no look at it.
+    # The limit cannot be set so low that smaller numbers would exceed it.
     if number.bit_length() > 8192:
         why = check_size((number.bit_length() >> 3) + 1)
         if why:
@@ -452,7 +470,10 @@ def shown_number(number: int, name: str) -> decimal.Decimal:
 
 
 def text_bytes(value: object, name: str) -> bytes:
-    """Return the bytes of a string, or raise the error that says why there are none."""
+    """Encode a string; raises the error for other classes and for strings that have no encoding.
+
+    :param name: "ascii", or another CQL type for UTF-8.
+    """
     if not isinstance(value, str):
         data: bytes = member_or_refuse(text_bytes, value, "text (str)", name)
         return data
@@ -465,16 +486,17 @@ def text_bytes(value: object, name: str) -> bytes:
 
 
 def blob_bytes(value: Any) -> bytes:
-    """Return the bytes of bytes, bytearray, memoryview, or another buffer of one dimension.
+    """Return the bytes of a bytes, bytearray or memoryview, or of another one-dimensional buffer.
 
-    More dimensions are refused: they have more than one order. So are buffers of references to
-    objects, whose bytes are addresses, and masked arrays: nobody means to send hidden elements.
+    Three kinds of buffers are errors: those with more dimensions, since the order of their bytes is
+    not obvious; those of references to objects, since their bytes are addresses; and masked arrays,
+    since their bytes include the hidden elements.
     """
     if isinstance(value, bytes):
         return bytes(value)
     try:
         view = memoryview(value)
-    except (TypeError, ValueError, BufferError):  # NumPy's dates say ValueError
+    except (TypeError, ValueError, BufferError):  # arrays of NumPy dates raise ValueError
         data: bytes = member_or_refuse(blob_bytes, value, "bytes or another buffer")
         return data
     with view:
@@ -496,15 +518,19 @@ _FIELD_NAMES = pattern(":[^:]*:")
 
 
 def refuse_missing(value: object, what: str) -> None:
-    """Raise an error if `value` stands for null, in a place that needs a value."""
+    """Raise an error if `value` is a missing value such as NaT, where null is not allowed.
+
+    :param what: what is required instead, for the error's message.
+    """
     if is_missing(value):
         refuse_type(value, f"{what}: it stands for null")
 
 
 def _index(value: Any) -> int:
-    """Return the int of an integer.
+    """Convert an integer of any class to an int.
 
-    A masked array without dimensions is refused: the number that it hides is not its value.
+    Missing values are errors, for example a masked array without dimensions: its ``__index__``
+    would return the hidden number.
     """
     if type(value) is not int:
         refuse_missing(value, "an integer")
@@ -515,11 +541,13 @@ def _index(value: Any) -> int:
 
 
 def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
-    """Return the elements of any iterable, as a list or tuple that nobody else changes.
+    """Return the elements of any iterable as a new list or tuple.
 
-    Text, bytes and mappings are refused.
+    Strings, bytes and mappings are errors.
+
+    :param name: the CQL type, for error messages.
     """
-    # A copy: code of the elements may change the caller's list while it is encoded.
+    # Copy a list, because encoding an element may run user code that changes it.
     if type(value) is list:
         return value.copy()
     if type(value) is tuple:
@@ -554,7 +582,7 @@ def pairs(value: Any, name: str) -> tuple[list[Any], list[Any]]:
         return keys_and_values
     keys: list[Any] = []
     values: list[Any] = []
-    # A list first: a view would notice a change by another thread in the middle.
+    # list() makes a copy: iterating over the view would fail if another thread changes the mapping.
     for key, item in list(items):
         keys.append(key)
         values.append(item)
@@ -562,7 +590,11 @@ def pairs(value: Any, name: str) -> tuple[list[Any], list[Any]]:
 
 
 def tuple_items(value: object, name: str, count: int) -> list[Any] | tuple[Any, ...]:
-    """Return the items of a tuple value: at most `count`. A shorter one is filled up with nulls."""
+    """Return the items of a tuple, with None for missing ones at the end.
+
+    :param name: the CQL type, for error messages.
+    :param count: the number of fields of the type. More items are an error.
+    """
     items = elements(value, name)
     if len(items) > count:
         refuse_value(value, f"has {len(items)} items, {name} takes {count}")
@@ -572,14 +604,16 @@ def tuple_items(value: object, name: str, count: int) -> list[Any] | tuple[Any, 
 
 
 def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | tuple[Any, ...]:
-    """Return the fields of a user-defined type's value, in the type's order. Missing ones are None.
+    """Return the fields of a UDT value, in the order of the type. Missing fields are None.
 
-    The value is a mapping, a sequence, or an object with attributes. A named tuple goes by name if
-    all its names are fields of the type; every other sequence goes by position.
+    :param value: a mapping, an object with attributes, or a sequence. Sequences have the fields in
+        order, except named tuples whose names are all fields of the type: these are read by name.
+    :param name: the CQL type, for error messages.
+    :param fields: the names of the type's fields.
     """
     if isinstance(value, (tuple, list)):
         cls = type(value)
-        # A plain tuple or list has no names: most values are asked about nothing further.
+        # Most values are plain tuples or lists; skip the look-up of names for them.
         named = None if cls is tuple or cls is list else getattr(cls, "_fields", None)
         if named and named != fields and set(named) <= set(fields):
             return [getattr(value, field) if field in named else None for field in fields]
@@ -599,9 +633,9 @@ def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | 
             )
         present = set(value.keys())
         return [value[field] if field in present else None for field in fields]
-    # NaT has attributes, all of them NaN.
+    # Check this before attributes are read: NaT has many attributes, which are all NaN.
     refuse_missing(value, f"a value of {name}")
-    # Not type(): a proxy tells the class of its object.
+    # `__class__` and not type(), because a proxy returns the class of its object.
     kind: type = value.__class__
     aliases = attributes_by_alias(kind)
     attributes = [aliases.get(field, field) for field in fields] if aliases else fields

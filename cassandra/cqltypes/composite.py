@@ -1,4 +1,4 @@
-"""Composite comparators of old tables: several values in one."""
+"""The composite types of compact tables. A composite holds several values, called parts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from cassandra.cqltypes.failures import locate, malformed, refuse_type, refuse_v
 if TYPE_CHECKING:
     from cassandra.cqltypes.codecs.base import Codec
 
-_MAX_PART = 0xFFFF
+_MAX_PART = 0xFFFF  # bytes; the length of a part is a [short]
 
 
 def _part(name: str, index: int, codec: Codec, value: object) -> bytes:
+    """Encode a part: its [short] length, its bytes, and an end byte of zero."""
     try:
         body = b"" if value is None else bytes(codec.encode(value))
     except Exception as error:
@@ -31,7 +32,7 @@ def _part(name: str, index: int, codec: Codec, value: object) -> bytes:
 
 
 def _take(name: str, data: bytes, offset: int) -> tuple[bytes, int]:
-    """Return the part whose [short] length is at `offset`, and the offset after its end byte."""
+    """Read the part at `offset`; returns its bytes and the offset after its end byte."""
     start = offset + 2
     size = int.from_bytes(data[offset:start], "big")
     if len(data) < start + size + 1:
@@ -44,16 +45,17 @@ def _take(name: str, data: bytes, offset: int) -> tuple[bytes, int]:
 
 
 class CompositeType(_ParameterizedType):
-    """Several values in one: for each part a [short] length, the bytes, and an end byte.
+    """A composite with a fixed list of types for its parts.
 
-    A value is a tuple, which may be shorter than the type.
+    Each part is encoded as a [short] length, its bytes and an end byte. A value is a tuple, which
+    may have fewer parts than the type.
     """
 
     typename = "org.apache.cassandra.db.marshal.CompositeType"
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
-        """Return the server's class name in quotes, as CQL wants it."""
+        """Return the server's class name in quotes, which is how CQL names this type."""
         return f"'{cls.cass_parameterized_type(full=True)}'"
 
     @classmethod
@@ -73,7 +75,7 @@ class CompositeType(_ParameterizedType):
             values: list[Any] = []
             offset = 0
             while offset < len(data):
-                # A value may be shorter than its type, but never longer.
+                # A value may have fewer parts than its type, but not more.
                 if len(values) == len(parts):
                     malformed(
                         name, f"{len(data) - offset} bytes left over after {len(parts)} parts"
@@ -90,10 +92,10 @@ class CompositeType(_ParameterizedType):
 
 
 class DynamicCompositeType(_ParameterizedType):
-    """A composite whose parts each name their type.
+    """A composite in which each part contains the name of its own type.
 
-    A part has an alias of one letter, or the server's class name. Values are read as tuples of the
-    parts. They are written from (alias, value) pairs, or from bytes as they are.
+    The name is an alias of one letter, or the name of the server's class. Values are decoded as
+    tuples of the parts. You can bind a sequence of (alias, value) pairs, or the encoded bytes.
     """
 
     typename = "org.apache.cassandra.db.marshal.DynamicCompositeType"
@@ -105,7 +107,7 @@ class DynamicCompositeType(_ParameterizedType):
 
     @classmethod
     def cass_parameterized_type_with(cls, subtypes: Sequence[Any], full: bool = False) -> str:
-        """Return a text like ``DynamicCompositeType(s=>UTF8Type, ...)``."""
+        """Return a name such as ``DynamicCompositeType(s=>UTF8Type, ...)``."""
         name = apache_cassandra_type_prefix + cls.cassname if full else cls.cassname
         if not subtypes:
             return name
@@ -142,7 +144,8 @@ class DynamicCompositeType(_ParameterizedType):
                     refuse_type(
                         pair, f"a pair of an alias ({', '.join(map(str, by_alias))}) and a value"
                     )
-                # The upper bit says that an alias follows, not a class name of that length.
+                # With the highest bit set, the [short] contains an alias. Otherwise it would be the
+                # length of a class name.
                 parts.append((0x8000 | ord(pair[0])).to_bytes(2, "big"))
                 parts.append(_part(name, index, by_alias[pair[0]], pair[1]))
             return b"".join(parts)
@@ -159,7 +162,7 @@ class DynamicCompositeType(_ParameterizedType):
                     codec = by_class.get(data[offset : offset + header].decode("utf-8", "replace"))
                     offset += header
                 body, offset = _take(name, data, offset)
-                # A part of a type that the comparator does not declare stays bytes.
+                # If the comparator does not declare the part's type, return its bytes.
                 values.append(body if codec is None else codec.decode_nullable(body))
             return tuple(values)
 
@@ -167,7 +170,7 @@ class DynamicCompositeType(_ParameterizedType):
 
 
 class ColumnToCollectionType(_ParameterizedType):
-    """The collections of a compact table in its comparator: names to types. Values are bytes."""
+    """Part of a compact table's comparator: the types of its collections. Values are bytes."""
 
     typename = "org.apache.cassandra.db.marshal.ColumnToCollectionType"
 

@@ -1,4 +1,4 @@
-"""The classes of the types that hold others: list, set, map, tuple, vector, frozen, reversed."""
+"""The classes of the types that contain others: list, set, map, tuple, vector, frozen, reversed."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ class _ParameterizedType(_CassandraType):
 
 
 class _SimpleParameterizedType(_ParameterizedType):
-    """Base of the types with one parameter: an element type."""
+    """Base of the types with one parameter, the type of the elements."""
 
     num_subtypes = 1
 
     @classmethod
     def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
-        element = sub_codec(_one(cls), codecs, protocol_version, vectors)
+        element = sub_codec(_parameter(cls), codecs, protocol_version, vectors)
         return getattr(codecs, cls._factory)(element, empty=cls._empty())
 
 
-def _one(cls: type[_CassandraType]) -> Any:
-    """Return the parameter of a type that has one.
+def _parameter(cls: type[_CassandraType]) -> Any:
+    """Return the first parameter of a type.
 
-    :raises ValueError: if it has not got it yet.
+    :raises ValueError: if `cls` is a class without parameters, such as `ListType` itself.
     """
     if not cls.subtypes:
         raise ValueError(f"{cls.cassname} has no parameters yet; see apply_parameters")
@@ -37,29 +37,31 @@ def _one(cls: type[_CassandraType]) -> Any:
 
 
 class ListType(_SimpleParameterizedType):
-    """list, read as a list. Written from any iterable, and from arrays of numbers."""
+    """list. Values are decoded as lists. You can bind any iterable, such as an array of numbers."""
 
     typename = "list"
     _factory = "list_of"
 
 
 class SetType(_SimpleParameterizedType):
-    """set, read as a `cassandra.util.SortedSet`. Written from any iterable."""
+    """set. Values are decoded as a `cassandra.util.SortedSet`. You can bind any iterable."""
 
     typename = "set"
     _factory = "set_of"
 
 
 class MapType(_ParameterizedType):
-    """map, read as a `cassandra.util.OrderedMapSerializedKey`. Written from any mapping."""
+    """map. You can bind any mapping.
+
+    Values are decoded as a `cassandra.util.OrderedMapSerializedKey`.
+    """
 
     typename = "map"
     num_subtypes = 2
 
     @classmethod
     def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
-        # Raises the error for a map without parameters.
-        _one(cls)
+        _parameter(cls)  # raises the error for a map without parameters
         key, value = (
             sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes
         )
@@ -67,7 +69,7 @@ class MapType(_ParameterizedType):
 
 
 class TupleType(_ParameterizedType):
-    """tuple, read as a tuple. Written from any sequence; a shorter one is filled up with nulls."""
+    """tuple. Values are decoded as tuples. You can bind any sequence; missing items become null."""
 
     typename = "tuple"
 
@@ -78,16 +80,16 @@ class TupleType(_ParameterizedType):
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
-        """Return a text like ``frozen<tuple<int, text>>``: a tuple is always frozen."""
+        """Return a name such as ``frozen<tuple<int, text>>``; tuples are always frozen."""
         inner = ", ".join(subtype.cql_parameterized_type() for subtype in cls.subtypes)
         return f"frozen<tuple<{inner}>>"
 
 
 class VectorType(_CassandraType):
-    """vector, read as a list, or as an array on request.
+    """vector. Values are decoded as lists or, if you choose so, as arrays.
 
-    Written from any iterable of the right length, and from arrays of numbers. `subtype` is the
-    element type, `vector_size` the dimension.
+    You can bind any iterable of the right length, such as an array of numbers. `subtype` is the
+    type of the elements, and `vector_size` is the dimension.
     """
 
     typename = "vector"
@@ -97,9 +99,9 @@ class VectorType(_CassandraType):
 
     @classmethod
     def apply_parameters(cls, params: Sequence[Any], names: Sequence[Any] | None = None) -> Any:
-        """Return the vector type of (element type, dimension).
+        """Return the vector type with an element type and a dimension.
 
-        :param params: the element type, and the dimension as a number or text.
+        :param params: (element type, dimension); the dimension is an int or a string.
         :raises ValueError: if the dimension is not a positive number.
         """
         if len(params) != 2:
@@ -108,13 +110,13 @@ class VectorType(_CassandraType):
             )
         subtype, size = params
         try:
-            # A parser of class names makes an unrecognized type of the number.
+            # The parser of class names passes an `UnrecognizedType` whose name is the number.
             dimension = int(getattr(size, "cassname", size))
         except (TypeError, ValueError):
             raise ValueError(f"the dimension of a vector is a number, not {size!r}") from None
         if dimension < 1:
             raise ValueError(f"the dimension of a vector is at least 1, not {dimension}")
-        # The dimension is part of the class's name: it cannot be told from the subtypes.
+        # `parameterized` would make the class's name from the subtypes, without the dimension.
         title = f"{cls.cassname}({subtype.cass_parameterized_type()}, {dimension})"
         return parameterized(
             cls, (subtype,), None, subtype=subtype, vector_size=dimension, _title=title
@@ -122,7 +124,7 @@ class VectorType(_CassandraType):
 
     @classmethod
     def cass_parameterized_type_with(cls, subtypes: Sequence[Any], full: bool = False) -> str:
-        """Return a text like ``VectorType(FloatType, 3)``."""
+        """Return a name such as ``VectorType(FloatType, 3)``."""
         name = super().cass_parameterized_type_with((), full=full)
         if not subtypes:
             return name
@@ -130,7 +132,7 @@ class VectorType(_CassandraType):
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
-        """Return a text like ``vector<float, 3>``."""
+        """Return a name such as ``vector<float, 3>``."""
         if cls.subtype is None:
             return cls.typename
         return f"{cls.typename}<{cls.subtype.cql_parameterized_type()}, {cls.vector_size}>"
@@ -144,15 +146,15 @@ class VectorType(_CassandraType):
 
 
 class _Wrapper(_SimpleParameterizedType):
-    """Base of types that say something about another type and leave its values alone."""
+    """Base of frozen and reversed, whose values are encoded like those of their parameter."""
 
     @classmethod
     def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
-        return sub_codec(_one(cls), codecs, protocol_version, vectors)
+        return sub_codec(_parameter(cls), codecs, protocol_version, vectors)
 
     @classmethod
     def apply_parameters(cls, subtypes: Sequence[Any], names: Sequence[Any] | None = None) -> Any:
-        """Return the wrapper of one type. That type's rule for zero bytes holds for it."""
+        """Return the wrapper of one type. It has the same `empty_binary_ok` as that type."""
         subtypes = tuple(subtypes)
         if len(subtypes) != 1:
             raise ValueError(f"{cls.cassname} takes 1 parameter, got {len(subtypes)}")
@@ -160,13 +162,13 @@ class _Wrapper(_SimpleParameterizedType):
 
     @classmethod
     def from_binary(cls, byts: bytes | None, protocol_version: int) -> Any:
-        """Return the value of a [bytes], by the parameter's own rules for empty values.
+        """Decode a [bytes], which may be null or empty, as the parameter would.
 
         :raises DecodeError: if the bytes are not valid for the type.
         """
         return cls.codec(protocol_version).decode_nullable(byts)
 
-    # A wrapper's coding is always its parameter's, which may be a program's own.
+    # False, although the parameter may be an application's type: its codec is used in any case.
     @classmethod
     def _overridden(cls) -> bool:
         return False
@@ -179,14 +181,14 @@ class FrozenType(_Wrapper):
 
 
 class ReversedType(_Wrapper):
-    """A clustering column in descending order. Values are those of its parameter."""
+    """The type of a clustering column in descending order; the parameter is the column's type."""
 
     typename = "reversed"
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
-        """Return the type under the reversal, for which CQL has no word."""
-        name: str = _one(cls).cql_parameterized_type()
+        """Return the CQL name of the parameter, because CQL has no name for a reversed type."""
+        name: str = _parameter(cls).cql_parameterized_type()
         return name
 
 

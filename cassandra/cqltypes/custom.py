@@ -1,4 +1,4 @@
-"""Server classes that this driver does not know."""
+"""Types for server classes that this driver does not know. Their values are bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cassandra.cqltypes.base import CassandraTypeType, _CassandraType, public
 
 
 class UnrecognizedType(_CassandraType):
-    """A server class without a meaning here. Its values are bytes."""
+    """Base of the types for server classes that this driver does not know."""
 
     typename = ""
     num_subtypes = "UNKNOWN"
@@ -18,13 +18,13 @@ class UnrecognizedType(_CassandraType):
     _registered = False
 
 
-# Bounded: a hostile or broken server may send any number of names.
-_CLASS_BYTES = 2000
+# A cache with a limit, because a hostile or broken server may send any number of names.
+_CLASS_BYTES = 2000  # estimated memory of a class
 _unrecognized: Bounded[str, Any] = Bounded(10_000, 1 << 23)
 
 
 def mkUnrecognizedType(casstypename: str) -> Any:
-    """Return the type of the server's class `casstypename`. Its values are bytes.
+    """Return the type for the server's class `casstypename`, which the driver does not know.
 
     :param casstypename: the class name.
     """

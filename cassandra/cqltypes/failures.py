@@ -1,8 +1,8 @@
-"""Errors for values, which say where in a value they come from.
+"""Errors for values that cannot be encoded or decoded, with the position inside the value.
 
-An encode error starts at a leaf, which knows the value and the type. Every container that it passes
-on its way out puts its own step before it: ``field "tags" of t.item: element 17 of list<int>: 'abc'
-(str) is not an integer``.
+The codec of a simple type raises the error, with the value and the type in the message. Each
+container catches it, puts the position before the message, and raises it again. So a message may be
+``field "tags" of t.item: element 17 of list<int>: 'abc' (str) is not an integer``.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ ErrorT = TypeVar("ErrorT", bound=BaseException)
 
 
 class EncodeTypeError(TypeError, ValueError):
-    """The CQL type does not take values of this class.
+    """A value's class does not fit the CQL type.
 
-    It is a TypeError and a ValueError, since programs catch either: other drivers raise ValueError
-    for some of these values.
+    This is a TypeError, and also a ValueError, because cassandra-driver raises ValueError for some
+    of these values and applications catch it.
     """
 
 
 class EncodeValueError(ValueError, OverflowError, TypeError):
-    """A value is of a suitable class, but out of range or badly formed.
+    """A value has a suitable class, but is out of range or badly formed.
 
-    It is a ValueError, an OverflowError and a TypeError, since programs catch any of them: other
-    drivers raise TypeError for an integer out of range.
+    This is a ValueError, and also an OverflowError and a TypeError, because applications may catch
+    any of them. For example, cassandra-driver raises TypeError for an integer that is out of range.
     """
 
 
@@ -37,13 +37,13 @@ EncodeValueError.__module__ = "cassandra.cqltypes"
 
 
 def shown(value: object) -> str:
-    """Return `value` and its class for an error message, cut to a readable length."""
-    cut: Any = value
+    """Return `value` and its class for an error message, shortened if it is long."""
+    shortened: Any = value
     try:
-        # A refused value may have millions of elements; the message has room for few.
-        if type(value) in (list, tuple, str, bytes, bytearray) and len(cut) > _SHOWN_LENGTH:
-            cut = cut[:_SHOWN_LENGTH]
-        text = repr(cut)
+        # Shorten the value before repr(), since it may have millions of elements.
+        if type(value) in (list, tuple, str, bytes, bytearray) and len(shortened) > _SHOWN_LENGTH:
+            shortened = shortened[:_SHOWN_LENGTH]
+        text = repr(shortened)
     except Exception:  # a user's own __repr__, or an int of more digits than str() allows
         text = "a value"
     if len(text) > _SHOWN_LENGTH:
@@ -62,22 +62,23 @@ def refuse_value(value: object, why: str) -> NoReturn:
 
 
 def locate(error: BaseException, where: str) -> None:
-    """Put `where` before the message of `error`, which the caller then raises again.
+    """Add the position `where` to `error`. The caller then raises `error` again.
 
-    Errors of this module get it in their message. Those of a program's code (an ``__index__`` that
-    raises) keep their message, and get it as a note if Python has notes (3.11).
+    For errors of the driver, `where` is put before the message. Errors of an application's code,
+    for example of an ``__index__``, keep their message; `where` is added as a note (since Python
+    3.11).
     """
     if isinstance(error, (EncodeTypeError, EncodeValueError, DecodeError)):
-        # The same error goes on: its class and traceback stay those of the leaf.
+        # Change the error in place, so that it keeps its class and traceback.
         error.args = (f"{where}: {error.args[0] if error.args else ''}",)
     elif hasattr(error, "add_note"):
         error.add_note(f"in {where}")
 
 
 def without_compiled_frames(error: ErrorT) -> ErrorT:
-    """Return `error`, whose traceback leaves out compiled frames.
+    """Remove the frames of compiled code from the traceback of `error`; returns `error`.
 
-    They have no source to show: interactive shells print a line of apology for each of some ten.
+    Their source is not available, so interactive shells would print a useless line for each.
     """
     entries: list[TracebackType] = []
     current = error.__traceback__
@@ -92,19 +93,20 @@ def without_compiled_frames(error: ErrorT) -> ErrorT:
 
 
 def malformed(name: str, why: str) -> NoReturn:
-    """Raise `DecodeError` for bytes that are not a valid `name`."""
+    """Raise `DecodeError`: ``<name>: <why>``, where `name` is the CQL type."""
     raise DecodeError(f"{name}: {why}")
 
 
 def wrong_width(name: str, width: int, size: int) -> NoReturn:
-    """Raise `DecodeError`: a value has `size` bytes, but its type always has `width`."""
+    """Raise `DecodeError`, because a value has `size` bytes but the type requires `width`."""
     raise DecodeError(f"{name}: takes {width} bytes, got {size}")
 
 
 def empty_or_refuse(value: object, empty: object, what: str) -> bytes:
-    """Return the encoding of a value that no ordinary rule takes: zero bytes for `empty` (EMPTY).
+    """Return b"" if `value` is `empty` (the sentinel EMPTY).
 
-    :raises EncodeTypeError: if it is anything else.
+    :param what: what the type requires, for the error's message.
+    :raises EncodeTypeError: if `value` is anything else.
     """
     if value is empty:
         return b""

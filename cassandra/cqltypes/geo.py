@@ -18,7 +18,7 @@ _PREFIX = apache_cassandra_type_prefix
 
 
 class WKBGeometryType:
-    """The numbers of the kinds in well-known binary."""
+    """The numbers of the geometry types in well-known binary."""
 
     POINT = 1
     LINESTRING = 2
@@ -26,15 +26,20 @@ class WKBGeometryType:
 
 
 class _Wkb:
-    """A cursor over well-known binary, in the byte order that its first byte names."""
+    """Reads well-known binary (WKB) in the byte order that the first byte says.
 
-    __slots__ = ("_at", "_data", "_name", "_order")
+    :param data: the bytes.
+    :param name: the type, for error messages.
+    :param kind: the expected geometry type, a number of `WKBGeometryType`.
+    """
+
+    __slots__ = ("_data", "_name", "_offset", "_order")
 
     def __init__(self, data: bytes, name: str, kind: int) -> None:
         self._data = data
         self._name = name
-        self._at = 1
-        # 0 is big-endian, 1 little-endian (OGC 06-103r4, clause 8).
+        self._offset = 1
+        # The first byte is 0 for big-endian, 1 for little-endian (OGC 06-103r4, clause 8).
         if not data or data[0] > 1:
             malformed(name, "the byte order is neither 0 nor 1")
         self._order = "<" if data[0] else ">"
@@ -43,34 +48,35 @@ class _Wkb:
             malformed(name, f"well-known binary of kind {code}, not {kind}")
 
     def count(self, width: int) -> int:
-        """Return an unsigned 32-bit number.
+        """Read an unsigned 32-bit number.
 
-        :param width: bytes of each item, if the number counts items that follow: these must fit.
+        :param width: if the number is a count of items that follow: the size of an item in bytes.
+            Raises an error if so many items do not fit. 0 for another number.
         """
-        if len(self._data) < self._at + 4:
+        if len(self._data) < self._offset + 4:
             malformed(self._name, "truncated")
-        number: int = struct.unpack_from(self._order + "I", self._data, self._at)[0]
-        self._at += 4
-        # Before anything is made for the items: the number may be a lie.
-        if width and number * width > len(self._data) - self._at:
+        number: int = struct.unpack_from(self._order + "I", self._data, self._offset)[0]
+        self._offset += 4
+        # Check this before we allocate memory for the items.
+        if width and number * width > len(self._data) - self._offset:
             malformed(
                 self._name,
-                f"claims {number} items, which {len(self._data) - self._at} bytes cannot hold",
+                f"claims {number} items, which {len(self._data) - self._offset} bytes cannot hold",
             )
         return number
 
     def points(self, number: int) -> list[tuple[float, float]]:
-        """Return `number` pairs of doubles."""
-        if number * 16 > len(self._data) - self._at:
+        """Read `number` points; returns a pair of floats for each."""
+        if number * 16 > len(self._data) - self._offset:
             malformed(self._name, "truncated")
-        flat = struct.unpack_from(f"{self._order}{2 * number}d", self._data, self._at)
-        self._at += number * 16
+        flat = struct.unpack_from(f"{self._order}{2 * number}d", self._data, self._offset)
+        self._offset += number * 16
         return list(zip(flat[0::2], flat[1::2], strict=True))
 
     def end(self) -> None:
         """Raise `DecodeError` if bytes are left over."""
-        if self._at != len(self._data):
-            malformed(self._name, f"{len(self._data) - self._at} bytes left over")
+        if self._offset != len(self._data):
+            malformed(self._name, f"{len(self._data) - self._offset} bytes left over")
 
 
 def _packed_points(points: tuple[tuple[float, float], ...]) -> bytes:
@@ -119,7 +125,7 @@ def _encode_polygon(value: object) -> bytes:
         value = _parsed(Polygon, value)
     if not isinstance(value, Polygon):
         refuse_type(value, "a cassandra.util.Polygon")
-    # An empty polygon has no rings at all; its text form knows no other empty part.
+    # An empty polygon has no rings at all, not even an empty one.
     rings = (value.exterior, *value.interiors) if value.exterior.coords else ()
     parts = [struct.pack("<BII", 1, WKBGeometryType.POLYGON, len(rings))]
     for ring in rings:
@@ -145,7 +151,7 @@ def _parsed(
 
 
 class BoundKind:
-    """The kinds of a date range on the wire: which bounds it has."""
+    """The first byte of an encoded date range, which says which bounds it has."""
 
     SINGLE_VALUE = 0
     CLOSED_RANGE = 1
@@ -156,7 +162,7 @@ class BoundKind:
 
 
 _BOUND = struct.Struct(">qb")
-# How many bounds follow each kind.
+# The number of bounds that follow each kind.
 _BOUNDS = {
     BoundKind.SINGLE_VALUE: 1,
     BoundKind.CLOSED_RANGE: 2,
@@ -168,6 +174,7 @@ _BOUNDS = {
 
 
 def _packed_bound(bound: DateRangeBound | None) -> bytes:
+    """Encode a bound; returns b"" for None and for an open bound."""
     if bound is None or bound.milliseconds is None or bound.precision is None:
         return b""
     millis = coerce.timestamp_millis(bound.milliseconds)
@@ -183,7 +190,7 @@ def _encode_range(value: object) -> bytes:
         _packed_bound(value.upper_bound),
     )
     if value.value is not None:
-        # An open bound has no bytes: its packed form is empty.
+        # `single` is empty if the bound is open.
         kind = BoundKind.SINGLE_VALUE if single else BoundKind.SINGLE_DATE_OPEN
     elif low and high:
         kind = BoundKind.CLOSED_RANGE
@@ -218,8 +225,9 @@ def _decode_range(data: bytes) -> DateRange:
 
 
 class _PythonType(_CassandraType):
-    """Base of types whose coding is Python in both twins."""
+    """Base of types that are encoded and decoded in Python, even in the compiled implementation."""
 
+    # (function that encodes a value, function that decodes bytes)
     _coding: ClassVar[tuple[Callable[[Any], bytes], Callable[[bytes], Any]]]
 
     @classmethod
@@ -234,28 +242,28 @@ class _PythonType(_CassandraType):
 
 
 class PointType(_PythonType):
-    """A `cassandra.util.Point`. Written from WKT too."""
+    """Values are `cassandra.util.Point` objects. You can also bind well-known text (WKT)."""
 
     typename = "PointType"
     _coding = (_encode_point, _decode_point)
 
 
 class LineStringType(_PythonType):
-    """A `cassandra.util.LineString`. Written from WKT too."""
+    """Values are `cassandra.util.LineString` objects. You can also bind well-known text (WKT)."""
 
     typename = "LineStringType"
     _coding = (_encode_line, _decode_line)
 
 
 class PolygonType(_PythonType):
-    """A `cassandra.util.Polygon`. Written from WKT too."""
+    """Values are `cassandra.util.Polygon` objects. You can also bind well-known text (WKT)."""
 
     typename = "PolygonType"
     _coding = (_encode_polygon, _decode_polygon)
 
 
 class DateRangeType(_PythonType):
-    """A `cassandra.util.DateRange`."""
+    """Values are `cassandra.util.DateRange` objects."""
 
     typename = "daterange"
     _coding = (_encode_range, _decode_range)

@@ -1,6 +1,7 @@
-"""Other libraries' forms of "no value": NumPy's masks, NaT and NA of pandas. All become null.
+"""Recognises missing values of other libraries, which are bound as null.
 
-Neither library is imported here: a program that has such a value has imported it before.
+These are masked values of NumPy, and NaT and NA of pandas. This module does not import the
+libraries: an application that has such a value has already imported its library.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ __all__ = [
     "without_missing",
 ]
 
-# Where each library keeps its value. A library that is only half imported does not have it yet.
+# (module, attribute) of the missing values that we have not found yet.
 _PLACES = {("numpy.ma.core", "masked"), ("pandas", "NaT"), ("pandas", "NA")}
+# The classes of those that we have found.
 _kinds: set[type] = set()
 
-# The classes of most values: these are never missing, and nothing further is asked about them.
+# The classes of most values. They are never missing, so callers check this set first.
 USUAL = frozenset(
     {
         bool,
@@ -50,20 +52,20 @@ USUAL = frozenset(
 
 
 def _missing_types() -> set[type]:
-    """Return the types of such values, as far as their libraries are imported."""
-    # A copy: two threads may look at once, and each takes out what it has found.
+    """Return the classes of missing values, as far as their libraries are imported."""
+    # Iterate over a copy, because the loop, and that of another thread, removes items.
     for location in [*_PLACES]:
         module = sys.modules.get(location[0])
+        # While the library is still being imported, the module may not have the attribute yet.
         value = None if module is None else getattr(module, location[1], None)
         if value is not None:
             _kinds.add(type(value))
-            # Each library has one such value, so it is not looked for again.
             _PLACES.discard(location)
     return _kinds
 
 
 def masked_array(value: object) -> Any:
-    """Return `value` if it is one of NumPy's masked arrays, else None."""
+    """Return `value` if it is a NumPy masked array, else None."""
     module = sys.modules.get("numpy.ma.core")
     kind = None if module is None else getattr(module, "MaskedArray", None)
     return value if kind is not None and isinstance(value, kind) else None
@@ -72,12 +74,12 @@ def masked_array(value: object) -> Any:
 def masked_away(array: MaskedArray[Any, Any]) -> bool:
     """Return True if a masked array has elements, and all of them are masked."""
     mask: Any = array.mask
-    # The mask of a record has a byte for each of its fields.
+    # For an array of records, the mask has fields too, with one byte each.
     return bool(array.size and (mask.all() if mask.dtype.names is None else all(mask.tobytes())))
 
 
 def is_partly_masked(value: object) -> bool:
-    """Return True if `value` is a masked array with an element that is masked."""
+    """Return True if `value` is a masked array with at least one masked element."""
     array = masked_array(value)
     if array is None:
         return False
@@ -86,22 +88,24 @@ def is_partly_masked(value: object) -> bool:
 
 
 def is_missing(value: object, name: str = "") -> bool:
-    """Return True if `value`, bound for the CQL type `name`, stands for null.
+    """Return True if `value` is to be bound as null.
 
-    A vector has no nulls inside. If all elements of a masked array are masked, it stands for a null
-    vector: ``to_numpy`` of a result returns it for one.
+    For vectors, this includes a masked array whose elements are all masked: ``to_numpy`` of a
+    result returns such an array for a null vector, and a vector cannot contain nulls.
+
+    :param name: the CQL type that the value is bound for.
     """
     if type(value) in _missing_types():
         return True
     array = masked_array(value)
-    # For a list, a masked array is a collection with nulls inside, not a null itself.
+    # For a list, a masked array with dimensions is a collection of nulls, but not null itself.
     if array is None or not (array.ndim == 0 or name.startswith("vector<")):
         return False
     return masked_away(array)
 
 
 def is_missing_type(kind: type) -> bool:
-    """Return True if the only value of `kind` stands for null."""
+    """Return True if `kind` is the class of a missing value, such as that of NaT."""
     return kind in _missing_types()
 
 
@@ -109,9 +113,9 @@ Items = TypeVar("Items", bound=Sequence[Any])
 
 
 def without_missing(items: Items, name: str = "") -> Items | list[Any]:
-    """Return `items` with None for each that `is_missing` for `name`.
+    """Return `items` with None in place of each missing value, or `items` itself if there is none.
 
-    The same object comes back if there is none.
+    :param name: the CQL type of the items.
     """
     kinds = _missing_types()
     if not kinds or (kinds.isdisjoint(types := {*map(type, items)}) and not _has_masked(types)):

@@ -1,8 +1,8 @@
-"""Type strings to types: the server's class names, and CQL type names.
+"""Parses type strings: the server's class names, and CQL type names.
 
-A class name is ``Name`` or ``Name(parameter, ...)``, and a parameter is a class name again. If
-fields have names, ``field:`` or ``alias=>`` stands before it. Names of user-defined types and of
-their fields are in hex, so one may consist of digits only.
+A class name is ``Name`` or ``Name(parameter, ...)``. Each parameter is again a class name, perhaps
+with the name of a field (``field:``) or an alias (``alias=>``) before it. The names of user-defined
+types and of their fields are written as hex digits.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ from cassandra.cqltypes.custom import UnrecognizedType, mkUnrecognizedType
 from cassandra.cqltypes.scalars import CounterColumnType
 from cassandra.cqltypes.udt import UserType, with_subtypes
 
-# Deeper than any schema; the parser recurses, and a hostile text must not end the process.
+# Schemas are never nested so deep. The parser is recursive, and without this limit a hostile server
+# could exhaust the stack.
 _MAX_DEPTH = 64
 _TOKEN = pattern(r"\s*(?:(=>)|([(),:])|([\w.$+\-/]+)|'([^']*)')")
 
-# The name, and its parameters as (field name or None, node).
+# A node of the parsed string: (name, list of parameters). Each parameter is a tuple (field name or
+# None, node). Instead of the list, there is None for a name without parentheses.
 _Node = tuple[str, "list[tuple[str | None, Any]] | None"]
 
 
@@ -47,26 +49,26 @@ def _tokens(text: str) -> list[str]:
 
 
 class _Reader:
-    """A recursive descent over the tokens of one type string."""
+    """A recursive descent parser for the tokens of one type string."""
 
-    __slots__ = ("_at", "_tokens")
+    __slots__ = ("_position", "_tokens")
 
     def __init__(self, tokens: list[str]) -> None:
         self._tokens = tokens
-        self._at = 0
+        self._position = 0
 
     def _peek(self) -> str:
-        return self._tokens[self._at] if self._at < len(self._tokens) else ""
+        return self._tokens[self._position] if self._position < len(self._tokens) else ""
 
     def _next(self) -> str:
         token = self._peek()
-        self._at += 1
+        self._position += 1
         return token
 
     def whole(self) -> _Node:
-        """Return the node of all tokens."""
+        """Parse all tokens; returns the root node."""
         node = self._node(0)
-        if self._at < len(self._tokens):
+        if self._position < len(self._tokens):
             raise ValueError(f"unexpected {self._peek()!r} after the type")
         return node
 
@@ -89,7 +91,7 @@ class _Reader:
             node = self._node(depth + 1)
             if self._peek() in (":", "=>"):
                 self._next()
-                # A field's name looks like a type. Only the token after it tells them apart.
+                # What we have parsed as a type was a field's name, as the token after it shows.
                 field, node = node[0], self._node(depth + 1)
             parameters.append((field, node))
             if self._peek() == ",":
@@ -101,11 +103,11 @@ class _Reader:
 
 
 def lookup_casstype_simple(casstype: str) -> Any:
-    """Return the type of a class name without parameters, with or without its package.
+    """Return the type for the name of a server class without parameters.
 
-    Unknown names get an unrecognized type.
+    For an unknown name, this is a subclass of `UnrecognizedType`.
 
-    :param casstype: the class name.
+    :param casstype: the class name, with or without its package.
     """
     short = trim_if_startswith(casstype, apache_cassandra_type_prefix)
     cql_type = _by_cassname.get(short)
@@ -115,6 +117,7 @@ def lookup_casstype_simple(casstype: str) -> Any:
 
 
 def _resolve(node: _Node) -> Any:
+    """Return the type class for a parsed class name."""
     name, parameters = node
     base = lookup_casstype_simple(name)
     if parameters is None:
@@ -124,7 +127,7 @@ def _resolve(node: _Node) -> Any:
     if issubclass(base, VectorType):
         if len(parameters) != 2:
             raise ValueError("VectorType takes 2 parameters")
-        # The dimension looks like a class name to the reader: it is taken as text.
+        # The parser has made a node of the dimension; take its name.
         return base.apply_parameters([_resolve(parameters[0][1]), parameters[1][1][0]])
     subtypes = [_resolve(child) for _, child in parameters]
     fields = [field for field, _ in parameters]
@@ -146,7 +149,7 @@ def _resolve_udt(base: type[UserType], parameters: list[tuple[str | None, Any]])
 
 
 def parse_casstype_args(typestring: str) -> Any:
-    """Return the type of a class name with parameters.
+    """Return the type for the name of a server class, which may have parameters.
 
     :param typestring: the class name.
     :raises ValueError: if it is malformed.
@@ -155,11 +158,9 @@ def parse_casstype_args(typestring: str) -> Any:
 
 
 def lookup_casstype(casstype: str | type) -> Any:
-    """Return the type of a class name, like ``org.apache.cassandra.db.marshal.ListType(...)``.
+    """Return the type for a class name such as ``org.apache.cassandra.db.marshal.ListType(...)``.
 
-    The package may be left out. A type is returned as it is.
-
-    :param casstype: the class name.
+    :param casstype: the class name, with or without its package. A class is returned unchanged.
     :raises ValueError: if the name cannot be parsed.
     """
     if isinstance(casstype, type):
@@ -171,16 +172,16 @@ def lookup_casstype(casstype: str | type) -> Any:
 
 
 def lookup_cqltype(name: str) -> Any:
-    """Return the scalar type of a CQL name (``int``).
+    """Return the type with the CQL name `name`, for example ``int``.
 
-    :param name: the name.
-    :raises KeyError: if there is none.
+    :param name: the name, without parameters.
+    :raises KeyError: if there is no such type.
     """
     return _by_cqlname[name]
 
 
 def is_reversed_casstype(data_type: str) -> bool:
-    """Return True if a class name is the one of a reversed type.
+    """Return True if a class name is that of a reversed type.
 
     :param data_type: the class name.
     """
@@ -188,7 +189,7 @@ def is_reversed_casstype(data_type: str) -> bool:
 
 
 def is_counter_type(t: str | type) -> bool:
-    """Return True if `t`, a class or class name, is the counter type, even if reversed.
+    """Return True if `t` is the counter type, or that type reversed or frozen.
 
     :param t: a class of `cassandra.cqltypes`, or a class name.
     """
@@ -199,7 +200,7 @@ def is_counter_type(t: str | type) -> bool:
 
 
 def cql_typename(casstypename: str) -> str:
-    """Return the CQL name of a class name: ``timestamp`` for ``DateType``.
+    """Return the CQL name for a class name, for example ``timestamp`` for ``DateType``.
 
     :param casstypename: the class name, or the class.
     """
@@ -207,15 +208,17 @@ def cql_typename(casstypename: str) -> str:
     return name
 
 
-# -- CQL types as strings and as nested lists of names ---------------------------------------------
+# -- CQL type names as strings, and as nested lists of names ---------------------------------------
 
 _CQL_TOKEN = pattern(r"\s*([<>,]|'[^']*'|\"(?:[^\"]|\"\")*\"|[^<>,\s]+)")
 
 
 def cqltype_to_python(cql_string: str) -> Any:
-    """Return ``['map', ['text', 'list', ['int']]]`` for ``map<text, list<int>>``.
+    """Split a CQL type name into nested lists of names.
 
-    :param cql_string: the type, a text.
+    For example, ``map<text, list<int>>`` becomes ``['map', ['text', 'list', ['int']]]``.
+
+    :param cql_string: the name of the type.
     :raises ValueError: if brackets do not match, or are nested too deep.
     """
     stack: list[list[Any]] = [[]]
@@ -238,7 +241,7 @@ def cqltype_to_python(cql_string: str) -> Any:
 
 
 def python_to_cqltype(types: Iterable[Any]) -> str:
-    """Return the CQL type of names in nested lists: the inverse of `cqltype_to_python`.
+    """Join nested lists of names to a CQL type name; the inverse of `cqltype_to_python`.
 
     :param types: the nested lists.
     """
@@ -247,15 +250,15 @@ def python_to_cqltype(types: Iterable[Any]) -> str:
         if isinstance(node, str):
             parts.append(node)
         else:
-            # A list has the parameters of the name before it.
+            # A list contains the parameters of the name before it.
             parts[-1] += f"<{python_to_cqltype(node)}>"
     return ", ".join(parts)
 
 
 def strip_frozen(cql: str) -> str:
-    """Return `cql` without any ``frozen<...>``.
+    """Return a CQL type name with each ``frozen<x>`` replaced by ``x``.
 
-    :param cql: the type, a text.
+    :param cql: the name of the type.
     """
     return python_to_cqltype(_without_frozen(cqltype_to_python(cql)))
 
@@ -270,7 +273,7 @@ def _without_frozen(types: list[Any]) -> list[Any]:
         ):
             continue
         if isinstance(node, list):
-            # The parameter of frozen takes the place of both.
+            # Replace "frozen" and its list by what is in the list.
             if index and types[index - 1] == FrozenType.typename:
                 nodes.extend(_without_frozen(node))
             else:
@@ -281,11 +284,11 @@ def _without_frozen(types: list[Any]) -> list[Any]:
 
 
 def cql_types_from_string(cql_type: str) -> list[str]:
-    """Return the names in a CQL type one after the other, without ``frozen``.
+    """Return a flat list of the names in a CQL type name, without ``frozen``.
 
-    For ``map<text, frozen<a>>`` they are ``['map', 'text', 'a']``.
+    For example, ``map<text, frozen<a>>`` becomes ``['map', 'text', 'a']``.
 
-    :param cql_type: the type, a text.
+    :param cql_type: the name of the type.
     """
     return [
         token
@@ -309,7 +312,9 @@ public(
 
 
 def _pickled(kind: type[Any]) -> Any:
-    # A class that a server's type was made into stands under its name in no module.
+    """Return how to pickle a type class, for `copyreg`."""
+    # Ordinary classes are pickled by name. A class that was made at run time, for example one with
+    # parameters, is in no module, so pickle what `_unpickled` needs to make it again.
     if vars(kind).get("_registered", True) or kind is UnrecognizedType:
         return kind.__qualname__
     return _unpickled, (

@@ -1,4 +1,4 @@
-"""The classes of the scalar types: their names. The codecs know how their values are coded."""
+"""The classes of the scalar types. A class names the function that makes its codec (`_factory`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cassandra.cqltypes.base import _CassandraType, public
 
 
 class BytesType(_CassandraType):
-    """blob, read as bytes. Written from anything with the buffer protocol."""
+    """blob. Values are decoded as bytes. You can bind any object with the buffer protocol."""
 
     typename = "blob"
     empty_binary_ok = True
@@ -17,21 +17,24 @@ class BytesType(_CassandraType):
 
 
 class DecimalType(_CassandraType):
-    """decimal, read as `decimal.Decimal`. Written from int, float (exactly), str and tuples too."""
+    """decimal. Values are decoded as `decimal.Decimal`.
+
+    You can also bind an int, a float (which is converted exactly), a str or a tuple.
+    """
 
     typename = "decimal"
     _factory = "decimal_number"
 
 
 class UUIDType(_CassandraType):
-    """uuid, read as `uuid.UUID`. Written from its text too."""
+    """uuid. Values are decoded as `uuid.UUID`. You can also bind a string."""
 
     typename = "uuid"
     _factory = "uuid"
 
 
 class BooleanType(_CassandraType):
-    """boolean, read as bool. Written from 0 and 1 too."""
+    """boolean. Values are decoded as bool. You can also bind an int."""
 
     typename = "boolean"
     _factory = "boolean"
@@ -88,7 +91,7 @@ class IntegerType(_CassandraType):
 
 
 class InetAddressType(_CassandraType):
-    """inet, read as str. Written from objects of the `ipaddress` module too."""
+    """inet. Values are decoded as str. You can also bind objects of the module `ipaddress`."""
 
     typename = "inet"
     _factory = "inet"
@@ -100,7 +103,7 @@ class CounterColumnType(LongType):
     typename = "counter"
 
 
-# Public for programs that read it; our own parser takes more forms than these.
+# For applications that import this name. The driver's own parser accepts more formats.
 cql_timestamp_formats = (
     "%Y-%m-%d %H:%M",
     "%Y-%m-%d %H:%M:%S",
@@ -111,10 +114,11 @@ cql_timestamp_formats = (
 
 
 class DateType(_CassandraType):
-    """timestamp, read as a naive datetime in UTC, to the millisecond.
+    """timestamp. Values are decoded as naive datetimes in UTC, with milliseconds.
 
-    Outside the years 1 to 9999 it is read as a `cassandra.util.MillisTimestamp`. Written from aware
-    datetimes (converted to UTC), naive ones (taken as UTC), dates, milliseconds, and text.
+    A value outside the years 1 to 9999 is decoded as a `cassandra.util.MillisTimestamp`. You can
+    bind datetimes (a naive one is taken as UTC), dates, numbers of milliseconds since 1970, and
+    strings.
     """
 
     typename = "timestamp"
@@ -125,20 +129,20 @@ class DateType(_CassandraType):
         """Return the milliseconds since 1970 of a CQL timestamp literal.
 
         :param val: the literal, without quotes.
-        :raises ValueError: if it is not one.
+        :raises ValueError: if it is not a timestamp literal.
         """
         return coerce.timestamp_millis(val)
 
 
 class TimestampType(DateType):
-    """timestamp, under its newer name."""
+    """timestamp, under the newer name of the server's class."""
 
     typename = "timestamp"
 
 
-# A subclass of DateType, as programs know it; it shares nothing but `interpret_datestring`.
+# A subclass of DateType, as in cassandra-driver. It only inherits `interpret_datestring`.
 class TimeUUIDType(DateType):
-    """timeuuid: a `uuid.UUID` of version 1."""
+    """timeuuid. Values are `uuid.UUID` objects of version 1."""
 
     typename = "timeuuid"
     _factory = "uuid"
@@ -146,10 +150,12 @@ class TimeUUIDType(DateType):
     def my_timestamp(self) -> float:
         """Return the seconds since 1970 of this value."""
         ticks: int = self.val.time
-        # Version 1 counts steps of 100 ns since 1582-10-15: these many lie before 1970.
+        # A version 1 UUID counts steps of 100 ns since 1582-10-15. The constant is the number of
+        # steps until 1970.
         return (ticks - 0x01B21DD213814000) / 1e7
 
-    # A program that replaces those of DateType means timestamps.
+    # If an application replaces these methods of DateType, it means timestamps. So do not inherit
+    # them from there.
     to_binary = vars(_CassandraType)["to_binary"]
     from_binary = vars(_CassandraType)["from_binary"]
     serialize = vars(_CassandraType)["serialize"]
@@ -157,15 +163,16 @@ class TimeUUIDType(DateType):
 
 
 class SimpleDateType(_CassandraType):
-    """date, read as `cassandra.util.Date`.
+    """date. Values are decoded as `cassandra.util.Date`.
 
-    Written from dates, datetimes, ``YYYY-MM-DD``, and ints as they are on the wire.
+    You can also bind dates, datetimes and strings ``YYYY-MM-DD``. An int must be the encoded
+    number: days since 1970-01-01 plus 2**31.
     """
 
     typename = "date"
     _factory = "date"
     date_format: ClassVar[str] = "%Y-%m-%d"
-    # Days from the start of the wire's unsigned range to 1970-01-01.
+    # The number that encodes 1970-01-01.
     EPOCH_OFFSET_DAYS: ClassVar[int] = 1 << 31
 
 
@@ -177,9 +184,9 @@ class ShortType(_CassandraType):
 
 
 class TimeType(_CassandraType):
-    """time, read as `cassandra.util.Time`.
+    """time. Values are decoded as `cassandra.util.Time`.
 
-    Written from `datetime.time`, text, and nanoseconds since midnight.
+    You can also bind a `datetime.time`, a string, or a number of nanoseconds since midnight.
     """
 
     typename = "time"
@@ -187,7 +194,7 @@ class TimeType(_CassandraType):
 
 
 class DurationType(_CassandraType):
-    """duration: `cassandra.util.Duration`."""
+    """duration. Values are `cassandra.util.Duration` objects."""
 
     typename = "duration"
     _factory = "duration"
@@ -208,7 +215,7 @@ class VarcharType(UTF8Type):
 
 
 class EmptyType(_CassandraType):
-    """The type "empty": columns of compact tables without a value."""
+    """The type "empty" of columns in compact tables that have no value."""
 
     typename = "empty"
     empty_binary_ok = True

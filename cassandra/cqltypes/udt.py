@@ -1,4 +1,7 @@
-"""User-defined types: named fields, read as named tuples or as the class that a user registered."""
+"""The classes of user-defined types.
+
+Values are decoded as named tuples, or as instances of the class that the application registered.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +20,18 @@ from cassandra.util.cql_text import protect_type_or_function
 if TYPE_CHECKING:
     from cassandra.cqltypes.base import _CassandraType
 
-# Roughly the memory of a class and of its named tuple, and of that one's descriptor for a field.
+# The estimated memory, for the caches' limits: of a type class with its named tuple, and of a
+# field.
 _CLASS_BYTES = 5000
 _FIELD_BYTES = 300
 
 
 class UserType(TupleType):
-    """A user-defined type. `make_udt_class` makes the class of one.
+    """Base of the classes of user-defined types, which `make_udt_class` makes.
 
-    `keyspace`, `typename`, `fieldnames` and `subtypes` define it. Values are read by calling
-    `mapped_class` with the fields by keyword, or as a named tuple if there is none.
+    `keyspace`, `typename`, `fieldnames` and `subtypes` define the type. To decode a value, the
+    codec calls `mapped_class` with the fields as keyword arguments. If `mapped_class` is None, the
+    value becomes a named tuple.
     """
 
     typename = "org.apache.cassandra.db.marshal.UserType"
@@ -46,21 +51,21 @@ class UserType(TupleType):
     ) -> Any:
         """Return the class of the user-defined type `udt_name`.
 
-        The same definition and mapped class give the same class.
+        Calls with the same definition and mapped class return the same class.
 
         :param keyspace: the name of the type's keyspace.
         :param udt_name: the name of the type.
         :param field_names: the fields' names, in order.
-        :param field_types: their types, classes of `cassandra.cqltypes`.
-        :param mapped_class: the class to make values of; None for a named tuple of the fields.
-        :raises ValueError: if there are more or fewer names than types.
+        :param field_types: the fields' types, classes of `cassandra.cqltypes`.
+        :param mapped_class: the class of decoded values. None means a named tuple.
+        :raises ValueError: if the numbers of names and types differ.
         """
         names, types = tuple(field_names), tuple(field_types)
         if len(names) != len(types):
             raise ValueError(
                 f"{keyspace}.{udt_name} has {len(names)} field names and {len(types)} field types"
             )
-        # The mapped class is part of the key: two clusters may map one type to different classes.
+        # Two clusters may register different classes for one type, so the class is part of the key.
         key = (cls, keyspace, udt_name, names, types, mapped_class)
         udt = cls._cache.get(key)
         if udt is None:
@@ -89,7 +94,7 @@ class UserType(TupleType):
 
     @classmethod
     def evict_udt_class(cls, keyspace: str, udt_name: str) -> None:
-        """Forget the classes of a user-defined type.
+        """Remove the classes of a user-defined type from the cache.
 
         :param keyspace: the name of the type's keyspace.
         :param udt_name: the name of the type.
@@ -98,11 +103,11 @@ class UserType(TupleType):
 
     @classmethod
     def apply_parameters(cls, subtypes: Sequence[Any], names: Sequence[Any] | None = None) -> Any:
-        """Return the class of (keyspace, hex-coded name, field types...).
+        """Return the class for the parameters in a server's class name.
 
-        The first two may be strings, or the classes that a parser made of them.
-
-        :param names: None for the first two parameters, then the hex-coded names of the fields.
+        :param subtypes: the keyspace, the type's name in hex digits, and the types of the fields.
+            The first two are strings, or `UnrecognizedType` classes with these names.
+        :param names: None twice, then the names of the fields in hex digits.
         """
         if len(subtypes) < 2:
             raise ValueError("a user-defined type has a keyspace and a name")
@@ -113,12 +118,12 @@ class UserType(TupleType):
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
-        """Return a text like ``frozen<name>``."""
+        """Return a name such as ``frozen<address>``."""
         return f"frozen<{protect_type_or_function(cls.typename)}>"
 
     @classmethod
     def cass_parameterized_type_with(cls, subtypes: Sequence[Any], full: bool = False) -> str:
-        """Return a text like ``UserType(keyspace,hex(name),hex(field):type,...)``."""
+        """Return a name such as ``UserType(keyspace, 6e616d65, 6669656c64:Int32Type)``."""
         cname = trim_if_startswith(cls.cassname, "org.apache.cassandra.db.marshal.")
         if full:
             cname = "org.apache.cassandra.db.marshal." + cname
@@ -146,30 +151,31 @@ def _unhex(name: str | type[_CassandraType]) -> str:
         raise ValueError(f"{name!r} is not the hex code of a name: {error}") from None
 
 
-# A value that is unpickled has the class of those that come from the server.
+# A cache of the named tuple classes, so that unpickled values have the same class as decoded ones.
 _value_classes: Bounded[tuple[str, tuple[str, ...]], Any] = Bounded(1024, 1 << 25)
 
 
 def value_of_fields(name: str, names: tuple[str, ...], values: tuple[Any, ...]) -> Any:
-    """Return a value of a user-defined type; such values are pickled as calls of this.
+    """Return a value of a user-defined type. Unpickling such a value calls this function.
 
     :param name: the name of the type.
-    :param names: the names of its fields.
+    :param names: the names of the type's fields.
+    :param values: the values of the fields.
     """
     return make_named_tuple(name, names)._make(values)
 
 
 def make_named_tuple(name: str, names: tuple[str, ...]) -> Any:
-    """Return the named-tuple class of a type's fields.
+    """Return the named tuple class for the values of a user-defined type.
 
-    A field whose name is not valid in a named tuple is named by its position (``field_1_``).
-    Returns None if two fields have the same name: values are plain tuples then.
+    If the name of a field is not valid in a named tuple, the field is named by its position
+    (``field_1_``). Returns None if two fields have the same name; values are then plain tuples.
     """
-    # The name of a named tuple has to be an identifier; a type's name may be any text.
     key = (name, names)
     cached = _value_classes.get(key)
     if cached is not None:
         return cached
+    # The class's name must be an identifier, but a CQL type may have any name.
     title = name if name.isidentifier() and name.isascii() and not iskeyword(name) else "udt"
     fields = [
         field
@@ -182,19 +188,18 @@ def make_named_tuple(name: str, names: tuple[str, ...]) -> Any:
     tuple_type: Any = namedtuple(title, fields)  # type: ignore[misc]
 
     def reduce(value: Any) -> tuple[Any, ...]:
-        # By what it is made of: pickle finds no class that was made at run time.
+        # Pickle the names and values, because pickle cannot find a class that was made at run time.
         return value_of_fields, (name, names, tuple(value))
 
-    # Of the class: pickle does not look at instances.
     type.__setattr__(tuple_type, "__reduce__", reduce)
-    # The mapper finds fields by these names, which need not be identifiers.
+    # The mapper finds fields by the names that they have in the database.
     type.__setattr__(tuple_type, "__database_names__", names)
     size = _CLASS_BYTES + _FIELD_BYTES * len(names) + 3 * (len(name) + text_size(names))
     return _value_classes.keep(key, tuple_type, size)
 
 
 def _maker(cls: type[UserType]) -> Callable[[list[Any]], Any]:
-    """Return a function that turns a list of field values into the value that the program sees."""
+    """Return a function that makes the decoded value from the list of its fields' values."""
     names = tuple(cls.fieldnames or ())
     mapped = cls.mapped_class
     if mapped is dict:
@@ -202,7 +207,7 @@ def _maker(cls: type[UserType]) -> Callable[[list[Any]], Any]:
     if mapped is not None:
         return lambda fields: mapped(**dict(zip(names, fields, strict=True)))
     if cls.tuple_type is not None:
-        # Past the constructor of the named tuple, which takes its fields as arguments one by one.
+        # Faster than the constructor of the named tuple, which takes each field as an argument.
         return partial(tuple.__new__, cls.tuple_type)
     return tuple
 
@@ -213,11 +218,11 @@ public(UserType)
 def with_subtypes(
     kind: Any, subtypes: Sequence[Any], mapped_class: Callable[..., object] | None = None
 ) -> Any:
-    """Return the type that is like `kind`, with other types inside.
+    """Return a type like `kind` that contains other types.
 
     :param kind: a type with parameters.
-    :param subtypes: the types to have in place of `kind.subtypes`, as many.
-    :param mapped_class: of a user-defined type, the class to make values of; None for none.
+    :param subtypes: the types that replace `kind.subtypes`.
+    :param mapped_class: if `kind` is a user-defined type, the class of its decoded values, or None.
     """
     if issubclass(kind, UserType):
         return UserType.make_udt_class(

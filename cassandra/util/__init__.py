@@ -1,4 +1,4 @@
-"""Dates and times, sets and maps in the server's order, time-uuids, geometry, small helpers."""
+"""The classes of values that Python lacks, such as `Date` and `SortedSet`, and helper functions."""
 
 from __future__ import annotations
 

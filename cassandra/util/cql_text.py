@@ -55,7 +55,7 @@ cql_keywords: set[str] = cql_keywords_reserved | cql_keywords_unreserved
 
 
 class _Items(Protocol):
-    """The part of a mapping that a literal needs."""
+    """An object with the method `items`, as mappings have it."""
 
     def items(self) -> Iterable[tuple[Any, Any]]:
         """Return the pairs of key and value."""
@@ -92,7 +92,7 @@ def maybe_escape_name(name: str) -> str:
     return _remembered(name) if len(name) <= _USUAL_LENGTH else _escaped(name)
 
 
-_USUAL_LENGTH = 256  # names of servers are shorter; longer names would fill the cache
+_USUAL_LENGTH = 256  # servers have only shorter names; longer ones are not cached
 
 
 def _escaped(name: str) -> str:
@@ -133,10 +133,10 @@ def cql_string(text: str) -> str:
 
 
 def protect_value(value: object) -> str:
-    """Return `value` as a literal.
+    """Return `value` as a CQL literal.
 
-    Numbers and booleans are plain, None is ``NULL``, bytes are ``0x...``, mappings are maps, and
-    everything else is a string literal.
+    None becomes ``NULL``, bytes become ``0x...``, and mappings become maps. Numbers and booleans
+    are written without quotes, and all other values as strings.
 
     :param value: the value.
     """

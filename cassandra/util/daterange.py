@@ -1,4 +1,4 @@
-"""Date ranges of DataStax Enterprise: two bounds with a precision. Each bound may be open."""
+"""Date ranges of DataStax Enterprise. Each of the two bounds has a precision, or is open."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class DateRangePrecision:
 
     @classmethod
     def to_int(cls, precision: str) -> int:
-        """Return the number of `precision` on the wire.
+        """Return the number that encodes `precision`.
 
         :param precision: the name, such as ``"MONTH"``.
         :raises ValueError: if it is not a precision. Case does not matter.
@@ -44,7 +44,7 @@ class DateRangePrecision:
 
     @classmethod
     def from_int(cls, number: int) -> str:
-        """Return the precision for a number on the wire.
+        """Return the precision that a number encodes.
 
         :param number: 0 to 6.
         :raises ValueError: if there is no such precision.

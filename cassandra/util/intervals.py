@@ -1,4 +1,4 @@
-"""Rate limiting for log lines."""
+"""A rate limit for log messages."""
 
 from __future__ import annotations
 

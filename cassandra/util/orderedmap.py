@@ -1,7 +1,7 @@
-"""The mapping type for CQL maps: it keeps the server's order, and accepts any keys.
+"""The mapping type for CQL maps. It keeps the server's order, and its keys need no hash.
 
-A map arrives as two lists, keys and values. The index from serialized key to position is built at
-the first look-up, because most maps are only iterated over.
+The codec makes a map from two lists, of keys and values. The first look-up of a key builds an index
+from serialized keys to positions. Most maps are only iterated over, and so need no index.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ else:
 
 @cache
 def _dumps() -> Callable[[Any], bytes]:
-    # Maps from the wire never need pickle. Importing it takes longer than importing all other
-    # modules of this package.
+    # Maps that come from a server never need pickle, and its import takes longer than that of all
+    # other modules of this package.
     dumps: Callable[[Any], bytes] = import_module("pickle").dumps
     return dumps
 
@@ -73,7 +73,7 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
             serialize = self._serialize_key
             index = {serialize(key): position for position, key in enumerate(self._keys)}
             if len(index) != len(self._keys):
-                # A key may be repeated on the wire. As in dict, the last value wins.
+                # The server's map may contain a key twice. As in dict, the last value wins.
                 positions = sorted(index.values())
                 self._values = [self._values[position] for position in positions]
                 self._keys = [self._keys[position] for position in positions]

@@ -1,4 +1,4 @@
-"""The set type for CQL sets: it is ordered, and accepts elements without a hash."""
+"""The set type for CQL sets. It is sorted, and its elements need no hash."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _ordered_unique(items: Iterable[Any], distinct: bool = False) -> list[Any]:
     if len(arrived) < 2:
         return arrived
     try:
-        # The only test for an order is to sort, which may raise an error.
+        # We can only find out whether the elements have an order if we sort them.
         ordered = sorted(arrived)
         if all(map(lt, ordered, islice(ordered, 1, None))):
             return ordered
@@ -67,10 +67,10 @@ def _unique(items: list[Any], distinct: bool) -> _Unordered:
 
 
 class SortedSet(bases.SetBase):
-    """A set kept in order, whose elements need ``<`` rather than a hash.
+    """A sorted set, whose elements must support ``<`` but need no hash.
 
-    Elements that cannot be compared keep their order of arrival. The class has the methods and
-    operators of `set`, and indexing.
+    If the elements cannot be sorted, they keep the order in which they were added. The class has
+    the methods and operators of `set`. You can also get an element by its index.
 
     :param iterable: the elements, in any order.
     """

@@ -1,5 +1,6 @@
-"""Dates, times of day, durations and timestamps with the whole range of CQL, beyond that of
-datetime.
+"""Dates, times of day, durations and timestamps with the whole range of CQL.
+
+The range of the module datetime is smaller.
 """
 
 from __future__ import annotations
@@ -68,11 +69,12 @@ def datetime_from_ms_timestamp(timestamp_ms: int) -> datetime.datetime:
 
 
 def datetime_or_millis(timestamp_ms: int) -> datetime.datetime | MillisTimestamp:
-    """Return the naive UTC datetime of `timestamp_ms`, or a `MillisTimestamp` if it is out of
-    range.
+    """Return the naive UTC datetime of `timestamp_ms` milliseconds since 1970.
+
+    Outside the years 1 to 9999, return a `MillisTimestamp` instead.
     """
     if _MILLIS_MIN <= timestamp_ms <= _MILLIS_MAX:
-        # integer arithmetic, which is exact
+        # All arguments are integers, so the result is exact.
         return DATETIME_EPOC + _timedelta(0, 0, 0, timestamp_ms)
     return MillisTimestamp(timestamp_ms)
 

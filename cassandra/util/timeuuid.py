@@ -1,4 +1,4 @@
-"""Version 1 UUIDs and time: conversions, and the bounds for ranges over timeuuids."""
+"""Conversions between version 1 UUIDs and times, and bounds for queries by timeuuid."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ HIGHEST_TIME_UUID = uuid.UUID("ffffffff-ffff-1fff-bf7f-7f7f7f7f7f7f")
 
 
 def _warn_of_version(function: str, uuid_arg: uuid.UUID) -> None:
-    """Warn if a UUID has no time. As in cassandra-driver, the function returns a number anyway."""
+    """Warn if a UUID does not contain a time.
+
+    :param function: the name of the function, which then returns a number without meaning, as in
+        cassandra-driver.
+    """
     version = getattr(uuid_arg, "version", 1)
     if version != 1:
         warnings.warn(

@@ -1,8 +1,9 @@
 """Codecs of all CQL types: the Python twin of `cassandra._accel.codecs`.
 
-A codec reads and writes one type, and never changes. ``encode(value) -> bytes`` and ``decode(data)
--> value`` work on bodies, never on the length before them. The functions here make codecs; those
-for containers take the codecs of their elements.
+A codec encodes and decodes the values of one type, and is immutable. ``encode(value) -> bytes`` and
+``decode(data) -> value`` work on the bytes of a value, without the length that comes before them in
+a message. The functions of this module make codecs. The functions for containers take the codecs of
+their elements as arguments.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ __all__ = [
     "vector_of",
 ]
 
-# Imported at the first use: where the compiled twin serves, nothing uses them.
+# Imported only when needed: if the driver uses the compiled twin, nothing needs them.
 __getattr__ = lazy_names(
     __name__,
     {

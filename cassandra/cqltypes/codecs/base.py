@@ -1,7 +1,8 @@
-"""The contract of a codec, which reads and writes one CQL type: immutable, shared by threads.
+"""The base classes of codecs. A codec encodes and decodes the values of one CQL type.
 
-A codec knows nothing of the classes in `cassandra.cqltypes`, which build it. Containers hold the
-codecs of their elements.
+Codecs are immutable, and threads share them. The type classes in `cassandra.cqltypes` make codecs,
+but codecs do not depend on these classes. The codec of a container holds the codecs of its
+elements.
 """
 
 from __future__ import annotations
@@ -18,19 +19,24 @@ if TYPE_CHECKING:
 
 Data = bytes | memoryview
 
-# Counts the fields that values of tuples and user-defined types lack, over one page or one value
-# that is decoded by itself.
+# Counts the fields that are missing at the end of tuples and user-defined types, for
+# `limits.null_cells`. It counts for each page, or for each value that is decoded by itself.
 missing_fields = NullCells()
 begin_page = missing_fields.begin
-MAX_LENGTH = 0x7FFFFFFF  # native_protocol_v5.spec 3: the length of [bytes] is a signed [int]
+# The length of [bytes] is a signed [int] (native_protocol_v5.spec, section 3).
+MAX_LENGTH = 0x7FFFFFFF
 
 
 class Codec:
-    """Encodes and decodes the body of one CQL type's values, in `encode` and `decode`.
+    """Encodes and decodes the values of one CQL type, with `encode` and `decode`.
 
-    `fixed_size` is the width of a value inside a vector if it has no length there, or -1. `width`
-    is the width of every non-empty value, or -1. `struct_code` is the `struct` letter if the value
-    is a plain number, else "".
+    :param cql_name: the name of the CQL type.
+    :param fixed_size: the size of each value in a vector, in bytes. -1 if the values in a vector
+        each have a length before them.
+    :param width: the size of every value that is not empty, in bytes, or -1 if it varies.
+    :param struct_code: the format letter of the module `struct` if values are numbers, else "".
+    :param empty_is_value: True if zero bytes are an ordinary value of the type.
+    :param empty: otherwise, the value that zero bytes are decoded as.
     """
 
     __slots__ = ("cql_name", "empty_is_value", "fixed_size", "legacy_empty", "struct_code", "width")
@@ -60,25 +66,25 @@ class Codec:
         self.legacy_empty = empty
 
     def encode(self, value: object) -> bytes:
-        """Return the body of `value`, which is neither None nor UNSET_VALUE.
+        """Return the bytes of `value`, which must not be None or UNSET_VALUE.
 
-        :raises EncodeTypeError: if the type does not take the value's class (a TypeError).
-        :raises EncodeValueError: if the value is out of range or badly formed (a ValueError and an
-            OverflowError).
+        :raises EncodeTypeError: if the type does not accept the value's class. It is a TypeError.
+        :raises EncodeValueError: if the value is out of range or badly formed. It is both a
+            ValueError and an OverflowError.
         """
         raise NotImplementedError
 
     def decode(self, data: Data) -> Any:
-        """Return the value of a body.
+        """Return the value that the bytes `data` encode; they must not be null.
 
-        :raises cassandra.errors.DecodeError: if it is not valid for the type.
+        :raises cassandra.errors.DecodeError: if they are not valid for the type.
         """
         raise NotImplementedError
 
     def decode_nullable(self, data: Data | None) -> Any:
-        """Return the value of a [bytes], or None for null.
+        """Decode a [bytes]; returns None for null.
 
-        Zero bytes are read as the legacy empty value, if they are not a value of the type.
+        Zero bytes are decoded as `legacy_empty`, unless `empty_is_value` is True.
         """
         if data is None:
             return None
@@ -87,28 +93,31 @@ class Codec:
         return self.decode(data)
 
     def _encode_many(self, values: list[Any]) -> list[bytes] | None:
-        """Return the bodies of `values` in one go, or None if each has to be looked at.
+        """Encode all `values` at once; returns None if the caller must encode them one by one.
 
-        That is so if there is a null or an error. It is always so for types whose coding runs code
-        of a program or of other types: no such code may run twice.
+        It returns None if one of the values is None or invalid. It always returns None for types
+        whose codec runs an application's code or other codecs: the caller would run such code a
+        second time.
         """
         return None
 
     def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
-        """Return the values of `bodies` in one go; none of them is null or empty.
+        """Decode all `bodies` at once; each is the bytes of a value, not null or empty.
 
-        None if one of them is malformed, or the type has no such way.
+        Returns None if one of them is malformed, or if the codec cannot do this. The caller then
+        decodes them one by one.
         """
         return None
 
     def deserialize_into(self, data: Data, out: Buffer) -> int:
-        """Decode a list, set or vector of plain numbers into a buffer.
+        """Decode a list, set or vector of numbers into a buffer.
 
-        :param out: writable, C-contiguous, and of the same kind of numbers.
+        :param data: the bytes of the list, set or vector.
+        :param out: a writable, C-contiguous buffer of numbers of the same kind and size.
         :returns: the number of elements written.
-        :raises TypeError: if the buffer is of another kind.
+        :raises TypeError: if the type is not one of these, or the buffer's items do not fit it.
         :raises ValueError: if the buffer is too small.
-        :raises DecodeError: if the data are malformed or have nulls.
+        :raises DecodeError: if the data are malformed or contain nulls.
         """
         raise TypeError(
             f"{self.cql_name} is not a list, set or vector of numbers; "
@@ -120,7 +129,7 @@ class Codec:
 
 
 class Leaf(Codec):
-    """Base of the codecs of types that have no other types inside."""
+    """Base of the codecs of types that contain no other types."""
 
     __slots__ = ()
 
@@ -129,7 +138,8 @@ class Leaf(Codec):
         try:
             return [*map(self.encode, values)]
         except Exception:
-            # Each is then encoded alone: that finds the value and says what is wrong with it.
+            # The caller then encodes the values one by one, so that the error names the invalid
+            # one.
             return None
 
     def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
@@ -141,7 +151,7 @@ class Leaf(Codec):
 
 
 class FunctionCodec(Codec):
-    """The codec of a type whose coding is Python code."""
+    """A codec that calls two Python functions, for example those of an application's type."""
 
     __slots__ = ("_decode", "_encode")
 
@@ -159,7 +169,7 @@ class FunctionCodec(Codec):
         self._decode = decode
 
     def encode(self, value: object) -> bytes:
-        """Return the bytes that the type's function makes of `value`."""
+        """Call the encoding function, and check that it returns bytes."""
         refuse_missing(value, f"a value of {self.cql_name}")
         data = self._encode(value)
         if not isinstance(data, (bytes, bytearray, memoryview)):
@@ -169,8 +179,8 @@ class FunctionCodec(Codec):
         return bytes(data)
 
     def decode(self, data: Data) -> Any:
-        """Return the value that the type's function makes of `data`."""
-        # What the function reads by itself counts by itself.
+        """Call the decoding function."""
+        # The function may decode other values, which must not count for the page that we are in.
         spent = begin_page()
         try:
             return self._decode(bytes(data))
@@ -187,47 +197,47 @@ def from_functions(
     empty_is_value: bool = False,
     empty: object = None,
 ) -> Codec:
-    """Return the codec of a type that is coded by two functions."""
+    """Return a codec that calls `encode` and `decode`. For the others, see `Codec`."""
     return FunctionCodec(name, encode, decode, fixed_size, empty_is_value, empty)
 
 
 class BinaryType(Protocol):
-    """A class that codes its values by itself."""
+    """A type class with its own methods for encoding and decoding."""
 
     @property
     def __name__(self) -> str:
         """The class's name."""
 
     def to_binary(self, val: Any, protocol_version: int) -> bytes:
-        """Return the bytes of `val`."""
+        """Encode `val`."""
 
     def from_binary(self, byts: bytes | None, protocol_version: int) -> Any:
-        """Return the value of `byts`."""
+        """Decode `byts`."""
 
 
 def from_class(
     cls: BinaryType, protocol_version: int, *, name: str = "", fixed_size: int = -1
 ) -> Codec:
-    """Return the codec of a class that codes its values by itself, as types of a program do."""
+    """Return a codec that calls `to_binary` and `from_binary` of an application's type class."""
     to_binary, from_binary = cls.to_binary, cls.from_binary
     return FunctionCodec(
         name or cls.__name__,
         lambda value: to_binary(value, protocol_version),
         lambda data: from_binary(data, protocol_version),
         fixed_size,
-        # Zero bytes go to from_binary: a program's class has rules of its own for them.
+        # empty_is_value: from_binary gets zero bytes too, and decides what they mean.
         True,
         None,
     )
 
 
 class TypeCalls:
-    """The methods of one type class, over its codec (see `cassandra.cqltypes.calls`).
+    """Fast methods for one type class, which use its codec (see `cassandra.cqltypes.calls`).
 
-    :param owner: the class.
-    :param codec: codes its values.
-    :param empty_is_value: True if zero bytes are a value of the type.
-    :param empty: what zero bytes are read as if they are not.
+    :param owner: the type class.
+    :param codec: the codec of the class.
+    :param empty_is_value: True if zero bytes are an ordinary value of the type.
+    :param empty: otherwise, the value that zero bytes are decoded as.
     """
 
     __slots__ = ("_codec", "_empty", "_empty_is_value", "owner")
@@ -239,21 +249,21 @@ class TypeCalls:
         self._empty = empty
 
     def serialize(self, /, val: Any, protocol_version: int) -> bytes:
-        """Return the body of `val`, which is not None."""
+        """Encode `val`, which must not be None."""
         return self._codec.encode(val)
 
     def deserialize(self, /, byts: bytes, protocol_version: int) -> Any:
-        """Return the value of a body that is neither null nor empty."""
-        # A value that is decoded by itself counts as a page, for `limits.null_cells`.
+        """Decode bytes that are neither null nor empty."""
+        # For `limits.null_cells`, a value that is decoded by itself counts as a page.
         begin_page()
         return self._codec.decode(byts)
 
     def to_binary(self, /, val: Any, protocol_version: int) -> bytes:
-        """Return the bytes of `val`, or no bytes for None."""
+        """Encode `val`; returns b"" for None."""
         return b"" if val is None else self._codec.encode(val)
 
     def from_binary(self, /, byts: bytes | None, protocol_version: int) -> Any:
-        """Return the value of a [bytes], by the rules for null and for empty values."""
+        """Decode a [bytes], which may be null or empty."""
         if byts is None:
             return None
         if len(byts) == 0 and not self._empty_is_value:
@@ -262,14 +272,14 @@ class TypeCalls:
         return self._codec.decode(byts)
 
 
-# The length fields of short bodies, made once.
+# The [int] lengths up to 255, encoded in advance.
 _SHORT_LENGTHS = tuple(length.to_bytes(4, "big") for length in range(256))
 NULL = b"\xff\xff\xff\xff"
 pack_length = Struct(">i").pack
 
 
 def length_fields(bodies: list[bytes]) -> list[bytes]:
-    """Return the [int] length of each body."""
+    """Return the encoded [int] length of each of `bodies`."""
     try:
         return [*map(_SHORT_LENGTHS.__getitem__, map(len, bodies))]
     except IndexError:
@@ -277,7 +287,11 @@ def length_fields(bodies: list[bytes]) -> list[bytes]:
 
 
 def read_element(codec: Codec, data: bytes, size: int) -> Any:
-    """Return the value of an element from its length field `size` and its bytes `data`."""
+    """Decode an element of a container.
+
+    :param data: the bytes of the element.
+    :param size: the length field of the element; negative if it is null.
+    """
     if size < 0:
         return None
     if size == 0 and not codec.empty_is_value:
@@ -286,7 +300,10 @@ def read_element(codec: Codec, data: bytes, size: int) -> Any:
 
 
 def take(data: bytes, offset: int) -> tuple[int, int]:
-    """Return (start, size) of the [bytes] at `offset`. A size below 0 is a null."""
+    """Read the length of the [bytes] at `offset`; returns (offset of its first byte, size).
+
+    The size is -1 for null.
+    """
     start = offset + 4
     left = len(data) - start
     if left < 0:
@@ -295,8 +312,8 @@ def take(data: bytes, offset: int) -> tuple[int, int]:
     if size > left:
         truncated(f"truncated: an item claims {size} bytes, {left} are left")
     if size < -1:
-        # [bytes] calls every negative length null (native_protocol_v5.spec 3), but servers write
-        # -1: another one is damage.
+        # By the specification, any negative length means null (native_protocol_v5.spec, section 3).
+        # But servers only ever write -1, so another negative length means damaged data.
         truncated(f"an item has the negative length {size}")
     return start, size
 

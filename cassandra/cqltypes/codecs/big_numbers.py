@@ -1,10 +1,11 @@
-"""Integers of any size to decimal digits and back, in less than quadratic time.
+"""Converts integers of any size to decimals and back, in less than quadratic time.
 
-Python's own ways between `int` and `decimal.Decimal` take a digit at a time: minutes for a
-megabyte. Here a number is cut in halves until they are small, and the halves are joined by the fast
-multiplications of `decimal` and `int`. Every result is exact, whatever the thread's decimal context
-says. `sys.set_int_max_str_digits` does not matter either: no text of an int is longer than Python
-always allows.
+Python's own conversions between `int` and `decimal.Decimal` take quadratic time: minutes for a
+number of a megabyte. This module splits a number into halves until they are small, converts these,
+and joins the results with the fast multiplications of `decimal` and `int`.
+
+Every result is exact, and does not depend on the thread's decimal context. Nor does it depend on
+`sys.set_int_max_str_digits`: we never convert more digits at once than Python always allows.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from cassandra.limits import limits
 
 __all__ = ["WIDE_CONTEXT", "check_size", "digits_limit", "int_of_digits", "to_decimal"]
 
-# As wide as the module allows, so that nothing is ever rounded.
+# The precision and exponents are the largest possible, so that results are never rounded.
 WIDE_CONTEXT = decimal.Context(
     prec=decimal.MAX_PREC,
     Emax=decimal.MAX_EMAX,
@@ -23,9 +24,11 @@ WIDE_CONTEXT = decimal.Context(
     traps=[decimal.InvalidOperation],
 )
 
+# Numbers up to these sizes are converted directly. 512 digits are always allowed, since
+# set_int_max_str_digits() accepts no limit below 640.
 _LEAF_BITS = 1024
-_LEAF_DIGITS = 512  # below 640, which is what set_int_max_str_digits() cannot go under
-# Powers of two and of five to such exponents are kept: half a megabyte of them at most.
+_LEAF_DIGITS = 512
+# Powers of two and of five are cached up to this exponent. They need half a megabyte at most.
 _KEPT = 1 << 19
 
 _twos: dict[int, decimal.Decimal] = {}
@@ -33,7 +36,7 @@ _fives: dict[int, int] = {}
 
 
 def check_size(size: int) -> str:
-    """Return why a number of `size` bytes is too large to convert, or "" if it is not."""
+    """Return an error message if a number of `size` bytes is too large to convert, else ""."""
     limit = limits.decimal_bytes
     if size <= limit:
         return ""
@@ -44,8 +47,8 @@ def check_size(size: int) -> str:
 
 
 def digits_limit() -> int:
-    """Return how many digits a number of `limits.decimal_bytes` has at most."""
-    # A byte has log10(256), a little less than 2.409, digits.
+    """Return the largest number of digits of an integer with `limits.decimal_bytes` bytes."""
+    # Each byte adds log10(256) digits, which is a little less than 2.409.
     return limits.decimal_bytes * 2409 // 1000 + 1
 
 
@@ -54,12 +57,13 @@ def to_decimal(number: int) -> decimal.Decimal:
     size = number.bit_length()
     if size <= _LEAF_BITS:
         return decimal.Decimal(number)
-    # Shifts and masks cut magnitudes; the sign is put back at the end.
+    # `_halves` splits the absolute value with shifts and masks. Set the sign at the end.
     magnitude = _halves(abs(number), size)
     return magnitude if number >= 0 else magnitude.copy_negate()
 
 
 def _halves(number: int, size: int) -> decimal.Decimal:
+    """Return `number`, which is not negative and has at most `size` bits, as a Decimal."""
     if size <= _LEAF_BITS:
         return decimal.Decimal(number)
     bits = _LEAF_BITS
@@ -71,6 +75,7 @@ def _halves(number: int, size: int) -> decimal.Decimal:
 
 
 def _two_to(bits: int) -> decimal.Decimal:
+    """Return 2 ** bits as a Decimal; `bits` is _LEAF_BITS times a power of two."""
     power = _twos.get(bits)
     if power is None:
         if bits <= _LEAF_BITS:
@@ -84,7 +89,7 @@ def _two_to(bits: int) -> decimal.Decimal:
 
 
 def int_of_digits(digits: str) -> int:
-    """Return the integer that decimal `digits` without a sign spell."""
+    """Return the integer with the decimal `digits`, a string without a sign."""
     size = len(digits)
     if size <= _LEAF_DIGITS:
         return int(digits)
@@ -92,11 +97,12 @@ def int_of_digits(digits: str) -> int:
     while count * 2 < size:
         count *= 2
     upper = int_of_digits(digits[:-count])
-    # 10 ** n is 5 ** n shifted by n bits, and shifting costs nearly nothing.
+    # Multiply by 10 ** n as by 5 ** n and a shift by n bits, which is almost free.
     return ((upper * _five_to(count)) << count) + int_of_digits(digits[-count:])
 
 
 def _five_to(count: int) -> int:
+    """Return 5 ** count; `count` is _LEAF_DIGITS times a power of two."""
     power = _fives.get(count)
     if power is None:
         power = 5**_LEAF_DIGITS if count <= _LEAF_DIGITS else _five_to(count // 2) ** 2

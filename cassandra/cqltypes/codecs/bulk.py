@@ -1,8 +1,9 @@
-"""Many numbers at once: one `struct` call for all, and slices of bytes to lay lengths between them.
+"""Encodes and decodes many numbers at once, without a Python call for each.
 
-A list of n numbers of width w is n times ([int] w, w bytes). If the bare numbers are packed side by
-side, byte j of all elements is one slice with a stride. So a list costs w + 1 slice assignments,
-whatever n is.
+In a CQL list, each number has an [int] length before it. We encode all n numbers with one call of
+`struct`, which packs them without lengths. Then we insert the lengths with slices that have a step:
+for numbers of w bytes, one slice assignment copies byte j of all numbers. So a list takes w + 1
+slice assignments, whatever n is. Decoding works the other way round.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ if TYPE_CHECKING:
 _NATIVE_ORDER = "<" if sys.byteorder == "little" else ">"
 _INTEGERS = frozenset("bBhHiIlLqQnN")
 _FLOATS = frozenset("efd")
-# The array module's letters for the sizes of the wire's integers.
+# The type codes of the module array, for the `struct` letters that codecs use.
 _ARRAY_CODES = {"b": "b", "h": "h", "i": "i", "q": "q", "f": "f", "d": "d"}
 
 
 def buffer_of(value: Any) -> memoryview | None:
-    """Return the memory of an array of numbers, or None for anything else.
+    """Return a memoryview of an array (NumPy, array.array, memoryview or bytearray), else None.
 
-    Arrays are those of NumPy, array.array, memoryview and bytearray. The memory of a masked array
-    says nothing of its mask, so its elements are looked at one by one.
+    A masked array is not read through its memory, which does not contain the mask; so for it the
+    result is None too.
     """
     if (
         isinstance(value, (list, tuple, set, frozenset, str, bytes))
@@ -47,9 +48,9 @@ def buffer_of(value: Any) -> memoryview | None:
 def wire_form(view: memoryview, code: str) -> bytes | None:
     """Return the elements of a one-dimensional `view` as packed big-endian numbers.
 
-    :param code: the struct letter of the numbers to return.
-    :returns: None if the view's format is not a number, or has values that do not fit. The elements
-        are then looked at one by one, and the error names the first that does not fit.
+    :param code: the `struct` letter of the numbers to return.
+    :returns: None if the view's items are not numbers, or if one of them does not fit. The caller
+        then encodes the elements one by one, and its error names the first that does not fit.
     """
     form = view.format
     order, letter = (form[0], form[1:]) if form[:1] in "<>=!@" and form else ("@", form)
@@ -61,7 +62,7 @@ def wire_form(view: memoryview, code: str) -> bytes | None:
     else:
         order, native = (">" if order == "!" else order), False
     size = view.itemsize
-    # Memory of the same kind and width needs no look at its numbers, only their byte order.
+    # If the items already have the right kind and size, copy them and fix the byte order.
     same_kind = (letter in "bhilqn" and code in "bhiq") or (letter == code and code in "fd")
     data = view.tobytes()
     if same_kind and size == struct.calcsize(">" + code):
@@ -70,13 +71,12 @@ def wire_form(view: memoryview, code: str) -> bytes | None:
         swapped = array(_ARRAY_CODES[code], data)
         swapped.byteswap()
         return swapped.tobytes()
-    # struct would refuse floats. Return None, so that the caller encodes element by element and its
-    # error names the first wrong one.
+    # Floats cannot become integers. The caller's error will name the first of them.
     if letter in _FLOATS and code not in "fd":
         return None
     count = len(data) // size
     try:
-        # Another kind or width: struct converts, and fails if a number does not fit.
+        # Another kind or size: struct converts the numbers, and fails if one does not fit.
         numbers = struct.unpack(f"{'@' if native else order}{count}{letter}", data)
         return struct.pack(f">{count}{code}", *numbers)
     except (struct.error, OverflowError):
@@ -85,7 +85,8 @@ def wire_form(view: memoryview, code: str) -> bytes | None:
 
 def values_of(view: memoryview) -> list[Any]:
     """Return the elements of a one-dimensional buffer as Python numbers."""
-    # memoryview.tolist() knows native formats only, and halves from Python 3.12 on.
+    # memoryview.tolist() supports only native formats, and half-precision floats ("e") only since
+    # Python 3.12. Decode the others with struct.
     form = view.format
     if form in ("e", "@e"):
         form = "=e"
@@ -95,9 +96,11 @@ def values_of(view: memoryview) -> list[Any]:
 
 
 def elements_of(value: object, name: str) -> Sequence[Any]:
-    """Return the elements of any iterable, as a list or tuple that nobody else changes.
+    """Return the elements of any iterable as a new list or tuple.
 
-    Arrays of numbers are taken from their memory.
+    The elements of an array of numbers are read from its memory.
+
+    :param name: the CQL type, for error messages.
     """
     view = buffer_of(value)
     if view is not None and view.ndim == 1:
@@ -105,23 +108,27 @@ def elements_of(value: object, name: str) -> Sequence[Any]:
             try:
                 return values_of(view)
             except (NotImplementedError, struct.error):
-                pass  # a format that only the exporter itself understands: iterate
+                pass  # struct does not know the format; iterate over the object instead
     return coerce.elements(value, name)
 
 
 def members_of(value: object, name: str) -> Sequence[Any]:
-    """Like `elements_of`, for a list or set: a dict stands for its keys."""
+    """Return the elements as `elements_of` does, but accept a dict too, and return its keys."""
     return list(value) if isinstance(value, dict) else elements_of(value, name)
 
 
 def with_lengths(packed: bytes, width: int) -> bytes:
-    """Return [int] n and n times ([int] width, element) of `packed` elements."""
+    """Return the bytes of a CQL list: [int] count, then for each element [int] width and its bytes.
+
+    :param packed: the elements without lengths.
+    :param width: the size of an element in bytes.
+    """
     count = len(packed) // width
     stride = width + 4
     out = bytearray(4 + count * stride)
     out[0:4] = count.to_bytes(4, "big")
     if count:
-        # Byte 3 of each length; the others stay 0, since no number has more than 8 bytes.
+        # Set the last byte of each length. The other bytes stay 0, as a number has at most 8 bytes.
         out[7::stride] = bytes((width,)) * count
         for byte_index in range(width):
             out[8 + byte_index :: stride] = packed[byte_index::width]
@@ -129,7 +136,10 @@ def with_lengths(packed: bytes, width: int) -> bytes:
 
 
 def without_lengths(data: bytes, count: int, width: int) -> bytearray | None:
-    """Return the packed elements of a list body, or None if not all of them have `width` bytes."""
+    """Return the elements of an encoded list without their lengths.
+
+    Returns None if an element does not have `width` bytes.
+    """
     stride = width + 4
     if len(data) != 4 + count * stride:
         return None
@@ -147,7 +157,7 @@ def without_lengths(data: bytes, count: int, width: int) -> bytearray | None:
 
 
 def native_array(packed: bytes | bytearray, code: str) -> array[Any]:
-    """Return an array.array of packed big-endian numbers."""
+    """Convert packed big-endian numbers to an array.array."""
     numbers = array(_ARRAY_CODES[code], bytes(packed))
     if sys.byteorder == "little":
         numbers.byteswap()
@@ -155,10 +165,13 @@ def native_array(packed: bytes | bytearray, code: str) -> array[Any]:
 
 
 def store(packed: bytes | bytearray, code: str, out: Buffer, name: str) -> int:
-    """Write packed big-endian numbers into the buffer `out` of the same kind.
+    """Write packed big-endian numbers to the buffer `out`.
 
+    :param code: the `struct` letter of the numbers.
+    :param out: a writable buffer of numbers of the same kind and size, in any byte order.
+    :param name: the CQL type, for error messages.
     :returns: the number of elements.
-    :raises TypeError: if the buffer is of another kind, or cannot be written to.
+    :raises TypeError: if the buffer's items are of another kind or size, or cannot be written to.
     :raises ValueError: if the buffer is too small.
     """
     view = memoryview(out)
@@ -181,7 +194,7 @@ def store(packed: bytes | bytearray, code: str, out: Buffer, name: str) -> int:
     count = len(packed) // width
     if len(view) < count:
         raise ValueError(f"{name}: {count} elements do not fit a buffer of {len(view)}")
-    # The caller's buffer may have the other byte order than this machine.
+    # The buffer's byte order may differ from this machine's.
     foreign = order in "<>!" and (">" if order == "!" else order) != _NATIVE_ORDER
     raw = bytes(packed)
     if ("<" if not foreign else ">") == _NATIVE_ORDER:
@@ -198,7 +211,7 @@ def native_swapped(packed: bytes, code: str) -> bytes:
 
 
 def numpy_array(packed: bytes | bytearray, code: str) -> Any:
-    """Return a NumPy array of packed big-endian numbers, writable and in native byte order.
+    """Convert packed big-endian numbers to a writable NumPy array in native byte order.
 
     :raises ImportError: if NumPy is not installed.
     """
@@ -211,17 +224,18 @@ _NUMPY_CODES = {"b": "i1", "h": "i2", "i": "i4", "q": "i8", "f": "f4", "d": "f8"
 
 
 def check_dimension(element: str, width: int, dimension: int) -> None:
-    """Raise ValueError unless a vector may have `dimension` elements.
+    """Raise ValueError if a vector cannot have `dimension` elements.
 
-    :param width: bytes of each element. -1 if they vary.
+    :param element: the CQL type of the elements.
+    :param width: the size of each element in bytes, or -1 if it varies.
     """
-    # Beyond 1 << 60 the size in bytes would overflow the compiled twin's 64 bits.
+    # The compiled twin computes sizes in 64 bits; the limit of 1 << 60 bytes prevents an overflow.
     if not 1 <= dimension <= 0x7FFFFFFF or dimension * width > 1 << 60:
         raise ValueError(f"a vector of {element} cannot have {dimension} elements")
 
 
 def check_multiple(name: str, size: int, width: int, dimension: int) -> None:
-    """Raise `DecodeError` unless `size` bytes are `dimension` elements of `width`."""
+    """Raise `DecodeError` if `size` is not that of `dimension` elements of `width` bytes each."""
     if size != width * dimension:
         malformed(
             name, f"takes {width * dimension} bytes ({dimension} elements of {width}), got {size}"

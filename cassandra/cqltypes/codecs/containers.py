@@ -1,4 +1,9 @@
-"""Codecs of the types that hold others: list, set, map, tuple, user-defined types, vector."""
+"""Codecs of the types that contain others: list, set, map, tuple, user-defined types, vector.
+
+`encode` and `decode` first try a fast path, which handles all elements at once. It gives up if an
+element is null, empty or invalid. Then the slow path handles the elements one by one, and if one of
+them fails, its error says which.
+"""
 
 from __future__ import annotations
 
@@ -45,13 +50,14 @@ _length = struct.Struct(">i").unpack_from
 
 
 def _packed(value: object, code: str) -> bytes | None:
-    """Return the packed big-endian bytes of a sequence of plain numbers.
+    """Encode a sequence of numbers as big-endian bytes, without lengths.
 
-    None if each element has to be looked at.
+    :param code: the `struct` letter of the numbers.
+    :returns: None if the caller must encode the elements one by one.
     """
-    # A subclass may iterate in its own way, so it is not read directly.
+    # Not for subclasses of list and tuple, which may override iteration.
     if type(value) is list or type(value) is tuple:
-        # struct would fail too, but only after a look at the whole list for missing values.
+        # A shortcut: otherwise we would search the whole list for missing values first.
         if value and value[0] is None:
             return None
         if without_missing(value) is not value:
@@ -59,7 +65,7 @@ def _packed(value: object, code: str) -> bytes | None:
         try:
             return struct.pack(f">{len(value)}{code}", *value)
         except Exception:
-            # Each is then encoded alone: that finds the element and says what is wrong with it.
+            # The caller then encodes the elements one by one, so that the error names the bad one.
             return None
     view = buffer_of(value)
     if view is None:
@@ -69,16 +75,18 @@ def _packed(value: object, code: str) -> bytes | None:
 
 
 def _count(name: str, data: bytes, smallest: int) -> int:
-    """Return the [int] at the start of a collection.
+    """Read the [int] count of elements with which a collection begins.
 
-    A count of more elements than the bytes can hold is refused before anything is made for them.
+    Raises `DecodeError` if the bytes cannot hold so many elements.
+
+    :param smallest: the smallest size of an element in bytes, lengths included.
     """
     if len(data) < 4:
         malformed(name, f"truncated: {len(data)} bytes of a 4-byte count")
     count = int.from_bytes(data[:4], "big", signed=True)
     if count < 0:
         malformed(name, f"the negative count {count}")
-    # A count is not believed: memory for it would be taken before an element is read.
+    # Check this before we allocate memory for the elements.
     if count * smallest > len(data) - 4:
         malformed(name, f"claims {count} elements, which {len(data) - 4} bytes cannot hold")
     return count
@@ -94,9 +102,12 @@ def _append(parts: list[bytes], encode: Callable[[Any], bytes], value: object) -
 
 
 def _bodies(data: bytes, count: int) -> list[bytes] | None:
-    """Return the `count` bodies after the [int] at the start of `data`.
+    """Slice a collection into the bytes of its elements (for a map: of its keys and values).
 
-    None if one is null or empty, or if they do not fit.
+    Returns None if an element is null or empty, or if the elements do not fill `data` exactly.
+
+    :param data: the bytes of the collection, with the [int] count at the beginning.
+    :param count: the number of elements.
     """
     bodies = []
     length, total, start = _length, len(data), 8
@@ -104,17 +115,22 @@ def _bodies(data: bytes, count: int) -> list[bytes] | None:
         if start > total:
             return None
         end = start + length(data, start - 4)[0]
-        # Null, empty, or beyond the end: each of them needs a look of its own.
+        # The element is null or empty, or goes past the end of `data`.
         if end <= start or end > total:
             return None
         bodies.append(data[start:end])
         start = end + 4
-    # Bytes left over are an error, which the way through each element reports.
+    # If bytes are left over, return None: the slow path raises the error.
     return bodies if start - 4 == total else None
 
 
 class ListCodec(Codec):
-    """list and set: [int] n, then n times [bytes] (native_protocol_v5.spec 5.12, 5.14)."""
+    """list and set: an [int] count, then [bytes] for each element.
+
+    See native_protocol_v5.spec, sections 5.12 and 5.14.
+
+    :param finish: makes the result of `decode` from the list of elements; None returns the list.
+    """
 
     __slots__ = ("_element", "_finish")
 
@@ -126,11 +142,12 @@ class ListCodec(Codec):
         self._finish = finish
 
     def encode(self, value: object) -> bytes:
-        """Return the body of any iterable."""
+        """Encode any iterable."""
         element = self._element
         if type(value) is list:
-            # A list of our own, so that elements' code may do what it likes to the caller's.
+            # Copied, because encoding an element may run user code that changes the list.
             value = value.copy()
+        # The fast path for numbers: one call of struct.
         if element.struct_code:
             packed = _packed(value, element.struct_code)
             if packed is not None:
@@ -139,6 +156,7 @@ class ListCodec(Codec):
             return b""
         items: list[Any] = value if type(value) is list else [*members_of(value, self.cql_name)]
         items = without_missing(items, element.cql_name)
+        # The fast path for other simple types: all elements, then all lengths, in one join.
         bodies = None if element.struct_code else element._encode_many(items)
         if bodies is not None:
             parts = [b""] * (2 * len(items) + 1)
@@ -146,6 +164,7 @@ class ListCodec(Codec):
             parts[1::2] = length_fields(bodies)
             parts[2::2] = bodies
             return b"".join(parts)
+        # The slow path, element by element.
         parts = [pack_length(len(items))]
         index = 0
         encode = element.encode
@@ -164,7 +183,7 @@ class ListCodec(Codec):
         return b"".join(parts)
 
     def decode(self, data: Data) -> Any:
-        """Return a list, or a SortedSet."""
+        """Return a list or, for the type set, a SortedSet."""
         data = bytes(data)
         name, element = self.cql_name, self._element
         count = _count(name, data, 4)
@@ -174,7 +193,7 @@ class ListCodec(Codec):
             if packed is not None:
                 items = list(struct.unpack(f">{count}{element.struct_code}", packed))
                 return items if self._finish is None else self._finish(items)
-            # One comparison finds a list of nothing but nulls.
+            # A list of only nulls needs no slow path.
             if data[4:] == NULL * count:
                 items = [None] * count
                 return items if self._finish is None else self._finish(items)
@@ -182,19 +201,19 @@ class ListCodec(Codec):
         items = [] if bodies is None else element._decode_many(bodies) or []
         if items:
             return items if self._finish is None else self._finish(items)
+        # The slow path, element by element.
         offset = 4
         decode, total = element.decode, len(data)
         try:
             for _ in range(count):
-                # The ordinary case is written out here: a list of a thousand would pay for a call
-                # a thousand times.
+                # Most elements are decoded here, which saves a call of `take` for each of them.
                 start = offset + 4
                 size = _length(data, offset)[0] if start <= total else -2
                 offset = start + size
                 if size > 0 and offset <= total:
                     items.append(decode(data[start:offset]))
                     continue
-                # Null, empty, or malformed: `take` says which.
+                # The element is null or empty, or malformed: then `take` raises an error.
                 start, size = take(data, start - 4)
                 offset = start
                 items.append(read_element(element, b"", size))
@@ -214,7 +233,8 @@ class ListCodec(Codec):
         count = _count(self.cql_name, data, 4)
         packed = without_lengths(data, count, element.width)
         if packed is None:
-            # Raises an error that says what is malformed, if something is.
+            # If the data are malformed, this raises an error that says where. Otherwise there are
+            # null or empty elements.
             self.decode(data)
             malformed(
                 self.cql_name, "has null or empty elements, which a buffer of numbers cannot hold"
@@ -223,7 +243,10 @@ class ListCodec(Codec):
 
 
 class MapCodec(Codec):
-    """map: [int] n, then n times [bytes] key and [bytes] value (native_protocol_v5.spec 5.13)."""
+    """map: an [int] count, then [bytes] key and [bytes] value for each entry.
+
+    See native_protocol_v5.spec, section 5.13.
+    """
 
     __slots__ = ("_key", "_leaves", "_value")
 
@@ -231,15 +254,16 @@ class MapCodec(Codec):
         super().__init__(name, empty=empty)
         self._key = key
         self._value = value
-        # Other types run code of their own: a map may not run the keys' code twice.
+        # True allows the fast path. With other codecs it could run an application's code for the
+        # keys, fail for a value, and then run the same code again on the slow path.
         self._leaves = isinstance(key, Leaf) and isinstance(value, Leaf)
 
     def encode(self, value: object) -> bytes:
-        """Return the body of any mapping."""
+        """Encode any mapping."""
         if value is EMPTY:
             return b""
         if type(value) is dict:
-            # A copy: code of the keys may change the caller's dict in the meantime.
+            # Copied, because encoding a key may run user code that changes the dict.
             value = value.copy()
             keys, values = [*value], [*value.values()]
         else:
@@ -250,6 +274,7 @@ class MapCodec(Codec):
         value_bodies = None if key_bodies is None else self._value._encode_many(values)
         if key_bodies is None or value_bodies is None:
             return self._encode_each(keys, values)
+        # The fast path: place lengths, keys and values with slices that have a step.
         parts = [b""] * (4 * len(keys) + 1)
         parts[0] = pack_length(len(keys))
         parts[1::4] = length_fields(key_bodies)
@@ -259,6 +284,7 @@ class MapCodec(Codec):
         return b"".join(parts)
 
     def _encode_each(self, keys: list[Any], values: list[Any]) -> bytes:
+        """Encode the entries one by one; an error names the key or value."""
         parts = [pack_length(len(keys))]
         encode_key, encode_value = self._key.encode, self._value.encode
         index, side = 0, "key"
@@ -278,10 +304,11 @@ class MapCodec(Codec):
         """Return an `OrderedMapSerializedKey`."""
         data = bytes(data)
         name = self.cql_name
-        # A key and a value take 4 bytes each at least: their lengths.
+        # An entry has at least 8 bytes: the lengths of its key and value.
         count = _count(name, data, 8)
         keys: list[Any] = []
         values: list[Any] = []
+        # The fast path: decode all keys at once, and all values.
         bodies = _bodies(data, 2 * count) if self._leaves else None
         if bodies:
             many_keys, many_values = (
@@ -290,6 +317,7 @@ class MapCodec(Codec):
             )
             if many_keys is not None and many_values is not None:
                 return OrderedMapSerializedKey._of(many_keys, many_values, self._key.encode)
+        # The slow path, entry by entry.
         offset = 4
         total = len(data)
         sides = (
@@ -305,7 +333,7 @@ class MapCodec(Codec):
                     if size > 0 and offset <= total:
                         append(decode(data[start:offset]))
                         continue
-                    # Null, empty, or malformed: `take` says which.
+                    # The key or value is null or empty, or malformed: then `take` raises an error.
                     start, size = take(data, start - 4)
                     offset = start
                     append(read_element(codec, b"", size))
@@ -320,7 +348,10 @@ class MapCodec(Codec):
 
 
 class TupleCodec(Codec):
-    """tuple: [bytes] of each field; the value may end early (native_protocol_v5.spec 5.21)."""
+    """tuple: [bytes] for each field. Fields at the end may be missing.
+
+    See native_protocol_v5.spec, section 5.21.
+    """
 
     __slots__ = ("_encoders", "_fields")
 
@@ -336,7 +367,7 @@ class TupleCodec(Codec):
         return coerce.tuple_items(value, self.cql_name, len(self._fields))
 
     def encode(self, value: object) -> bytes:
-        """Return the body of a sequence. Missing items are null."""
+        """Encode a sequence. Items that are None or missing values (such as NaT) become null."""
         if value is EMPTY:
             return b""
         parts = []
@@ -360,6 +391,7 @@ class TupleCodec(Codec):
         return b"".join(parts)
 
     def _read(self, data: Data) -> list[Any]:
+        """Return the values of all fields."""
         data = bytes(data)
         values: list[Any] = []
         offset = 0
@@ -367,7 +399,8 @@ class TupleCodec(Codec):
         try:
             for codec in self._fields:
                 if offset == total:
-                    # A missing tail is null: the value is older than the type's last fields.
+                    # The value was written before the last fields were added to the type. These
+                    # fields are null.
                     missing_fields.charge(len(self._fields) - len(values), self.cql_name)
                     values.extend([None] * (len(self._fields) - len(values)))
                     break
@@ -381,7 +414,7 @@ class TupleCodec(Codec):
                 if size > 0 and offset <= total:
                     values.append(codec.decode(data[start:offset]))
                     continue
-                # Empty, or malformed: `take` says which.
+                # The field is empty, or malformed: then `take` raises an error.
                 start, size = take(data, start - 4)
                 offset = start
                 values.append(read_element(codec, b"", size))
@@ -400,9 +433,10 @@ class TupleCodec(Codec):
 
 
 class UdtCodec(TupleCodec):
-    """A user-defined type: coded like a tuple (native_protocol_v5.spec 6).
+    """A user-defined type, which is encoded like a tuple (native_protocol_v5.spec, section 6).
 
-    `make` turns the list of fields into the value.
+    :param names: the names of the fields.
+    :param make: makes the value from the list of its fields' values.
     """
 
     __slots__ = ("_make", "_names")
@@ -426,14 +460,17 @@ class UdtCodec(TupleCodec):
         return coerce.udt_items(value, self.cql_name, self._names)
 
     def decode(self, data: Data) -> Any:
-        """Return the value that `make` makes of the fields."""
+        """Decode the fields, and return the value that `make` makes from them."""
         return self._make(self._read(data))
 
 
 class VectorCodec(Codec):
-    """vector<element, dimension>: elements side by side.
+    """vector<element, dimension>: the elements one after the other.
 
-    If they have no fixed width, each has its length as an unsigned vint before it.
+    If the elements have a fixed size, there are no lengths between them. Otherwise, each element
+    has its length before it, as an unsigned vint.
+
+    :param as_: how vectors of numbers are decoded: "list", "array" (array.array) or "numpy".
     """
 
     __slots__ = ("_as", "_dimension", "_element")
@@ -443,18 +480,18 @@ class VectorCodec(Codec):
         super().__init__(name, size, width=size, empty=empty)
         self._element = element
         self._dimension = dimension
-        # Only plain numbers have an array form. Everything else is read as a list.
+        # Only numbers can be decoded as an array. All other elements become a list.
         self._as = as_ if element.struct_code and element.fixed_size >= 0 else "list"
 
     def _wrong_length(self, value: object, count: int) -> None:
         refuse_value(value, f"has {count} elements, {self.cql_name} takes {self._dimension}")
 
     def encode(self, value: object) -> bytes:
-        """Return the body of any iterable of the right length without nulls."""
+        """Encode any iterable that has `dimension` elements, none of which is None."""
         element, dimension = self._element, self._dimension
         if type(value) is list:
             value = value.copy()  # as in `ListCodec.encode`
-        # The fast path: one struct call for all elements, without a Python call for each.
+        # The fast path for numbers: one call of struct.
         if element.struct_code and element.fixed_size >= 0:
             packed = _packed(value, element.struct_code)
             if packed is not None:
@@ -462,14 +499,17 @@ class VectorCodec(Codec):
                     self._wrong_length(value, len(packed) // element.fixed_size)
                 return packed
         items = elements_of(value, self.cql_name)
-        # Counted before anything is encoded, so that the error comes first.
+        # Check the number of elements before any of them is encoded, so that this error comes
+        # first.
         if len(items) != dimension:
             self._wrong_length(value, len(items))
         items = without_missing(items, element.cql_name)
+        # The fast path for other elements of a fixed size.
         if element.fixed_size >= 0 and not element.struct_code:
             bodies = element._encode_many([*items])
             if bodies is not None and not {*map(len, bodies)} - {element.fixed_size}:
                 return b"".join(bodies)
+        # The slow path, element by element.
         parts = []
         index = 0
         try:
@@ -489,7 +529,7 @@ class VectorCodec(Codec):
         return b"".join(parts)
 
     def decode(self, data: Data) -> Any:
-        """Return a list, or on request an array.array or NumPy array of plain numbers."""
+        """Return a list or, for numbers and if the codec was made so, an array (see `as_`)."""
         element, dimension = self._element, self._dimension
         width = element.fixed_size
         if width >= 0:
@@ -510,9 +550,10 @@ class VectorCodec(Codec):
             )
             if many is not None:
                 return many
+        # The slow path, element by element.
         items: list[Any] = []
         offset = 0
-        # Each element of variable size takes its length byte at least.
+        # The length of each element has at least one byte.
         if width < 0 and dimension > len(data):
             malformed(self.cql_name, f"{len(data)} bytes cannot hold {dimension} elements")
         try:
@@ -533,6 +574,7 @@ class VectorCodec(Codec):
         return items
 
     def _length(self, data: bytes, offset: int) -> tuple[int, int]:
+        """Read an element's length at `offset`; returns (length, size of the length itself)."""
         try:
             size, taken = uvint_unpack(data[offset : offset + 9])
         except ValueError:
@@ -551,26 +593,26 @@ class VectorCodec(Codec):
         return store(bytes(data), element.struct_code, out, self.cql_name)
 
 
-# -- factories: the public names that both twins share ---------------------------------------------
+# -- functions that make codecs; the compiled twin has the same ------------------------------------
 
 
 def list_of(element: Codec, name: str = "", empty: object = None) -> Codec:
-    """Return the codec of list<element>, read as a list."""
+    """Return the codec of list<element>, whose values are decoded as lists."""
     return ListCodec(name or f"list<{element.cql_name}>", element, None, empty)
 
 
 def set_of(element: Codec, name: str = "", empty: object = None) -> Codec:
-    """Return the codec of set<element>, read as a SortedSet."""
+    """Return the codec of set<element>, whose values are decoded as SortedSets."""
     return ListCodec(name or f"set<{element.cql_name}>", element, SortedSet._read, empty)
 
 
 def map_of(key: Codec, value: Codec, name: str = "", empty: object = None) -> Codec:
-    """Return the codec of map<key, value>, read as an OrderedMapSerializedKey."""
+    """Return the codec of map<key, value>; decoded values are `OrderedMapSerializedKey` objects."""
     return MapCodec(name or f"map<{key.cql_name}, {value.cql_name}>", key, value, empty)
 
 
 def tuple_of(fields: Sequence[Codec], name: str = "", empty: object = None) -> Codec:
-    """Return the codec of tuple<fields...>, read as a tuple."""
+    """Return the codec of tuple<fields...>, whose values are decoded as tuples."""
     return TupleCodec(
         name or f"tuple<{', '.join(field.cql_name for field in fields)}>", fields, empty
     )
@@ -583,7 +625,7 @@ def udt(
     make: Callable[[list[Any]], Any],
     empty: object = None,
 ) -> Codec:
-    """Return the codec of a user-defined type, which is read as ``make([field values])``."""
+    """Return the codec of a user-defined type; a value is decoded as ``make([field values])``."""
     if len(names) != len(fields):
         raise ValueError(f"{name} has {len(names)} names of fields and {len(fields)} fields")
     return UdtCodec(name, names, fields, make, empty)
@@ -594,8 +636,8 @@ def vector_of(
 ) -> Codec:
     """Return the codec of vector<element, dimension>.
 
-    :param as_: vectors of numbers are read as "list", "array" (array.array) or "numpy".
-    :raises ValueError: if `as_` is something else, or the dimension is out of range.
+    :param as_: how vectors of numbers are decoded: "list", "array" (array.array) or "numpy".
+    :raises ValueError: if `as_` has another value, or the dimension is out of range.
     """
     check_dimension(element.cql_name, element.fixed_size, dimension)
     if as_ not in ("list", "array", "numpy"):

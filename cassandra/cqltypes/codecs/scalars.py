@@ -1,4 +1,8 @@
-"""Codecs of the scalar types: by `struct` if that can do it, else by the rules of `coerce`."""
+"""Codecs of the scalar types.
+
+The common Python classes are encoded with `struct` or a method of the value. For all other values,
+the functions of `cassandra.cqltypes.coerce` convert the value or raise the error.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from cassandra.sentinels import EMPTY
 from cassandra.util.temporal import Date, Duration, Time, datetime_or_millis
 
 _new = object.__new__
-# UUIDs refuse assignments; their slots do not.
+# UUID.__setattr__ raises an error. The setters of its slots do not.
 _set_uuid_int = UUID.__dict__["int"].__set__
 _set_uuid_safety = UUID.__dict__["is_safe"].__set__
 _uuid_int = operator.attrgetter("int")
@@ -33,7 +37,11 @@ _FAILURES = (struct_error, OverflowError, TypeError)
 
 
 class _Number(Leaf):
-    """Base of the codecs on one `struct` format."""
+    """Base of the codecs of numbers, which use one `struct` format.
+
+    :param code: the format letter of `struct`.
+    :param packed: True if a vector has no lengths between such numbers.
+    """
 
     __slots__ = ("_pack", "_unpack")
 
@@ -46,10 +54,11 @@ class _Number(Leaf):
         self._unpack = form.unpack
 
     def _refuse_failed(self, value: object, error: Exception) -> bytes:
-        """Return the bytes of a value that `_pack` failed for, or raise what is wrong with it."""
-        # struct calls the value's own conversion, whose TypeError looks like its own.
+        """Called if `_pack` failed: raise a helpful error, or encode a special value."""
+        # struct calls the value's `__index__` or `__float__`. If that raised the TypeError, raise
+        # it again, except for NumPy arrays, whose error does not say what is wrong.
         if type(error) is TypeError and _converts(value) and not hasattr(type(value), "ndim"):
-            raise error  # of the value's own conversion, which an array's does not explain
+            raise error
         return self._refuse(value)
 
     def decode(self, data: Data) -> Any:
@@ -63,17 +72,18 @@ class _Number(Leaf):
         """See `Codec._encode_many`."""
         try:
             return [*map(self._pack, values)]
-        except Exception:  # as in Leaf: each is then encoded alone
+        except Exception:  # as in Leaf: the caller then encodes the values one by one
             return None
 
     def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
         """See `Codec._decode_many`."""
-        # One of another width would shift all numbers after it.
+        # A value of another size would shift all numbers after it.
         if {*map(len, bodies)} - {self.width}:
             return None
         return list(unpack(f">{len(bodies)}{self.struct_code}", b"".join(bodies)))
 
     def _refuse(self, value: object) -> bytes:
+        """Raise the error for an unsuitable value, or encode EMPTY or an enum member."""
         raise NotImplementedError
 
 
@@ -88,7 +98,7 @@ class Integer(_Number):
 
     def encode(self, value: object) -> bytes:
         """Return the big-endian bytes of `value`."""
-        # struct would take the number that a mask hides.
+        # Masked values are errors here; struct would encode the number that the mask hides.
         if type(value) is not int and type(value) not in USUAL:
             coerce.refuse_missing(value, "an integer")
         try:
@@ -103,7 +113,7 @@ class Integer(_Number):
             data: bytes = coerce.member_or_refuse(self.encode, value, "an integer")
             return data
         if not isinstance(value, int) and hasattr(type(value), "__index__"):
-            # An error of the value's own conversion goes out as it is.
+            # If the value's own `__index__` raises an error, that error is raised unchanged.
             try:
                 operator.index(value)
             except TypeError as error:
@@ -120,7 +130,8 @@ class Float(_Number):
     def encode(self, value: object) -> bytes:
         """Return the big-endian bytes of `value`."""
         if type(value) is not float and type(value) not in USUAL:
-            # struct would take a mask for NaN, and an array of one element for that element.
+            # struct would encode a masked value as NaN, and an array of one element as that
+            # element.
             coerce.refuse_missing(value, "a number")
             if getattr(value, "ndim", False):
                 return self._refuse(value)
@@ -132,7 +143,7 @@ class Float(_Number):
     def _refuse(self, value: object) -> bytes:
         if value is EMPTY:
             return b""
-        # struct hides errors of the value's own conversion: convert once more.
+        # struct hides errors of the value's own `__float__`. Call it again, to raise its error.
         real = coerce.real_number(value, self.cql_name)
         try:
             return self._pack(real)
@@ -159,7 +170,7 @@ class Boolean(Leaf):
         """Return False for a zero byte, True for any other."""
         if len(data) != 1:
             wrong_width(self.cql_name, 1, len(data))
-        # native_protocol_v5.spec 5.4: zero is false, anything else is true.
+        # native_protocol_v5.spec, section 5.4: zero is false, any other byte is true.
         return data[0] != 0
 
 
@@ -173,9 +184,9 @@ class Text(Leaf):
         self._encoding = encoding
 
     def encode(self, value: Any) -> bytes:
-        """Return the encoded text. Surrogates, and in ascii anything beyond 127, are refused."""
+        """Encode a string. Lone surrogates are an error; for ascii, so are characters above 127."""
         try:
-            # Called on the class: a value that is not a str fails here, without a check before.
+            # str.encode() raises a TypeError if the value is not a str, so no check is needed.
             return str.encode(value, self._encoding)
         except (TypeError, UnicodeEncodeError):
             if value is EMPTY:
@@ -206,15 +217,14 @@ class Text(Leaf):
         if self._encoding != "utf-8":
             return super()._decode_many(bodies)
         try:
-            # All at once or not at all: after None each is decoded alone, and the error names its
-            # value.
             return [*map(bytes.decode, bodies)]
         except UnicodeDecodeError:
+            # The caller then decodes the values one by one, so that the error names the bad one.
             return None
 
 
 class Blob(Leaf):
-    """blob: bytes as they are."""
+    """blob: bytes, unchanged."""
 
     __slots__ = ()
 
@@ -227,7 +237,7 @@ class Blob(Leaf):
         return coerce.blob_bytes(value)
 
     def decode(self, data: Data) -> Any:
-        """Return the bytes as they are."""
+        """Return the bytes unchanged."""
         return bytes(data)
 
 
@@ -248,7 +258,7 @@ class Uuid(Leaf):
         """Return the UUID."""
         if len(data) != 16:
             wrong_width(self.cql_name, 16, len(data))
-        # Past UUID's constructor, which checks its many kinds of arguments for a microsecond.
+        # Create the UUID without its constructor, whose checks take about a microsecond.
         uuid = _new(UUID)
         _set_uuid_int(uuid, int.from_bytes(data, "big"))
         _set_uuid_safety(uuid, _UNKNOWN)
@@ -256,7 +266,7 @@ class Uuid(Leaf):
 
     def _encode_many(self, values: list[Any]) -> list[bytes] | None:
         """See `Codec._encode_many`."""
-        # A subclass may have a `bytes` of its own, so it is asked for it.
+        # Not for subclasses of UUID, which may override `bytes`.
         if {*map(type, values)} != {UUID}:
             return super()._encode_many(values)
         try:
@@ -269,7 +279,7 @@ class Uuid(Leaf):
         if {*map(len, bodies)} - {16}:
             return None
         uuids = [*map(_new, repeat(UUID, len(bodies)))]
-        # The setters give None: any() calls them all.
+        # any() runs the whole map, because the setters return None.
         any(map(_set_uuid_int, uuids, map(_from_bytes, bodies, repeat("big"))))
         any(map(_set_uuid_safety, uuids, repeat(_UNKNOWN)))
         return uuids
@@ -294,18 +304,18 @@ class Timestamp(Leaf):
 
 
 class DateCodec(Leaf):
-    """date: days as unsigned 32 bits, 1970-01-01 in the centre."""
+    """date: a number of days, unsigned 32 bits; 2**31 is 1970-01-01."""
 
     __slots__ = ()
 
     def encode(self, value: object) -> bytes:
         """Return 4 bytes."""
-        # Most values are Dates: this way skips the rules for all the other forms.
+        # A fast path for `Date`; `coerce` handles the other classes.
         if type(value) is Date:
             try:
                 return _uint32.pack(value.days_from_epoch + coerce.DATE_OFFSET)
             except (struct_error, TypeError):
-                pass  # out of range: `coerce` says how
+                pass  # out of range: `coerce` raises the error
         if value is EMPTY:
             return b""
         return _uint32.pack(coerce.date_number(value))
@@ -339,7 +349,7 @@ class TimeCodec(Leaf):
 
 
 class DurationCodec(Leaf):
-    """duration: three signed vints."""
+    """duration: months, days and nanoseconds as signed variable-length integers."""
 
     __slots__ = ()
 
@@ -358,14 +368,14 @@ class DurationCodec(Leaf):
         if len(parts) != 3:
             malformed(self.cql_name, f"takes 3 variable-length integers, got {len(parts)}")
         months, days, nanos = parts
-        # The vints would hold more, but the specification limits both to 32 bits.
+        # The encoding allows larger numbers, but the specification limits both to 32 bits.
         if not (-(1 << 31) <= months < 1 << 31 and -(1 << 31) <= days < 1 << 31):
             malformed(self.cql_name, "months or days do not fit 32 bits")
         return Duration(months, days, nanos)
 
 
 class Inet(Leaf):
-    """inet: the 4 or 16 bytes of an address."""
+    """inet: the 4 (IPv4) or 16 (IPv6) bytes of an address."""
 
     __slots__ = ()
 
@@ -376,17 +386,17 @@ class Inet(Leaf):
         return coerce.inet_bytes(value)
 
     def decode(self, data: Data) -> Any:
-        """Return the address as text."""
+        """Return the address as a string."""
         return coerce.inet_text(bytes(data))
 
 
 class Varint(Leaf):
-    """varint: two's complement of any length."""
+    """varint: an integer of any size, in two's complement."""
 
     __slots__ = ()
 
     def encode(self, value: object) -> bytes:
-        """Return the shortest form."""
+        """Return the shortest encoding of an integer."""
         if value is EMPTY:
             return b""
         return coerce.varint_bytes(value)
@@ -399,7 +409,7 @@ class Varint(Leaf):
 
 
 class DecimalCodec(Leaf):
-    """decimal: [int] scale and a varint."""
+    """decimal: an [int] scale and the unscaled number as a varint."""
 
     __slots__ = ()
 
@@ -411,7 +421,7 @@ class DecimalCodec(Leaf):
         return _int32.pack(scale) + coerce.varint_bytes(unscaled)
 
     def decode(self, data: Data) -> Any:
-        """Return the Decimal, with its scale."""
+        """Return a Decimal with the same scale."""
         if len(data) < 5:
             malformed(self.cql_name, f"takes at least 5 bytes, got {len(data)}")
         scale = _int32.unpack(data[:4])[0]
@@ -422,12 +432,12 @@ class DecimalCodec(Leaf):
 
 
 class Empty(Leaf):
-    """The type "empty" of composite comparators: nothing."""
+    """The type "empty" of composite comparators, whose only value has no bytes."""
 
     __slots__ = ()
 
     def encode(self, value: object) -> bytes:
-        """Return no bytes. Only EMPTY is a value."""
+        """Return b"" for EMPTY. Any other value is an error."""
         return empty_or_refuse(value, EMPTY, "EMPTY, the only value of the type empty")
 
     def decode(self, data: Data) -> Any:
@@ -436,7 +446,7 @@ class Empty(Leaf):
             malformed(self.cql_name, f"takes 0 bytes, got {len(data)}")
 
 
-# -- factories: the public names that both twins share ---------------------------------------------
+# -- functions that make codecs; the compiled twin has the same ------------------------------------
 
 
 def int8(name: str = "tinyint", empty: object = None) -> Codec:
